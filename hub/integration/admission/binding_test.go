@@ -52,10 +52,10 @@ func granted(t *testing.T) (made map[string]any, end func()) {
 	}
 }
 
-func bindDenied(who *user, act, name string) string {
+func bindDenied(caller *user, act, name string) string {
 	return fmt.Sprintf(`managedclustersetbindings.cluster.open-cluster-management.io "%s" is forbidden: `+
 		`ValidatingAdmissionPolicy 'berth-bindings' with binding 'berth-bindings' denied request: user "%s" may not %s the cluster set "%s": `+
-		`this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, who.name, act, name, name)
+		`this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, caller.name, act, name, name)
 }
 
 // TestTheGrantLabelIsGuarded checks that the permission to write bindings does not suffice to keep a granted binding, by any verb,
@@ -125,17 +125,17 @@ func TestTheGrantLabelNeedsThePermissionToBind(t *testing.T) {
 func TestGrantLabelIsGuardedWhileManagerIsDown(t *testing.T) {
 	requireWebhooks(t)
 	made, _ := granted(t)
-	boss := admin(t)
+	administrator := admin(t)
 	stopManager()
 	for how, change := range map[string]option{
 		"take the mark off": labels(),
 		"change the mark":   labels(grantLabel, "jane"),
 		"hold the binding":  finalizers("test.berth.dev/hold"),
 	} {
-		if err := boss.update(t, made, "", change); !apierrors.IsInternalError(err) {
+		if err := administrator.update(t, made, "", change); !apierrors.IsInternalError(err) {
 			t.Errorf("%s: %v, want it denied since the webhook is down", how, err)
 		}
 	}
-	check(t, boss.update(t, made, "", labels(grantLabel, "grant", "a", "b")), 0, "")
-	check(t, boss.update(t, made, "", annotation), 0, "")
+	check(t, administrator.update(t, made, "", labels(grantLabel, "grant", "a", "b")), 0, "")
+	check(t, administrator.update(t, made, "", annotation), 0, "")
 }

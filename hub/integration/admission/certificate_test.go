@@ -37,11 +37,11 @@ func TestCertificateFromFiles(t *testing.T) {
 	if !bytes.HasPrefix(trusted(t.Context()), authorities) {
 		t.Error("the hub does not trust the authority in the file")
 	}
-	boss := admin(t)
+	administrator := admin(t)
 	next := writeCertificate(t, dir)
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		wrong := set("wrong", labelSelector("a b", "c"))
-		_, err := boss.resourceFor(wrong).Create(ctx, asObject(wrong), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := administrator.resourceFor(wrong).Create(ctx, asObject(wrong), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
 			t.Fatalf("Create = %v, want a response at any time", err)
 		}
@@ -83,18 +83,18 @@ func writeCertificate(t *testing.T, dir string) []byte {
 // TestHubNeedsNoExtraStep starts a hub as users do, with the manager in its process.
 func TestHubNeedsNoExtraStep(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true})
-	boss := &user{name: "berth-admin"}
-	boss.connect(t, hub.Config())
-	boss.checkViews(t)
+	administrator := &user{name: "berth-admin"}
+	administrator.connect(t, hub.Config())
+	administrator.checkViews(t)
 	jane := &user{name: "jane"}
 	jane.connect(t, hub.ConfigFor(t, "jane", "system:authenticated"))
 	object := cluster("c1", taints("gpu:NoSelect"))
-	check(t, boss.create(t.Context(), object), 0, "")
-	stored := boss.stored(t, object)
+	check(t, administrator.create(t.Context(), object), 0, "")
+	stored := administrator.stored(t, object)
 	if times := taintTimes(stored); len(times) != 1 || times[0] == "" || stored.GetLabels()[setLabel] != "default" {
 		t.Errorf("stored %v, want the taint stamped and the default set, from the first request on", stored.Object)
 	}
-	check(t, boss.create(t.Context(), placement("default", "bad", map[string]any{"predicates": cel("1")})), 422, denied("placements",
+	check(t, administrator.create(t.Context(), placement("default", "bad", map[string]any{"predicates": cel("1")})), 422, denied("placements",
 		`Placement.cluster.open-cluster-management.io "bad" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
 			`Invalid value: "1": compilation failed: the expression yields int, want bool`))
 }
@@ -129,10 +129,10 @@ func TestHubStartsAgain(t *testing.T) {
 	}
 	manifests := os.DirFS(writeManifest(t))
 	second := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true, Manifests: manifests})
-	boss := &user{name: "berth-admin"}
-	boss.connect(t, second.Config())
-	boss.checkViews(t)
-	if got := boss.stored(t, cluster("c1")).GetLabels()[setLabel]; got != "default" {
+	administrator := &user{name: "berth-admin"}
+	administrator.connect(t, second.Config())
+	administrator.checkViews(t)
+	if got := administrator.stored(t, cluster("c1")).GetLabels()[setLabel]; got != "default" {
 		t.Errorf("a cluster of the user's own manifests is in %q, want it checked by the manager like any other", got)
 	}
 }

@@ -19,28 +19,28 @@ import (
 
 const acceptGroup = "register.open-cluster-management.io"
 
-func lacksAccept(who *user, name string) string {
+func lacksAccept(caller *user, name string) string {
 	return denied("managedclusters", `managedclusters.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not turn spec.hubAcceptsClient on: `+
-		`this needs the verb "update" on "managedclusters/accept" in the API group "register.open-cluster-management.io" with the resourceName "%s"`, name, who.name, name)
+		`this needs the verb "update" on "managedclusters/accept" in the API group "register.open-cluster-management.io" with the resourceName "%s"`, name, caller.name, name)
 }
 
 func TestAccept(t *testing.T) {
 	requireWebhooks(t)
-	boss := admin(t)
+	administrator := admin(t)
 	name := "c-" + unique()
 	accepts := rule{APIGroups: []string{acceptGroup}, Resources: []string{"managedclusters/accept"}, Verbs: []string{"update"}, ResourceNames: []string{name}}
 	holder := newUser(t, "holder", []rule{allVerbsOn("managedclusters"), accepts})
 	outsider := newUser(t, "outsider", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/accept", name)})
 	object := cluster(name)
 	check(t, outsider.create(t.Context(), with(object, accepted)), 403, lacksAccept(outsider, name))
-	boss.mustCreate(t, object)
+	administrator.mustCreate(t, object)
 	check(t, outsider.update(t, object, "", accepted), 403, lacksAccept(outsider, name))
 	_, err := outsider.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"add","path":"/spec","value":{"hubAcceptsClient":true}}]`), metav1.PatchOptions{})
 	check(t, err, 403, lacksAccept(outsider, name))
 	check(t, outsider.apply(t.Context(), with(object, accepted)), 403, lacksAccept(outsider, name))
 	check(t, holder.update(t, object, "", accepted), 0, "")
 	other := cluster("c-" + unique())
-	boss.mustCreate(t, other)
+	administrator.mustCreate(t, other)
 	check(t, holder.update(t, other, "", accepted), 403, lacksAccept(holder, asObject(other).GetName()))
 	off := func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
@@ -51,7 +51,7 @@ func TestAccept(t *testing.T) {
 
 func TestAcceptWaitsForTheNamespace(t *testing.T) {
 	requireWebhooks(t)
-	boss, namespace := admin(t), shared.Namespace(t)
+	administrator, namespace := admin(t), shared.Namespace(t)
 	core := shared.Client(t).CoreV1()
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"test.berth.dev/x"}}}
 	if _, err := core.ConfigMaps(namespace).Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
@@ -61,20 +61,20 @@ func TestAcceptWaitsForTheNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := cluster(namespace)
-	boss.mustCreate(t, object)
-	check(t, boss.update(t, object, "", accepted), 403, denied("managedclusters",
+	administrator.mustCreate(t, object)
+	check(t, administrator.update(t, object, "", accepted), 403, denied("managedclusters",
 		`managedclusters.cluster.open-cluster-management.io "%s" is forbidden: spec.hubAcceptsClient cannot be turned on while the namespace "%s" is being deleted; try again once it is gone`,
 		namespace, namespace))
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
 	if _, err := core.ConfigMaps(namespace).Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error { return boss.apply(ctx, with(object, accepted)) })
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error { return administrator.apply(ctx, with(object, accepted)) })
 }
 
-func lacksTaint(who *user, name, doing string) string {
+func lacksTaint(caller *user, name, doing string) string {
 	return denied("managedclusters", `managedclusters.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not %s: `+
-		`this needs the verb "update" on "managedclusters/taint" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, who.name, doing, name)
+		`this needs the verb "update" on "managedclusters/taint" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, caller.name, doing, name)
 }
 
 func TestTaintTimes(t *testing.T) {
@@ -109,22 +109,22 @@ func TestTaintTimes(t *testing.T) {
 }
 
 // timeDenied is lacksTaint for the mutating webhook.
-func timeDenied(who *user, name, doing string) string {
-	return strings.Replace(lacksTaint(who, name, doing), `webhook "managedclusters`, `webhook "default.managedclusters`, 1)
+func timeDenied(caller *user, name, doing string) string {
+	return strings.Replace(lacksTaint(caller, name, doing), `webhook "managedclusters`, `webhook "default.managedclusters`, 1)
 }
 
 func TestHealthTaints(t *testing.T) {
 	requireWebhooks(t)
-	boss := admin(t)
+	administrator := admin(t)
 	agent := newUser(t, "agent", []rule{allVerbsOn("managedclusters")})
 	object := cluster("c-" + unique())
 	name := asObject(object).GetName()
-	boss.mustCreate(t, object)
+	administrator.mustCreate(t, object)
 	says := func(key string) string {
 		return lacksTaint(agent, name, "put on, change or take away the taint cluster.open-cluster-management.io/"+key+", which reports the cluster's health")
 	}
 	check(t, agent.update(t, object, "", taints("cluster.open-cluster-management.io/unavailable:NoSelect")), 403, says("unavailable"))
-	check(t, boss.update(t, object, "", taints("cluster.open-cluster-management.io/unreachable:NoSelect")), 0, "")
+	check(t, administrator.update(t, object, "", taints("cluster.open-cluster-management.io/unreachable:NoSelect")), 0, "")
 	check(t, agent.update(t, object, "", taints()), 403, says("unreachable"))
 	_, err := agent.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/taints"}]`), metav1.PatchOptions{})
 	check(t, err, 403, says("unreachable"))
@@ -135,11 +135,11 @@ func TestHealthTaints(t *testing.T) {
 
 func TestFaultyClusters(t *testing.T) {
 	requireWebhooks(t)
-	boss := admin(t)
-	check(t, boss.create(t.Context(), cluster("a.b")), 400, denied("managedclusters",
+	administrator := admin(t)
+	check(t, administrator.create(t.Context(), cluster("a.b")), 400, denied("managedclusters",
 		`ManagedCluster.cluster.open-cluster-management.io "a.b" is invalid: metadata.name: Invalid value: "a.b": must be the name of a namespace too: must not contain dots`))
 	twice := cluster("c-"+unique(), taints("gpu:NoSelect", "gpu:NoSelect"))
-	check(t, boss.create(t.Context(), twice), 422, denied("managedclusters",
+	check(t, administrator.create(t.Context(), twice), 422, denied("managedclusters",
 		`ManagedCluster.cluster.open-cluster-management.io "%s" is invalid: spec.taints[1]: Duplicate value: "gpu:NoSelect"`, asObject(twice).GetName()))
 	for _, url := range []string{"https://", "http://a"} {
 		address := func(o *unstructured.Unstructured) {
@@ -148,37 +148,37 @@ func TestFaultyClusters(t *testing.T) {
 		name := "c-" + unique()
 		refused := denied("default.managedclusters", `ManagedCluster.cluster.open-cluster-management.io "%s" is invalid: `+
 			`spec.managedClusterClientConfigs[0].url: Invalid value: "%s": must be an https URL with a host`, name, url)
-		check(t, boss.create(t.Context(), cluster(name, address)), 400, refused)
-		boss.mustCreate(t, cluster(name))
-		check(t, boss.update(t, cluster(name), "", address), 400, refused)
+		check(t, administrator.create(t.Context(), cluster(name, address)), 400, refused)
+		administrator.mustCreate(t, cluster(name))
+		check(t, administrator.update(t, cluster(name), "", address), 400, refused)
 	}
 	// Errors of objects that were stored without the webhooks do not block other changes.
 	old := cluster(oldCluster)
-	check(t, boss.update(t, old, "", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{infoLabel: "x"}) }), 0, "")
-	if len(taintTimes(boss.stored(t, old))) != 2 {
+	check(t, administrator.update(t, old, "", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{infoLabel: "x"}) }), 0, "")
+	if len(taintTimes(administrator.stored(t, old))) != 2 {
 		t.Error("the old cluster lost a taint")
 	}
 }
 
 func TestImpersonation(t *testing.T) {
 	requireWebhooks(t)
-	boss := admin(t)
+	administrator := admin(t)
 	jane := newUser(t, "jane", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev")})
-	puppeteer := newUser(t, "puppeteer", []rule{
+	impersonator := newUser(t, "puppeteer", []rule{
 		allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label"),
 		{APIGroups: []string{""}, Resources: []string{"users"}, Verbs: []string{"impersonate"}, ResourceNames: []string{jane.name}},
 	})
 	// An impersonating user has only the permissions of the impersonated one.
 	object := cluster("c-"+unique(), labels(setLabel, "prod"))
-	guise := puppeteer.as(t, jane.name)
-	check(t, guise.create(t.Context(), object), 403, lacksPut(jane, asObject(object).GetName(), setLabel, "prod"))
-	check(t, guise.create(t.Context(), cluster("c-"+unique(), labels(setLabel, "dev"))), 0, "")
+	impersonating := impersonator.as(t, jane.name)
+	check(t, impersonating.create(t.Context(), object), 403, lacksPut(jane, asObject(object).GetName(), setLabel, "prod"))
+	check(t, impersonating.create(t.Context(), cluster("c-"+unique(), labels(setLabel, "dev"))), 0, "")
 	// A user without the permission to impersonate is denied.
-	check(t, jane.as(t, puppeteer.name).create(t.Context(), object), 403,
+	check(t, jane.as(t, impersonator.name).create(t.Context(), object), 403,
 		`managedclusters.cluster.open-cluster-management.io is forbidden: User "`+jane.name+`" cannot impersonate-on:user-info:create resource "managedclusters" in API group "cluster.open-cluster-management.io" at the cluster scope`)
-	check(t, guise.as(t, jane.name, "system:masters").create(t.Context(), object), 403,
-		`groups "system:masters" is forbidden: User "`+puppeteer.name+`" cannot impersonate resource "groups" in API group "" at the cluster scope`)
-	if _, err := boss.resourceFor(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	check(t, impersonating.as(t, jane.name, "system:masters").create(t.Context(), object), 403,
+		`groups "system:masters" is forbidden: User "`+impersonator.name+`" cannot impersonate resource "groups" in API group "" at the cluster scope`)
+	if _, err := administrator.resourceFor(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("Get = %v, want the cluster not stored", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // lacksLabel returns the denial for a missing permission for a label.
-func lacksLabel(who *user, name, doing, key, value string) string {
+func lacksLabel(caller *user, name, doing, key, value string) string {
 	const verb = `the verb "create" on "%s" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`
 	var rights []string
 	if key == setLabel {
@@ -24,15 +24,15 @@ func lacksLabel(who *user, name, doing, key, value string) string {
 		rights = append(rights, fmt.Sprintf(verb, "managedclusters/label", resourceName))
 	}
 	return denied("managedclusters", `managedclusters.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not %s: this needs %s`,
-		name, who.name, doing, strings.Join(rights, ", or "))
+		name, caller.name, doing, strings.Join(rights, ", or "))
 }
 
-func lacksPut(who *user, name, key, value string) string {
-	return lacksLabel(who, name, "put the label "+key+"="+value+" on", key, value)
+func lacksPut(caller *user, name, key, value string) string {
+	return lacksLabel(caller, name, "put the label "+key+"="+value+" on", key, value)
 }
 
-func lacksTake(who *user, name, key, value string) string {
-	return lacksLabel(who, name, "take the label "+key+"="+value+" away", key, value)
+func lacksTake(caller *user, name, key, value string) string {
+	return lacksLabel(caller, name, "take the label "+key+"="+value+" away", key, value)
 }
 
 func TestCreateInSet(t *testing.T) {
@@ -105,7 +105,7 @@ func writes(u *user) map[string]func(context.Context, *testing.T, map[string]any
 
 func TestMove(t *testing.T) {
 	requireWebhooks(t)
-	boss := admin(t)
+	administrator := admin(t)
 	rights := map[string]*user{
 		"no right":      newUser(t, "none", []rule{allVerbsOn("managedclusters")}),
 		"the old":       newUser(t, "old", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev")}),
@@ -115,39 +115,39 @@ func TestMove(t *testing.T) {
 	}
 	prod, none, empty := map[string]string{setLabel: "prod"}, map[string]string{}, map[string]string{setLabel: ""}
 	for name, tc := range map[string]struct {
-		who     string
+		caller     string
 		to      map[string]string
-		refusal func(who *user, name string) string
+		refusal func(caller *user, name string) string
 		want    string
 	}{
-		"to another set, no right":                     {"no right", prod, func(who *user, name string) string { return lacksTake(who, name, setLabel, "dev") }, "dev"},
-		"to another set, the right to the old":         {"the old", prod, func(who *user, name string) string { return lacksPut(who, name, setLabel, "prod") }, "dev"},
-		"to another set, the right to the new":         {"the new", prod, func(who *user, name string) string { return lacksTake(who, name, setLabel, "dev") }, "dev"},
+		"to another set, no right":                     {"no right", prod, func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev"},
+		"to another set, the right to the old":         {"the old", prod, func(caller *user, name string) string { return lacksPut(caller, name, setLabel, "prod") }, "dev"},
+		"to another set, the right to the new":         {"the new", prod, func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev"},
 		"to another set, the right to both":            {"both", prod, nil, "prod"},
-		"out of the set, no right":                     {"no right", none, func(who *user, name string) string { return lacksTake(who, name, setLabel, "dev") }, "dev"},
-		"out of the set, the right to it":              {"the old", none, func(who *user, name string) string { return lacksPut(who, name, setLabel, "default") }, "dev"},
+		"out of the set, no right":                     {"no right", none, func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev"},
+		"out of the set, the right to it":              {"the old", none, func(caller *user, name string) string { return lacksPut(caller, name, setLabel, "default") }, "dev"},
 		"out of the set, and the right to the default": {"old + default", none, nil, "default"},
-		"an empty label, no right":                     {"no right", empty, func(who *user, name string) string { return lacksTake(who, name, setLabel, "dev") }, "dev"},
+		"an empty label, no right":                     {"no right", empty, func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev"},
 		"an empty label, and the right to the default": {"old + default", empty, nil, "default"},
 	} {
-		for how, write := range writes(rights[tc.who]) {
+		for how, write := range writes(rights[tc.caller]) {
 			t.Run(name+" by "+how, func(t *testing.T) {
 				object := cluster("c-" + unique())
-				who := rights[tc.who]
+				caller := rights[tc.caller]
 				if how == "server-side apply" { // an apply removes a label only if its field manager has applied it before
-					if err := boss.as(t, who.name, "system:masters").apply(t.Context(), with(object, labels(setLabel, "dev"))); err != nil {
+					if err := administrator.as(t, caller.name, "system:masters").apply(t.Context(), with(object, labels(setLabel, "dev"))); err != nil {
 						t.Fatal(err)
 					}
 				} else {
-					boss.mustCreate(t, with(object, labels(setLabel, "dev")))
+					administrator.mustCreate(t, with(object, labels(setLabel, "dev")))
 				}
 				err := write(t.Context(), t, object, tc.to)
 				if tc.refusal == nil {
 					check(t, err, 0, "")
 				} else {
-					check(t, err, 403, tc.refusal(who, asObject(object).GetName()))
+					check(t, err, 403, tc.refusal(caller, asObject(object).GetName()))
 				}
-				if got := boss.stored(t, object).GetLabels()[setLabel]; got != tc.want {
+				if got := administrator.stored(t, object).GetLabels()[setLabel]; got != tc.want {
 					t.Errorf("the cluster is in %q, want %q", got, tc.want)
 				}
 			})
@@ -157,10 +157,10 @@ func TestMove(t *testing.T) {
 
 func TestSubresourcesChangeNothing(t *testing.T) {
 	requireWebhooks(t)
-	boss := admin(t)
+	administrator := admin(t)
 	agent := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclusters/status"), allVerbsOn("managedclusters/scale")})
 	object := cluster("c-"+unique(), labels(setLabel, "dev"), taints("gpu:NoSelect"))
-	boss.mustCreate(t, object)
+	administrator.mustCreate(t, object)
 	attack := func(o *unstructured.Unstructured) {
 		o.SetLabels(map[string]string{setLabel: "prod"})
 		accepted(o)
@@ -173,7 +173,7 @@ func TestSubresourcesChangeNothing(t *testing.T) {
 	patch := []byte(`{"metadata":{"labels":{"` + setLabel + `":"prod"}},"spec":{"hubAcceptsClient":true,"taints":null}}`)
 	_, err := agent.resourceFor(object).Patch(t.Context(), asObject(object).GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	check(t, err, 0, "")
-	stored := boss.stored(t, object)
+	stored := administrator.stored(t, object)
 	if version, _, _ := unstructured.NestedString(stored.Object, "status", "version", "kubernetes"); version != "v1.36.3" {
 		t.Errorf("status.version = %q, want the version that the agent wrote", version)
 	}
@@ -220,9 +220,9 @@ func barred(u *unstructured.Unstructured) {
 // set calls one webhook, not two.
 func TestPermissionsCheckedForAMove(t *testing.T) {
 	requireWebhooks(t)
-	boss := admin(t)
+	administrator := admin(t)
 	object := cluster("c-"+unique(), labels(setLabel, "dev"))
-	boss.mustCreate(t, object)
+	administrator.mustCreate(t, object)
 	for _, step := range []struct {
 		name      string
 		to        option
@@ -236,7 +236,7 @@ func TestPermissionsCheckedForAMove(t *testing.T) {
 		{"accepted again", accepted, 1},
 	} {
 		wasCompleted, wasChecked := webhookRequests(t, "default.managedclusters"), webhookRequests(t, "managedclusters")
-		check(t, boss.update(t, object, "", step.to), 0, "")
+		check(t, administrator.update(t, object, "", step.to), 0, "")
 		if got := webhookRequests(t, "default.managedclusters") - wasCompleted; got != step.completed {
 			t.Errorf("%s: %v requests to complete the cluster, want %v", step.name, got, step.completed)
 		}
@@ -268,7 +268,7 @@ func TestManyLabels(t *testing.T) {
 	one := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", "*")})
 	several := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", each...)})
 	for name, tc := range map[string]struct {
-		who    *user
+		caller    *user
 		prefix string
 		rights float64 // the permissions to review at each change
 	}{
@@ -283,7 +283,7 @@ func TestManyLabels(t *testing.T) {
 			for _, value := range []string{"a", "b"} {
 				pairs, _ := many(tc.prefix, value)
 				before, began := accessReviews(t), time.Now()
-				err := tc.who.update(t, object, "", labels(append(pairs, setLabel, "dev")...))
+				err := tc.caller.update(t, object, "", labels(append(pairs, setLabel, "dev")...))
 				check(t, err, 0, "")
 				asked := accessReviews(t) - before
 				t.Logf("took %s and %v reviews", time.Since(began), asked)

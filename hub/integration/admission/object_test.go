@@ -20,13 +20,13 @@ const (
 // createUncheckedObjects creates objects that admission would deny.
 func createUncheckedObjects(t *testing.T) {
 	t.Helper()
-	boss := admin(t)
+	administrator := admin(t)
 	for _, object := range []map[string]any{
 		cluster(oldCluster, taints("gpu:NoSelect", "gpu:NoSelect")),
 		set(oldSet, labelSelector("a b", "c")),
 		placement("default", oldPlacement, map[string]any{"predicates": cel("1")}),
 	} {
-		if err := boss.create(t.Context(), object); err != nil {
+		if err := administrator.create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,8 +40,8 @@ func exclusive(key, value string) map[string]any {
 	return map[string]any{"selectorType": "ExclusiveLabel", "exclusiveLabel": map[string]any{"key": key, "value": value}}
 }
 
-func lacksBind(who *user, name string) string {
-	return bindDenied(who, "bind", name)
+func lacksBind(caller *user, name string) string {
+	return bindDenied(caller, "bind", name)
 }
 
 func TestBind(t *testing.T) {
@@ -88,17 +88,17 @@ func TestBind(t *testing.T) {
 
 func TestSets(t *testing.T) {
 	requireWebhooks(t)
-	boss := admin(t)
+	administrator := admin(t)
 	const region = "info.open-cluster-management.io/region"
 	first, second := "first-"+unique(), "second-"+unique()
-	boss.mustCreate(t, set(first, exclusive(region, first)))
+	administrator.mustCreate(t, set(first, exclusive(region, first)))
 	invalid := func(name, why string) string {
 		return denied("managedclustersets", `ManagedClusterSet.cluster.open-cluster-management.io "%s" is invalid: spec.clusterSelector%s`, name, why)
 	}
 	taken := `.exclusiveLabel: Invalid value: "` + region + "=" + first + `": the set "` + first + `" claims this label already; only one set may claim a label`
-	check(t, boss.create(t.Context(), set(second, exclusive(region, first))), 422, invalid(second, taken))
-	check(t, boss.create(t.Context(), set(second, exclusive(setLabel, second))), 0, "")
-	check(t, boss.update(t, set(second, nil), "", func(o *unstructured.Unstructured) {
+	check(t, administrator.create(t.Context(), set(second, exclusive(region, first))), 422, invalid(second, taken))
+	check(t, administrator.create(t.Context(), set(second, exclusive(setLabel, second))), 0, "")
+	check(t, administrator.update(t, set(second, nil), "", func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedMap(o.Object, exclusive(region, first), "spec", "clusterSelector")
 	}), 422, invalid(second, taken))
 
@@ -106,23 +106,23 @@ func TestSets(t *testing.T) {
 	third := "third-" + unique()
 	old := set(third, exclusive(region, first))
 	old["apiVersion"] = group + "/v1beta1"
-	check(t, boss.create(t.Context(), old), 422, invalid(third, taken))
+	check(t, administrator.create(t.Context(), old), 422, invalid(third, taken))
 
 	wrong := `ManagedClusterSet.cluster.open-cluster-management.io "` + third + `" is invalid: spec.clusterSelector.labelSelector.matchLabels[a b]: Invalid value: "c": `
-	if err := boss.create(t.Context(), set(third, labelSelector("a b", "c"))); err == nil || !strings.Contains(err.Error(), wrong) {
+	if err := administrator.create(t.Context(), set(third, labelSelector("a b", "c"))); err == nil || !strings.Contains(err.Error(), wrong) {
 		t.Errorf("Create = %v, want %q", err, wrong)
 	}
-	boss.takeWarnings()
-	boss.mustCreate(t, set(third, map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{}}))
-	if diff := cmp.Diff([]string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"}, boss.takeWarnings()); diff != "" {
+	administrator.takeWarnings()
+	administrator.mustCreate(t, set(third, map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{}}))
+	if diff := cmp.Diff([]string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"}, administrator.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	// An old error may remain, and no other error may be added.
 	namespaces := func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "x"}}, "spec", "managedNamespaces")
 	}
-	check(t, boss.update(t, set(oldSet, nil), "", namespaces), 0, "")
-	if err := boss.update(t, set(oldSet, nil), "", func(o *unstructured.Unstructured) {
+	check(t, administrator.update(t, set(oldSet, nil), "", namespaces), 0, "")
+	if err := administrator.update(t, set(oldSet, nil), "", func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, "x", "spec", "clusterSelector", "labelSelector", "matchLabels", "d e")
 	}); err == nil || !strings.Contains(err.Error(), "matchLabels[d e]") || strings.Contains(err.Error(), "matchLabels[a b]") {
 		t.Errorf("Update = %v, want only the new fault", err)
@@ -131,37 +131,37 @@ func TestSets(t *testing.T) {
 
 func TestPlacements(t *testing.T) {
 	requireWebhooks(t)
-	boss, namespace := admin(t), shared.Namespace(t)
-	check(t, boss.create(t.Context(), placement(namespace, "bad", map[string]any{"predicates": cel("1 + 1")})), 422, denied("placements",
+	administrator, namespace := admin(t), shared.Namespace(t)
+	check(t, administrator.create(t.Context(), placement(namespace, "bad", map[string]any{"predicates": cel("1 + 1")})), 422, denied("placements",
 		`Placement.cluster.open-cluster-management.io "bad" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
 			`Invalid value: "1 + 1": compilation failed: the expression yields int, want bool`))
 	good := placement(namespace, "good", map[string]any{"clusterSets": []any{"dev"}})
-	boss.takeWarnings()
-	boss.mustCreate(t, good)
+	administrator.takeWarnings()
+	administrator.mustCreate(t, good)
 	unbound := `spec.clusterSets[0]: the cluster set "dev" is not bound to the namespace "` + namespace + `", so it adds no clusters`
-	if diff := cmp.Diff([]string{unbound}, boss.takeWarnings()); diff != "" {
+	if diff := cmp.Diff([]string{unbound}, administrator.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	// A binding that was created just before counts.
-	boss.mustCreate(t, binding(namespace, "dev", "dev"))
-	boss.takeWarnings()
-	boss.mustCreate(t, placement(namespace, "bound", map[string]any{"clusterSets": []any{"dev"}}))
-	if diff := cmp.Diff([]string(nil), boss.takeWarnings()); diff != "" {
+	administrator.mustCreate(t, binding(namespace, "dev", "dev"))
+	administrator.takeWarnings()
+	administrator.mustCreate(t, placement(namespace, "bound", map[string]any{"clusterSets": []any{"dev"}}))
+	if diff := cmp.Diff([]string(nil), administrator.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	none := []any{map[string]any{"requiredClusterSelector": map[string]any{"claimSelector": map[string]any{"matchExpressions": []any{
 		map[string]any{"key": "a", "operator": "Exists"}, map[string]any{"key": "a", "operator": "DoesNotExist"},
 	}}}}}
-	boss.mustCreate(t, placement(namespace, "none", map[string]any{"predicates": none}))
-	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since no cluster can meet both claim a exists and claim a does not exist"}, boss.takeWarnings()); diff != "" {
+	administrator.mustCreate(t, placement(namespace, "none", map[string]any{"predicates": none}))
+	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since no cluster can meet both claim a exists and claim a does not exist"}, administrator.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	old := placement("default", oldPlacement, nil)
 	number := func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, int64(3), "spec", "numberOfClusters")
 	}
-	check(t, boss.update(t, old, "", number), 0, "")
-	check(t, boss.update(t, old, "", func(o *unstructured.Unstructured) {
+	check(t, administrator.update(t, old, "", number), 0, "")
+	check(t, administrator.update(t, old, "", func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(o.Object, cel("2"), "spec", "predicates")
 	}), 422, denied("placements", `Placement.cluster.open-cluster-management.io "%s" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
 		`Invalid value: "2": compilation failed: the expression yields int, want bool`, oldPlacement))

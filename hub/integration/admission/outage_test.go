@@ -25,38 +25,38 @@ const quickTimeout = 5 * time.Second
 // agents are not affected.
 func TestManagerIsDown(t *testing.T) {
 	requireWebhooks(t)
-	boss, namespace := admin(t), shared.Namespace(t)
+	administrator, namespace := admin(t), shared.Namespace(t)
 	agent := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclusters/status"), allVerbsOn("placements")})
 	object := cluster("c-"+unique(), labels(setLabel, "dev", "env", "a"), taints("gpu:NoSelect"))
-	boss.mustCreate(t, object)
+	administrator.mustCreate(t, object)
 	bound, placed := binding(namespace, "dev", "dev"), placement(namespace, "p", map[string]any{})
-	boss.mustCreate(t, bound)
-	boss.mustCreate(t, placed)
+	administrator.mustCreate(t, bound)
+	administrator.mustCreate(t, placed)
 	existing := set("s-"+unique(), nil)
-	boss.mustCreate(t, existing)
+	administrator.mustCreate(t, existing)
 	let := cluster("c-"+unique(), labels(setLabel, "dev"), accepted)
-	boss.mustCreate(t, let)
+	administrator.mustCreate(t, let)
 	stopManager()
 
 	for name, write := range map[string]func() error{
-		"create a cluster": func() error { return boss.create(t.Context(), cluster("c-"+unique())) },
+		"create a cluster": func() error { return administrator.create(t.Context(), cluster("c-"+unique())) },
 		"move a cluster by patch": func() error {
-			return boss.merge(t.Context(), object, `{"metadata":{"labels":{"`+setLabel+`":"prod"}}}`)
+			return administrator.merge(t.Context(), object, `{"metadata":{"labels":{"`+setLabel+`":"prod"}}}`)
 		},
-		"move a cluster by apply":        func() error { return boss.apply(t.Context(), with(object, labels(setLabel, "prod"))) },
-		"taint a cluster as unreachable": func() error { return boss.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect")) },
-		"set the time of a taint":        func() error { return boss.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")) },
-		"widen a set":                    func() error { return boss.merge(t.Context(), existing, everything) },
-		"move a cluster":                 func() error { return boss.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
-		"take a cluster out":             func() error { return boss.update(t, object, "", labels("env", "a")) },
-		"another reserved label":         func() error { return boss.update(t, object, "", labels(setLabel, "dev", "env", "a", infoLabel, "x")) },
-		"accept a cluster":               func() error { return boss.update(t, object, "", accepted) },
-		"taint a cluster":                func() error { return boss.update(t, object, "", taints("x:NoSelect")) },
-		"untaint a cluster":              func() error { return boss.update(t, object, "", taints()) },
-		"bind a set":                     func() error { return boss.create(t.Context(), binding(namespace, "prod", "prod")) },
-		"create a set":                   func() error { return boss.create(t.Context(), set("s-"+unique(), nil)) },
-		"create a placement":             func() error { return boss.create(t.Context(), placement(namespace, "q", map[string]any{})) },
-		"change the spec of a placement": func() error { return boss.update(t, placed, "", setNumberOfClusters) },
+		"move a cluster by apply":        func() error { return administrator.apply(t.Context(), with(object, labels(setLabel, "prod"))) },
+		"taint a cluster as unreachable": func() error { return administrator.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect")) },
+		"set the time of a taint":        func() error { return administrator.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")) },
+		"widen a set":                    func() error { return administrator.merge(t.Context(), existing, everything) },
+		"move a cluster":                 func() error { return administrator.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
+		"take a cluster out":             func() error { return administrator.update(t, object, "", labels("env", "a")) },
+		"another reserved label":         func() error { return administrator.update(t, object, "", labels(setLabel, "dev", "env", "a", infoLabel, "x")) },
+		"accept a cluster":               func() error { return administrator.update(t, object, "", accepted) },
+		"taint a cluster":                func() error { return administrator.update(t, object, "", taints("x:NoSelect")) },
+		"untaint a cluster":              func() error { return administrator.update(t, object, "", taints()) },
+		"bind a set":                     func() error { return administrator.create(t.Context(), binding(namespace, "prod", "prod")) },
+		"create a set":                   func() error { return administrator.create(t.Context(), set("s-"+unique(), nil)) },
+		"create a placement":             func() error { return administrator.create(t.Context(), placement(namespace, "q", map[string]any{})) },
+		"change the spec of a placement": func() error { return administrator.update(t, placed, "", setNumberOfClusters) },
 	} {
 		err := write()
 		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") || !strings.Contains(err.Error(), "connection refused") {
@@ -88,7 +88,7 @@ func TestManagerIsDown(t *testing.T) {
 		"a round trip":                 func() error { return agent.update(t, object, "", func(*unstructured.Unstructured) {}) },
 		"a lease duration":             func() error { return agent.update(t, object, "", setLeaseDuration) },
 		"an annotation on a placement": func() error { return agent.update(t, placed, "", annotation) },
-		"a label on a binding":         func() error { return boss.update(t, bound, "", labels("a", "b")) },
+		"a label on a binding":         func() error { return administrator.update(t, bound, "", labels("a", "b")) },
 		"a denied cluster":             func() error { return agent.update(t, let, "", setNotAccepted) },
 	} {
 		began := time.Now()
@@ -134,17 +134,17 @@ func TestRolesOfSetsAreGuardedWhileManagerIsDown(t *testing.T) {
 // take the same time.
 func TestHeartbeatsWithoutTheManager(t *testing.T) {
 	requireWebhooks(t)
-	boss, namespace := admin(t), shared.Namespace(t)
+	administrator, namespace := admin(t), shared.Namespace(t)
 	agent := newUser(t, "agent", []rule{
 		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"patch"}}, grantNamed("patch", "managedclusters/status"),
 	})
 	object := cluster("c-"+unique(), labels(setLabel, "dev"))
-	boss.mustCreate(t, object)
+	administrator.mustCreate(t, object)
 	lease := map[string]any{
 		"apiVersion": coordinationv1.SchemeGroupVersion.String(), "kind": "Lease",
 		"metadata": map[string]any{"name": "managed-cluster-lease", "namespace": namespace},
 	}
-	boss.mustCreate(t, lease)
+	administrator.mustCreate(t, lease)
 	beats := map[string]func(beat int) error{
 		"a lease": func(beat int) error {
 			return agent.merge(t.Context(), lease, fmt.Sprintf(`{"spec":{"leaseTransitions":%d}}`, beat))

@@ -10,18 +10,18 @@ import (
 const disabled = group + "/experimental-scheduling-disable"
 
 // writeAnyPlacement creates or changes a placement by a random kind of request.
-func (s *step) writeAnyPlacement(who *user, namespace, name string, spec any) {
+func (s *step) writeAnyPlacement(caller *user, namespace, name string, spec any) {
 	s.t.Helper()
 	path, content := placements(namespace)+"/"+name, newPlacement(name, spec)
 	switch s.random.IntN(4) {
 	case 0:
-		s.request(who, http.MethodPatch, path+"?fieldManager=attack&force=true", applyPatch, toJSON(content))
+		s.request(caller, http.MethodPatch, path+"?fieldManager=attack&force=true", applyPatch, toJSON(content))
 	case 1:
-		s.request(who, http.MethodPatch, path, mergePatch, toJSON(object{"spec": spec}))
+		s.request(caller, http.MethodPatch, path, mergePatch, toJSON(object{"spec": spec}))
 	case 2:
-		s.request(who, http.MethodPatch, path, jsonPatch, toJSON([]object{{"op": "replace", "path": "/spec", "value": spec}}))
+		s.request(caller, http.MethodPatch, path, jsonPatch, toJSON([]object{{"op": "replace", "path": "/spec", "value": spec}}))
 	default:
-		s.request(who, http.MethodPost, placements(namespace), plainJSON, toJSON(content))
+		s.request(caller, http.MethodPost, placements(namespace), plainJSON, toJSON(content))
 	}
 }
 
@@ -103,12 +103,12 @@ func sliceOf(name, placement, cluster string) object {
 func writeSlice(s *step) {
 	namespace, placement := pick(s, append(s.otherTenant.namespaces, s.tenant.namespaces...)...), s.placement()
 	path := decisions(namespace) + "/" + placement + "-decision-1"
-	who := s.user()
-	s.requestForbidden(who, http.MethodPost, decisions(namespace), plainJSON, toJSON(sliceOf(placement+"-decision-9", placement, s.cluster(s.otherTenant))))
-	s.requestForbidden(who, http.MethodPatch, path+"/status", mergePatch, toJSON(object{"status": object{"decisions": []object{{"clusterName": s.cluster(s.otherTenant), "reason": ""}}}}))
-	s.requestForbidden(who, http.MethodPatch, path, mergePatch, `{"metadata":{"labels":null,"annotations":null,"ownerReferences":null}}`)
-	s.requestForbidden(who, http.MethodDelete, path, plainJSON, "")
-	s.requestForbidden(who, http.MethodDelete, decisions(namespace), plainJSON, "")
+	caller := s.user()
+	s.requestForbidden(caller, http.MethodPost, decisions(namespace), plainJSON, toJSON(sliceOf(placement+"-decision-9", placement, s.cluster(s.otherTenant))))
+	s.requestForbidden(caller, http.MethodPatch, path+"/status", mergePatch, toJSON(object{"status": object{"decisions": []object{{"clusterName": s.cluster(s.otherTenant), "reason": ""}}}}))
+	s.requestForbidden(caller, http.MethodPatch, path, mergePatch, `{"metadata":{"labels":null,"annotations":null,"ownerReferences":null}}`)
+	s.requestForbidden(caller, http.MethodDelete, path, plainJSON, "")
+	s.requestForbidden(caller, http.MethodDelete, decisions(namespace), plainJSON, "")
 }
 
 // writeConcurrently lets the users of a tenant write the same objects at the same time.
@@ -116,7 +116,7 @@ func writeConcurrently(s *step) {
 	namespace, name := s.namespace(), s.placement()
 	spec := s.spec()
 	type request struct {
-		who                      *user
+		caller                      *user
 		method, path, kind, body string
 	}
 	var together sync.WaitGroup
@@ -134,7 +134,7 @@ func writeConcurrently(s *step) {
 		{s.admin, http.MethodPatch, clusters + "/" + s.cluster(s.tenant), mergePatch, `{"metadata":{"labels":{"size":"s"}}}`},
 	} {
 		together.Go(func() {
-			got, err := r.who.send(s.t.Context(), r.method, r.path, r.kind, r.body)
+			got, err := r.caller.send(s.t.Context(), r.method, r.path, r.kind, r.body)
 			mu.Lock()
 			defer mu.Unlock()
 			replies = append(replies, fmt.Sprintf("%s %s -> %d %s %v", r.method, r.path, got.code, got.message, err))
@@ -149,26 +149,26 @@ func writeConcurrently(s *step) {
 }
 
 func grantPermission(s *step) {
-	who, namespace := s.user(), s.namespace()
-	subject := []object{{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": who.name}}
+	caller, namespace := s.user(), s.namespace()
+	subject := []object{{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": caller.name}}
 	role := func(name string) object {
 		return object{
 			"metadata": object{"name": "taken"}, "subjects": subject,
 			"roleRef": object{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
 		}
 	}
-	s.requestForbidden(who, http.MethodPost, roleBindings(namespace), plainJSON, toJSON(role("cluster-admin")))
-	s.requestForbidden(who, http.MethodPost, clusterRoleBindings, plainJSON, toJSON(role("berth:managedclusterset:admin:"+s.otherTenant.set)))
-	s.requestForbidden(who, http.MethodPost, clusterRoles, plainJSON, toJSON(object{"metadata": object{"name": "berth:managedclusterset:binder:" + s.otherTenant.set}}))
-	s.requestForbidden(who, http.MethodPatch, clusterRoles+"/berth:managedclusterset:binder:"+s.tenant.set, mergePatch, toJSON(object{"rules": []object{
+	s.requestForbidden(caller, http.MethodPost, roleBindings(namespace), plainJSON, toJSON(role("cluster-admin")))
+	s.requestForbidden(caller, http.MethodPost, clusterRoleBindings, plainJSON, toJSON(role("berth:managedclusterset:admin:"+s.otherTenant.set)))
+	s.requestForbidden(caller, http.MethodPost, clusterRoles, plainJSON, toJSON(object{"metadata": object{"name": "berth:managedclusterset:binder:" + s.otherTenant.set}}))
+	s.requestForbidden(caller, http.MethodPatch, clusterRoles+"/berth:managedclusterset:binder:"+s.tenant.set, mergePatch, toJSON(object{"rules": []object{
 		{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": []string{"*"}},
 	}}))
-	s.requestForbidden(who, http.MethodGet, placements(s.otherTenant.namespaces[0]), plainJSON, "", "Impersonate-User", s.otherTenant.editor.name)
-	s.requestForbidden(who, http.MethodGet, clusters, plainJSON, "", "Impersonate-User", "berth-admin", "Impersonate-Group", "system:masters")
+	s.requestForbidden(caller, http.MethodGet, placements(s.otherTenant.namespaces[0]), plainJSON, "", "Impersonate-User", s.otherTenant.editor.name)
+	s.requestForbidden(caller, http.MethodGet, clusters, plainJSON, "", "Impersonate-User", "berth-admin", "Impersonate-Group", "system:masters")
 	// The account "placement" of a namespace binds the sets that it is granted. This account is granted no set.
-	s.request(who, http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", plainJSON, `{"metadata":{"name":"placement"}}`)
-	s.requestForbidden(who, http.MethodDelete, namespaces+"/"+namespace, plainJSON, "")
-	s.requestForbidden(who, http.MethodPatch, namespaces+"/"+namespace, mergePatch, `{"metadata":{"labels":{"a":"b"}}}`)
+	s.request(caller, http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", plainJSON, `{"metadata":{"name":"placement"}}`)
+	s.requestForbidden(caller, http.MethodDelete, namespaces+"/"+namespace, plainJSON, "")
+	s.requestForbidden(caller, http.MethodPatch, namespaces+"/"+namespace, mergePatch, `{"metadata":{"labels":{"a":"b"}}}`)
 }
 
 func reviewAccess(s *step) {

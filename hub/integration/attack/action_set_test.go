@@ -18,12 +18,12 @@ func (s *step) binding(set string) object {
 }
 
 func bindSet(s *step) {
-	who, namespace := pick(s, s.tenant.binder, s.tenant.admin), s.namespace()
+	caller, namespace := pick(s, s.tenant.binder, s.tenant.admin), s.namespace()
 	if s.random.IntN(4) == 0 {
-		s.request(who, http.MethodPatch, bindings(namespace)+"/"+s.tenant.set+"?fieldManager=attack", applyPatch, toJSON(newBinding(s.tenant.set)))
+		s.request(caller, http.MethodPatch, bindings(namespace)+"/"+s.tenant.set+"?fieldManager=attack", applyPatch, toJSON(newBinding(s.tenant.set)))
 		return
 	}
-	s.request(who, http.MethodPost, bindings(namespace), plainJSON, toJSON(s.binding(s.tenant.set)))
+	s.request(caller, http.MethodPost, bindings(namespace), plainJSON, toJSON(s.binding(s.tenant.set)))
 }
 
 func unbindSet(s *step) {
@@ -35,20 +35,20 @@ func unbindSet(s *step) {
 }
 
 func bindOthers(s *step) {
-	who, namespace := s.user(), s.namespace()
+	caller, namespace := s.user(), s.namespace()
 	set := pick(s, s.otherTenant.set, "global", "default", "sentinel", "nowhere")
 	path := bindings(namespace)
-	s.requestForbidden(who, http.MethodPost, path, plainJSON, toJSON(s.binding(set)))
-	s.requestForbidden(who, http.MethodPost, path, plainJSON, toJSON(newBinding(set).withMetadata(object{"name": s.tenant.set})))
-	s.requestForbidden(who, http.MethodPost, path, plainJSON, toJSON(newBinding(s.tenant.set).withMetadata(object{"name": set})))
-	s.requestForbidden(who, http.MethodPatch, path+"/"+set+"?fieldManager=attack", applyPatch, toJSON(newBinding(set)))
-	s.requestForbidden(who, http.MethodPatch, path+"/"+s.tenant.set, mergePatch, toJSON(object{"spec": object{"clusterSet": set}}))
-	s.requestForbidden(who, http.MethodPut, path+"/"+s.tenant.set, plainJSON, toJSON(newBinding(s.tenant.set).with("spec", object{"clusterSet": set})))
-	s.requestForbidden(who, http.MethodPost, bindings(pick(s, s.otherTenant.namespaces...)), plainJSON, toJSON(newBinding(s.tenant.set)))
+	s.requestForbidden(caller, http.MethodPost, path, plainJSON, toJSON(s.binding(set)))
+	s.requestForbidden(caller, http.MethodPost, path, plainJSON, toJSON(newBinding(set).withMetadata(object{"name": s.tenant.set})))
+	s.requestForbidden(caller, http.MethodPost, path, plainJSON, toJSON(newBinding(s.tenant.set).withMetadata(object{"name": set})))
+	s.requestForbidden(caller, http.MethodPatch, path+"/"+set+"?fieldManager=attack", applyPatch, toJSON(newBinding(set)))
+	s.requestForbidden(caller, http.MethodPatch, path+"/"+s.tenant.set, mergePatch, toJSON(object{"spec": object{"clusterSet": set}}))
+	s.requestForbidden(caller, http.MethodPut, path+"/"+s.tenant.set, plainJSON, toJSON(newBinding(s.tenant.set).with("spec", object{"clusterSet": set})))
+	s.requestForbidden(caller, http.MethodPost, bindings(pick(s, s.otherTenant.namespaces...)), plainJSON, toJSON(newBinding(s.tenant.set)))
 	s.requestForbidden(s.tenant.editor, http.MethodPost, path, plainJSON, toJSON(newBinding(s.otherTenant.set).withMetadata(object{
 		"labels": object{pick(s, "berth-project.io", group) + "/binding-made-by": "grant"},
 	})))
-	s.requestForbidden(who, http.MethodDelete, bindings(pick(s, s.otherTenant.namespaces...))+"/"+s.otherTenant.set, plainJSON, "")
+	s.requestForbidden(caller, http.MethodDelete, bindings(pick(s, s.otherTenant.namespaces...))+"/"+s.otherTenant.set, plainJSON, "")
 }
 
 func registerCluster(s *step) {
@@ -104,14 +104,14 @@ func changeOwnCluster(s *step) {
 
 func changeOthersCluster(s *step) {
 	path := clusters + "/" + s.cluster(s.otherTenant)
-	who := s.user()
-	s.requestForbidden(who, http.MethodGet, path, plainJSON, "")
-	s.requestForbidden(who, http.MethodDelete, path, plainJSON, "")
-	s.requestForbidden(who, http.MethodDelete, clusters, plainJSON, "")
-	s.requestForbidden(who, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{group + "/clusterset": s.tenant.set}}}))
-	s.requestForbidden(who, http.MethodPatch, path, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": "NoSelect"}}}}))
-	s.requestForbidden(who, http.MethodPatch, path+"?fieldManager=attack&force=true", applyPatch, toJSON(newCluster(s.cluster(s.otherTenant), object{"size": "l"})))
-	s.requestForbidden(who, http.MethodPost, scores(s.cluster(s.otherTenant)), plainJSON, toJSON(newObject("AddOnPlacementScore", "v1alpha1", "load")))
+	caller := s.user()
+	s.requestForbidden(caller, http.MethodGet, path, plainJSON, "")
+	s.requestForbidden(caller, http.MethodDelete, path, plainJSON, "")
+	s.requestForbidden(caller, http.MethodDelete, clusters, plainJSON, "")
+	s.requestForbidden(caller, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{group + "/clusterset": s.tenant.set}}}))
+	s.requestForbidden(caller, http.MethodPatch, path, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": "NoSelect"}}}}))
+	s.requestForbidden(caller, http.MethodPatch, path+"?fieldManager=attack&force=true", applyPatch, toJSON(newCluster(s.cluster(s.otherTenant), object{"size": "l"})))
+	s.requestForbidden(caller, http.MethodPost, scores(s.cluster(s.otherTenant)), plainJSON, toJSON(newObject("AddOnPlacementScore", "v1alpha1", "load")))
 }
 
 func writeSet(s *step) {

@@ -157,12 +157,12 @@ func (w *testHub) newTenantUser(of *tenant, level string, roles ...string) *user
 }
 
 // awaitAccess waits until the API server allows a user. Roles take effect with a delay.
-func (w *testHub) awaitAccess(who *user, method, path string) {
+func (w *testHub) awaitAccess(caller *user, method, path string) {
 	w.t.Helper()
 	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
-		got, err := who.send(ctx, method, path, plainJSON, "")
+		got, err := caller.send(ctx, method, path, plainJSON, "")
 		if err == nil && got.code != http.StatusOK {
-			err = fmt.Errorf("%s %s: %d %s", who.name, path, got.code, got.message)
+			err = fmt.Errorf("%s %s: %d %s", caller.name, path, got.code, got.message)
 		}
 		return err
 	})

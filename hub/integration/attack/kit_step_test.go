@@ -81,26 +81,26 @@ var sentinels = map[string]string{
 }
 
 // request sends a request. A failure of the hub fails the test at once. All other results are checked after the step.
-func (s *step) request(who *user, method, path, kind, body string, headers ...string) apiResponse {
+func (s *step) request(caller *user, method, path, kind, body string, headers ...string) apiResponse {
 	s.t.Helper()
 	if resource, watched := sentinels[resourceIn(path)]; watched {
 		s.touched = append(s.touched, resource)
 	}
-	got, err := who.send(s.t.Context(), method, path, kind, body, headers...)
+	got, err := caller.send(s.t.Context(), method, path, kind, body, headers...)
 	const most = 400
-	s.logf("  %s: %s %s %.*s -> %d %.*s %v", who.name, method, path, most, body, got.code, most, got.message, err)
+	s.logf("  %s: %s %s %.*s -> %d %.*s %v", caller.name, method, path, most, body, got.code, most, got.message, err)
 	s.tried[fmt.Sprintf("%s %s: %d", method, resourceIn(path), got.code)]++
 	if err != nil || got.code >= http.StatusInternalServerError && !s.down {
-		s.t.Errorf("the hub failed: %s: %s %s: %d %s %v", who.name, method, path, got.code, got.message, err)
+		s.t.Errorf("the hub failed: %s: %s %s: %d %s %v", caller.name, method, path, got.code, got.message, err)
 	}
 	return got
 }
 
 // requestForbidden is request for a request that must be refused.
-func (s *step) requestForbidden(who *user, method, path, kind, body string, headers ...string) {
+func (s *step) requestForbidden(caller *user, method, path, kind, body string, headers ...string) {
 	s.t.Helper()
-	if got := s.request(who, method, path, kind, body, headers...); got.code < http.StatusBadRequest {
-		s.t.Errorf("a forbidden request of %s succeeded: %s %s %s", who.name, method, path, body)
+	if got := s.request(caller, method, path, kind, body, headers...); got.code < http.StatusBadRequest {
+		s.t.Errorf("a forbidden request of %s succeeded: %s %s %s", caller.name, method, path, body)
 	}
 }
 

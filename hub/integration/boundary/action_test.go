@@ -35,7 +35,7 @@ const (
 type action struct {
 	// ready prepares the hub, beyond the cluster edge, which is new each time.
 	ready func(t *testing.T)
-	try   func(t *testing.T, who user) apiResponse
+	try   func(t *testing.T, caller user) apiResponse
 	// found returns the state after the attempt.
 	found func(t *testing.T, got apiResponse) string
 	// untouched is the state if the attempt had no effect.
@@ -46,7 +46,7 @@ type action struct {
 var actions = map[string]action{
 	createCluster: {
 		ready:     func(t *testing.T) { adminUser(t).remove(t, clusters+"/fresh") },
-		try:       func(t *testing.T, who user) apiResponse { return who.create(t, clusters, cluster("fresh", "team")) },
+		try:       func(t *testing.T, caller user) apiResponse { return caller.create(t, clusters, cluster("fresh", "team")) },
 		found:     func(t *testing.T, _ apiResponse) string { return membershipText(t, "fresh") },
 		untouched: "fresh is not there",
 	},
@@ -73,7 +73,7 @@ var actions = map[string]action{
 		untouched: "edge is of tier ",
 	},
 	deleteCluster: {
-		try:       func(t *testing.T, who user) apiResponse { return who.remove(t, clusters+"/edge") },
+		try:       func(t *testing.T, caller user) apiResponse { return caller.remove(t, clusters+"/edge") },
 		found:     func(t *testing.T, _ apiResponse) string { return presenceText(t, clusters+"/edge") },
 		untouched: "edge is there",
 	},
@@ -89,13 +89,13 @@ var actions = map[string]action{
 	},
 	createSet: {
 		ready:     func(t *testing.T) { adminUser(t).remove(t, sets+"/mine") },
-		try:       func(t *testing.T, who user) apiResponse { return who.create(t, sets, set("mine")) },
+		try:       func(t *testing.T, caller user) apiResponse { return caller.create(t, sets, set("mine")) },
 		found:     func(t *testing.T, _ apiResponse) string { return presenceText(t, sets+"/mine") },
 		untouched: "mine is gone",
 	},
 	bindSet: {
 		ready: func(t *testing.T) { adminUser(t).remove(t, bindings("shop")+"/team") },
-		try:   func(t *testing.T, who user) apiResponse { return who.create(t, bindings("shop"), binding("team")) },
+		try:   func(t *testing.T, caller user) apiResponse { return caller.create(t, bindings("shop"), binding("team")) },
 		found: func(t *testing.T, _ apiResponse) string {
 			list := getObject(t, bindings("shop"))
 			return strings.Join(append(list.names(), "is bound to shop"), " ")
@@ -103,7 +103,7 @@ var actions = map[string]action{
 		untouched: "is bound to shop",
 	},
 	viewSet: {
-		try: func(t *testing.T, who user) apiResponse { return who.read(t, sets+"/team") },
+		try: func(t *testing.T, caller user) apiResponse { return caller.read(t, sets+"/team") },
 		found: func(_ *testing.T, got apiResponse) string {
 			if name, shown := got.body.at("metadata.name").(string); shown {
 				return name + " is shown"
@@ -116,8 +116,8 @@ var actions = map[string]action{
 			adminUser(t).remove(t, placements("shop")+"/web")
 			adminUser(t).create(t, bindings("shop"), binding("team"))
 		},
-		try: func(t *testing.T, who user) apiResponse {
-			return who.create(t, placements("shop"), placement("web", object{}))
+		try: func(t *testing.T, caller user) apiResponse {
+			return caller.create(t, placements("shop"), placement("web", object{}))
 		},
 		found:     selectionText,
 		untouched: "nothing is placed",
@@ -130,8 +130,8 @@ var actions = map[string]action{
 			awaitVisible(t, adminUser(t), setViews, "default", "global", "other", "team")
 			awaitVisible(t, adminUser(t), clusterViews, "edge", "vault")
 		},
-		try: func(t *testing.T, who user) apiResponse {
-			out, more := who.read(t, setViews), who.read(t, clusterViews)
+		try: func(t *testing.T, caller user) apiResponse {
+			out, more := caller.read(t, setViews), caller.read(t, clusterViews)
 			if out.Code != more.Code {
 				return more
 			}
@@ -143,7 +143,7 @@ var actions = map[string]action{
 		},
 	},
 	deleteSet: {
-		try: func(t *testing.T, who user) apiResponse { return who.remove(t, sets+"/team") },
+		try: func(t *testing.T, caller user) apiResponse { return caller.remove(t, sets+"/team") },
 		found: func(t *testing.T, got apiResponse) string {
 			if got.Code != http.StatusOK {
 				return presenceText(t, sets+"/team")
@@ -159,8 +159,8 @@ var actions = map[string]action{
 
 // updateEdge changes the cluster edge by an update. Agents have no permission to patch.
 func updateEdge(patch string) func(*testing.T, user) apiResponse {
-	return func(t *testing.T, who user) apiResponse {
-		return who.rewrite(t, clusters+"/edge", patch)
+	return func(t *testing.T, caller user) apiResponse {
+		return caller.rewrite(t, clusters+"/edge", patch)
 	}
 }
 
@@ -215,12 +215,12 @@ func selectionText(t *testing.T, got apiResponse) string {
 }
 
 // awaitVisible waits until a user sees exactly these objects in a view.
-func awaitVisible(t *testing.T, who user, view string, want ...string) {
+func awaitVisible(t *testing.T, caller user, view string, want ...string) {
 	t.Helper()
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		got, err := who.do(ctx, http.MethodGet, view, "", nil)
+		got, err := caller.do(ctx, http.MethodGet, view, "", nil)
 		if err == nil && !slices.Equal(got.body.names(), want) {
-			err = fmt.Errorf("%s sees %v, want %v", who.name, got.body.names(), want)
+			err = fmt.Errorf("%s sees %v, want %v", caller.name, got.body.names(), want)
 		}
 		return err
 	})

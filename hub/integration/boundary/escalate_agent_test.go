@@ -18,22 +18,22 @@ func newAgent(t *testing.T, cluster string) user {
 func TestAnAgentWritingAnotherCluster(t *testing.T) {
 	set := newSet(t)
 	own, other := newCluster(t, set), newCluster(t, set)
-	who := newAgent(t, own)
+	caller := newAgent(t, own)
 	path := clusters + "/" + other
 	before := getObject(t, path)
 	for _, try := range []struct {
 		got            apiResponse
 		verb, resource string
 	}{
-		{who.read(t, path), "get", "managedclusters"},
-		{who.rewrite(t, path, `{"metadata":{"labels":{"colour":"red"}}}`), "update", "managedclusters"},
-		{who.merge(t, path+"/status", `{"status":{"version":{"kubernetes":"v0"}}}`), "patch", "managedclusters/status"},
-		{who.remove(t, path), "delete", "managedclusters"},
+		{caller.read(t, path), "get", "managedclusters"},
+		{caller.rewrite(t, path, `{"metadata":{"labels":{"colour":"red"}}}`), "update", "managedclusters"},
+		{caller.merge(t, path+"/status", `{"status":{"version":{"kubernetes":"v0"}}}`), "patch", "managedclusters/status"},
+		{caller.remove(t, path), "delete", "managedclusters"},
 	} {
-		try.got.expect(t, http.StatusForbidden, forUser(who, noRole(try.verb, try.resource, other)))
+		try.got.expect(t, http.StatusForbidden, forUser(caller, noRole(try.verb, try.resource, other)))
 	}
 	// It cannot replace its own object with the object of another cluster either.
-	who.update(t, clusters+"/"+own, before).expect(t, http.StatusBadRequest,
+	caller.update(t, clusters+"/"+own, before).expect(t, http.StatusBadRequest,
 		"the name of the object ("+other+") does not match the name on the URL ("+own+")")
 	if after := getObject(t, path); after.at("metadata.resourceVersion") != before.at("metadata.resourceVersion") {
 		t.Errorf("the other cluster is now %v", after)
@@ -45,7 +45,7 @@ const unavailable = "cluster.open-cluster-management.io/unavailable"
 // TestAnAgentChangingItsHealthTaint: such a change could make a failing cluster selectable again, or keep it selected for longer.
 func TestAnAgentChangingItsHealthTaint(t *testing.T) {
 	own := newCluster(t, newSet(t))
-	who := newAgent(t, own)
+	caller := newAgent(t, own)
 	path := clusters + "/" + own
 	down := `{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2020-01-01T00:00:00Z"}]}}`
 	adminUser(t).merge(t, path, down).expectSuccess(t)
@@ -57,7 +57,7 @@ func TestAnAgentChangingItsHealthTaint(t *testing.T) {
 		"since another time":     {`{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2030-01-01T00:00:00Z"}`, mayNotSetTime(own)},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			who.rewrite(t, path, `{"spec":{"taints":[`+try.taint+`]}}`).expect(t, http.StatusForbidden, forUser(who, try.refusal))
+			caller.rewrite(t, path, `{"spec":{"taints":[`+try.taint+`]}}`).expect(t, http.StatusForbidden, forUser(caller, try.refusal))
 		})
 	}
 	got := object(getObject(t, path).at("spec.taints").([]any)[0].(map[string]any))

@@ -22,18 +22,18 @@ func newSetMember(t *testing.T, namespace, level, set string) user {
 // TestChangingTheSetOfABinding uses a binder with an additional role to change bindings.
 func TestChangingTheSetOfABinding(t *testing.T) {
 	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
-	who := newSetMember(t, namespace, "binder", mine)
-	bindRole(t, who.subject(), role(t, ruleFor("get,update,patch", "managedclustersetbindings")))
-	who.awaitAllowed(t, "patch", bindings(namespace))
-	who.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
+	caller := newSetMember(t, namespace, "binder", mine)
+	bindRole(t, caller.subject(), role(t, ruleFor("get,update,patch", "managedclustersetbindings")))
+	caller.awaitAllowed(t, "patch", bindings(namespace))
+	caller.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
 	path := bindings(namespace) + "/" + mine
 	turn := `{"spec":{"clusterSet":"` + theirs + `"}}`
 	for how, got := range map[string]apiResponse{
-		"by update":            who.rewrite(t, path, turn),
-		"by merge patch":       who.merge(t, path, turn),
-		"by JSON patch":        who.patch(t, path, `[{"op":"replace","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
-		"by server-side apply": who.apply(t, path, binding(mine).with(t, turn)),
-		"by removing the set":  who.patch(t, path, `[{"op":"remove","path":"/spec/clusterSet"},{"op":"add","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
+		"by update":            caller.rewrite(t, path, turn),
+		"by merge patch":       caller.merge(t, path, turn),
+		"by JSON patch":        caller.patch(t, path, `[{"op":"replace","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
+		"by server-side apply": caller.apply(t, path, binding(mine).with(t, turn)),
+		"by removing the set":  caller.patch(t, path, `[{"op":"remove","path":"/spec/clusterSet"},{"op":"add","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
 	} {
 		t.Run(how, func(t *testing.T) { got.expect(t, http.StatusBadRequest, falselyNamed(mine, theirs)) })
 	}
@@ -45,10 +45,10 @@ func TestChangingTheSetOfABinding(t *testing.T) {
 // TestRenamingABinding shows that the set of a binding never changes: it is the name of the binding.
 func TestRenamingABinding(t *testing.T) {
 	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
-	who := newSetMember(t, namespace, "binder", mine)
-	bindRole(t, who.subject(), role(t, ruleFor("get,update,patch", "managedclustersetbindings")))
-	who.awaitAllowed(t, "patch", bindings(namespace))
-	who.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
+	caller := newSetMember(t, namespace, "binder", mine)
+	bindRole(t, caller.subject(), role(t, ruleFor("get,update,patch", "managedclustersetbindings")))
+	caller.awaitAllowed(t, "patch", bindings(namespace))
+	caller.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
 	own, other := bindings(namespace)+"/"+mine, bindings(namespace)+"/"+theirs
 	rename := `{"metadata":{"name":"` + theirs + `"},"spec":{"clusterSet":"` + theirs + `"}}`
 	const mismatch = "the name of the object (%s) does not match the name on the URL (%s)"
@@ -57,12 +57,12 @@ func TestRenamingABinding(t *testing.T) {
 		code    int
 		message string
 	}{
-		"over itself":                 {who.rewrite(t, own, rename), 400, fmt.Sprintf(mismatch, theirs, mine)},
-		"over a missing binding":      {who.update(t, other, getObject(t, own).with(t, rename)), 404, resourceTitle("managedclustersetbindings", theirs) + " not found"},
-		"by patch":                    {who.merge(t, own, `{"metadata":{"name":"`+theirs+`"}}`), 400, fmt.Sprintf(mismatch, theirs, mine)},
-		"by applying another binding": {who.apply(t, other, binding(theirs)), 403, forUser(who, mayNotBind(theirs))},
-		"by creating another binding": {who.create(t, bindings(namespace), binding(theirs)), 403, forUser(who, mayNotBind(theirs))},
-		"by creating a false name":    {who.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 400, falselyNamed(mine, theirs)},
+		"over itself":                 {caller.rewrite(t, own, rename), 400, fmt.Sprintf(mismatch, theirs, mine)},
+		"over a missing binding":      {caller.update(t, other, getObject(t, own).with(t, rename)), 404, resourceTitle("managedclustersetbindings", theirs) + " not found"},
+		"by patch":                    {caller.merge(t, own, `{"metadata":{"name":"`+theirs+`"}}`), 400, fmt.Sprintf(mismatch, theirs, mine)},
+		"by applying another binding": {caller.apply(t, other, binding(theirs)), 403, forUser(caller, mayNotBind(theirs))},
+		"by creating another binding": {caller.create(t, bindings(namespace), binding(theirs)), 403, forUser(caller, mayNotBind(theirs))},
+		"by creating a false name":    {caller.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 400, falselyNamed(mine, theirs)},
 	} {
 		t.Run(how, func(t *testing.T) { try.got.expect(t, try.code, try.message) })
 	}
@@ -73,19 +73,19 @@ func TestRenamingABinding(t *testing.T) {
 
 func TestBindingInOtherNamespaces(t *testing.T) {
 	mine, home, away := newSet(t), shared.Namespace(t), shared.Namespace(t)
-	who := newSetMember(t, home, "binder", mine)
-	who.create(t, bindings(away), binding(mine)).expect(t, http.StatusForbidden, forUser(who, noRoleIn(away, "create", "managedclustersetbindings", "")))
+	caller := newSetMember(t, home, "binder", mine)
+	caller.create(t, bindings(away), binding(mine)).expect(t, http.StatusForbidden, forUser(caller, noRoleIn(away, "create", "managedclustersetbindings", "")))
 }
 
 // TestBindingByARoleBinding uses the owner of a namespace, who may grant any role in it that the owner has.
 func TestBindingByARoleBinding(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
-	who := newUser(t, "owner")
-	bindRoleIn(t, namespace, who.subject(), "admin")
-	bindRoleIn(t, namespace, who.subject(), roleOf("admin", set))
-	bindRoleIn(t, namespace, who.subject(), "cluster-admin")
-	who.awaitAllowed(t, "create", bindings(namespace))
-	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
+	caller := newUser(t, "owner")
+	bindRoleIn(t, namespace, caller.subject(), "admin")
+	bindRoleIn(t, namespace, caller.subject(), roleOf("admin", set))
+	bindRoleIn(t, namespace, caller.subject(), "cluster-admin")
+	caller.awaitAllowed(t, "create", bindings(namespace))
+	caller.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(caller, mayNotBind(set)))
 }
 
 // TestGrantingTheAccountByARoleBinding grants the account of a namespace every permission in that namespace.

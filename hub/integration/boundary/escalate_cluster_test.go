@@ -23,19 +23,19 @@ func refusedCluster(why string) string {
 // TestReservedClusterNamesAreRefused: a cluster with such a name would share the namespace of Kubernetes, Berth or Open Cluster
 // Management. This includes names whose end the hub generates.
 func TestReservedClusterNamesAreRefused(t *testing.T) {
-	boss := adminUser(t)
+	administrator := adminUser(t)
 	for _, name := range []string{
 		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub", "open-cluster-managementx",
 	} {
 		removeAfterTest(t, clusters+"/"+name)
-		got := boss.create(t, clusters, cluster(name, ""))
+		got := administrator.create(t, clusters, cluster(name, ""))
 		if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, refusedCluster("metadata.name is reserved")) {
 			t.Errorf("%s: %d %s", name, got.Code, got.Message)
 		}
 	}
 	generated := cluster("", "")
 	generated["metadata"] = object{"generateName": "kube-"}
-	if got := boss.create(t, clusters, generated); got.Code != http.StatusUnprocessableEntity {
+	if got := administrator.create(t, clusters, generated); got.Code != http.StatusUnprocessableEntity {
 		t.Errorf("a generated name: %d %s", got.Code, got.Message)
 	}
 	for _, name := range []string{"kube", "kubernetes", "default-1", "my-kube-system", "berth"} {
@@ -81,7 +81,7 @@ func manyEntries(count int) object {
 // TestLabelsAndAnnotationsAreBounded: every reader of a cluster pays for its labels and annotations. A cluster above the limit may
 // change and lose entries, and may not gain entries.
 func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
-	boss := adminUser(t)
+	administrator := adminUser(t)
 	for field, limit := range map[string]int{"labels": 1_000, "annotations": 200} {
 		t.Run(field, func(t *testing.T) {
 			singular := strings.TrimSuffix(field, "s")
@@ -98,23 +98,23 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 					t.Errorf("%d: %s, want %s", got.Code, got.Message, why)
 				}
 			}
-			tooMany(boss.create(t, clusters, full(unique("cluster"), limit+1)))
-			tooMany(boss.create(t, clusters, full(unique("cluster"), 20_000)))
+			tooMany(administrator.create(t, clusters, full(unique("cluster"), limit+1)))
+			tooMany(administrator.create(t, clusters, full(unique("cluster"), 20_000)))
 			path := mustCreate(t, clusters, full(unique("cluster"), limit)) // with the label of the default set
-			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
+			tooMany(administrator.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
 
 			large := unique("cluster")
 			removeAfterTest(t, clusters+"/"+large)
 			withoutPolicy(t, "berth-clusters", func(ctx context.Context) (bool, error) {
-				got, err := boss.do(ctx, http.MethodPost, clusters+"?dryRun=All", "application/json", cluster("kube-x", ""))
+				got, err := administrator.do(ctx, http.MethodPost, clusters+"?dryRun=All", "application/json", cluster("kube-x", ""))
 				return got.Code == http.StatusUnprocessableEntity, err
-			}, func() { boss.create(t, clusters, full(large, 2_000)).expectSuccess(t) })
+			}, func() { administrator.create(t, clusters, full(large, 2_000)).expectSuccess(t) })
 			path = clusters + "/" + large
-			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
-			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":"","n00001":null}}}`))
-			boss.merge(t, path, `{"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t)
-			boss.merge(t, path, `{"metadata":{"`+field+`":{"n00002":"changed"}}}`).expectSuccess(t)
-			boss.merge(t, path, `{"metadata":{"`+field+`":{"n00001":null}}}`).expectSuccess(t)
+			tooMany(administrator.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
+			tooMany(administrator.merge(t, path, `{"metadata":{"`+field+`":{"another":"","n00001":null}}}`))
+			administrator.merge(t, path, `{"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t)
+			administrator.merge(t, path, `{"metadata":{"`+field+`":{"n00002":"changed"}}}`).expectSuccess(t)
+			administrator.merge(t, path, `{"metadata":{"`+field+`":{"n00001":null}}}`).expectSuccess(t)
 		})
 	}
 }
@@ -122,10 +122,10 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 // TestNoClusterReportsAQuantityThatCannotBeRead: a quantity with millions of digits behind the point takes every client that
 // reads the cluster minutes and gigabytes.
 func TestNoClusterReportsAQuantityThatCannotBeRead(t *testing.T) {
-	boss := adminUser(t)
+	administrator := adminUser(t)
 	path := mustCreate(t, clusters, cluster(unique("cluster"), "")) + "/status"
 	report := func(field, amount string) apiResponse {
-		return boss.merge(t, path, `{"status":{"`+field+`":{"memory":`+amount+`}}}`)
+		return administrator.merge(t, path, `{"status":{"`+field+`":{"memory":`+amount+`}}}`)
 	}
 	for _, field := range []string{"allocatable", "capacity"} {
 		for _, amount := range []string{`"0.1e-700000000"`, `"1E+99999"`, `"1e-1000"`} {
@@ -142,31 +142,31 @@ func TestNoClusterReportsAQuantityThatCannotBeRead(t *testing.T) {
 
 // TestAcceptingAClusterNamedLikeATeamsNamespace: such a cluster would give its agent access to the objects of the team.
 func TestAcceptingAClusterNamedLikeATeamsNamespace(t *testing.T) {
-	boss := adminUser(t)
+	administrator := adminUser(t)
 	name := shared.Namespace(t)
 	advice := fmt.Sprintf("the namespace %q exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, "+
 		"label it open-cluster-management.io/cluster-name=%s, else give the cluster another name", name, name)
 	refused := fmt.Sprintf("admission webhook %q denied the request: %s is forbidden: spec.hubAcceptsClient cannot be turned on: %s",
 		"managedclusters."+group, resourceTitle("managedclusters", name), advice)
 	accepted := cluster(name, "").with(t, `{"spec":{"hubAcceptsClient":true}}`)
-	boss.create(t, clusters, accepted).expect(t, http.StatusForbidden, refused)
+	administrator.create(t, clusters, accepted).expect(t, http.StatusForbidden, refused)
 
-	got := boss.create(t, clusters, cluster(name, ""))
+	got := administrator.create(t, clusters, cluster(name, ""))
 	got.expectSuccess(t)
 	removeAfterTest(t, clusters+"/"+name)
 	if diff := cmp.Diff([]string{"the cluster cannot be accepted as it is: " + advice}, got.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	accept := `{"spec":{"hubAcceptsClient":true}}`
-	boss.merge(t, clusters+"/"+name, accept).expect(t, http.StatusForbidden, refused)
-	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+name+`"}}}`).expectSuccess(t)
-	boss.merge(t, clusters+"/"+name, accept).expectSuccess(t)
-	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`).expectSuccess(t)
-	boss.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t) // the cluster stays accepted
+	administrator.merge(t, clusters+"/"+name, accept).expect(t, http.StatusForbidden, refused)
+	administrator.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+name+`"}}}`).expectSuccess(t)
+	administrator.merge(t, clusters+"/"+name, accept).expectSuccess(t)
+	administrator.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`).expectSuccess(t)
+	administrator.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t) // the cluster stays accepted
 
 	simulated := shared.Namespace(t)
 	mustCreate(t, clusters, cluster(simulated, "").with(t, `{"metadata":{"annotations":{"berth-project.io/simulated":"true"}},"spec":{"hubAcceptsClient":true}}`))
-	boss.merge(t, clusters+"/"+simulated, `{"metadata":{"annotations":{"berth-project.io/simulated":null}}}`).expect(t, http.StatusForbidden,
+	administrator.merge(t, clusters+"/"+simulated, `{"metadata":{"annotations":{"berth-project.io/simulated":null}}}`).expect(t, http.StatusForbidden,
 		strings.ReplaceAll(refused, name, simulated))
 }
 
@@ -182,31 +182,31 @@ func newSetAdmin(t *testing.T, set string) user {
 func TestAdminsOfASetManageItsClusters(t *testing.T) {
 	mine, theirs := newSet(t), newSet(t)
 	own, foreign := newCluster(t, mine), newCluster(t, theirs)
-	who := newSetAdmin(t, mine)
-	who.awaitAllowed(t, "delete", clusters+"/"+own)
+	caller := newSetAdmin(t, mine)
+	caller.awaitAllowed(t, "delete", clusters+"/"+own)
 	path := clusters + "/" + own
 
-	who.read(t, path).expectSuccess(t)
-	who.merge(t, path, `{"metadata":{"labels":{"tier":"gold"}}}`).expectSuccess(t)
-	who.merge(t, path, `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`).expectSuccess(t)
-	who.patch(t, path, `[{"op":"replace","path":"/spec/taints/0/effect","value":"PreferNoSelect"}]`).expectSuccess(t)
-	who.rewrite(t, path, `{"metadata":{"labels":{"tier":null}}}`).expectSuccess(t)
-	who.apply(t, path, object{"apiVersion": group + "/v1", "kind": "ManagedCluster", "metadata": object{"name": own, "labels": object{"a": "b"}}}).expectSuccess(t)
-	who.merge(t, path, `{"spec":{"taints":null}}`).expectSuccess(t)
+	caller.read(t, path).expectSuccess(t)
+	caller.merge(t, path, `{"metadata":{"labels":{"tier":"gold"}}}`).expectSuccess(t)
+	caller.merge(t, path, `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`).expectSuccess(t)
+	caller.patch(t, path, `[{"op":"replace","path":"/spec/taints/0/effect","value":"PreferNoSelect"}]`).expectSuccess(t)
+	caller.rewrite(t, path, `{"metadata":{"labels":{"tier":null}}}`).expectSuccess(t)
+	caller.apply(t, path, object{"apiVersion": group + "/v1", "kind": "ManagedCluster", "metadata": object{"name": own, "labels": object{"a": "b"}}}).expectSuccess(t)
+	caller.merge(t, path, `{"spec":{"taints":null}}`).expectSuccess(t)
 
-	who.read(t, clusters).expect(t, http.StatusForbidden, forUser(who, noRole("list", "managedclusters", "")))
+	caller.read(t, clusters).expect(t, http.StatusForbidden, forUser(caller, noRole("list", "managedclusters", "")))
 	for verb, got := range map[string]apiResponse{
-		"get":    who.read(t, clusters+"/"+foreign),
-		"patch":  who.merge(t, clusters+"/"+foreign, `{"metadata":{"labels":{"tier":"gold"}}}`),
-		"delete": who.remove(t, clusters+"/"+foreign),
+		"get":    caller.read(t, clusters+"/"+foreign),
+		"patch":  caller.merge(t, clusters+"/"+foreign, `{"metadata":{"labels":{"tier":"gold"}}}`),
+		"delete": caller.remove(t, clusters+"/"+foreign),
 	} {
 		t.Run(verb+" a cluster of another set", func(t *testing.T) {
-			got.expect(t, http.StatusForbidden, forUser(who, noRole(verb, "managedclusters", foreign)))
+			got.expect(t, http.StatusForbidden, forUser(caller, noRole(verb, "managedclusters", foreign)))
 		})
 	}
-	who.remove(t, path).expectSuccess(t)
+	caller.remove(t, path).expectSuccess(t)
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the manager updates the role later
-		got, err := who.do(ctx, http.MethodGet, path, "", nil)
+		got, err := caller.do(ctx, http.MethodGet, path, "", nil)
 		if err == nil && got.Code != http.StatusForbidden {
 			err = fmt.Errorf("%d", got.Code)
 		}
@@ -218,8 +218,8 @@ func TestAdminsOfASetManageItsClusters(t *testing.T) {
 func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 	mine := newSet(t)
 	own := newCluster(t, mine)
-	who := newSetAdmin(t, mine)
-	who.awaitAllowed(t, "patch", clusters+"/"+own)
+	caller := newSetAdmin(t, mine)
+	caller.awaitAllowed(t, "patch", clusters+"/"+own)
 	path := clusters + "/" + own
 	adminUser(t).merge(t, path, `{"metadata":{"labels":{"info.open-cluster-management.io/vendor":"x"},"annotations":{"a":"b"}},
 		"spec":{"taints":[{"key":"`+unreachable+`","effect":"NoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`).expectSuccess(t)
@@ -245,13 +245,13 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 		"the other health taint":      {`{"spec":{"taints":[{"key":"` + unavailable + `","effect":"NoSelect"}]}}`, noReservedTaint},
 	} {
 		t.Run(change, func(t *testing.T) {
-			for how, got := range map[string]apiResponse{"by patch": who.merge(t, path, test.patch), "by update": who.rewrite(t, path, test.patch)} {
-				t.Run(how, func(t *testing.T) { got.expect(t, http.StatusForbidden, forUser(who, limited(own, test.why))) })
+			for how, got := range map[string]apiResponse{"by patch": caller.merge(t, path, test.patch), "by update": caller.rewrite(t, path, test.patch)} {
+				t.Run(how, func(t *testing.T) { got.expect(t, http.StatusForbidden, forUser(caller, limited(own, test.why))) })
 			}
 		})
 	}
 	for _, subresource := range []string{"status", "setadmin", "taint", "accept"} {
-		if got := who.merge(t, path+"/"+subresource, `{"status":{"version":{"kubernetes":"v0"}}}`); got.Code < http.StatusBadRequest {
+		if got := caller.merge(t, path+"/"+subresource, `{"status":{"version":{"kubernetes":"v0"}}}`); got.Code < http.StatusBadRequest {
 			t.Errorf("%s can be written: %d", subresource, got.Code)
 		}
 	}

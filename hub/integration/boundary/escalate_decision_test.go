@@ -15,13 +15,13 @@ import (
 )
 
 // placeAndWait stores a placement as a user. It returns the API server's response once Berth has decided the placement.
-func placeAndWait(t *testing.T, who user, namespace, name string, spec object) apiResponse {
+func placeAndWait(t *testing.T, caller user, namespace, name string, spec object) apiResponse {
 	t.Helper()
-	got := who.create(t, placements(namespace), placement(name, spec))
+	got := caller.create(t, placements(namespace), placement(name, spec))
 	got.expectSuccess(t)
 	path := placements(namespace) + "/" + name
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		stored, err := who.do(ctx, http.MethodGet, path, "", nil)
+		stored, err := caller.do(ctx, http.MethodGet, path, "", nil)
 		if conditions, _ := stored.body.at("status.conditions").([]any); err == nil && len(conditions) == 0 {
 			err = fmt.Errorf("%s: %w", path, errNotYet)
 		}
@@ -50,7 +50,7 @@ func TestWritingADecisionByHand(t *testing.T) {
 	cluster, vault := newCluster(t, set), newCluster(t, newSet(t))
 	mustCreate(t, bindings(home), binding(set))
 	mustCreate(t, bindings(away), binding(set))
-	who := newSetMember(t, home, "admin", set)
+	caller := newSetMember(t, home, "admin", set)
 	for _, namespace := range []string{home, away} {
 		placeAndWait(t, adminUser(t), namespace, "web", object{})
 		slice := decisions(namespace) + "/web-decision-1"
@@ -60,14 +60,14 @@ func TestWritingADecisionByHand(t *testing.T) {
 			got                  apiResponse
 			verb, resource, name string
 		}{
-			{who.create(t, decisions(namespace), forged), "create", "placementdecisions", ""},
-			{who.rewrite(t, slice, status), "update", "placementdecisions", "web-decision-1"},
-			{who.merge(t, slice+"/status", status), "patch", "placementdecisions/status", "web-decision-1"},
-			{who.apply(t, decisions(namespace)+"/forged", forged), "patch", "placementdecisions", "forged"},
-			{who.remove(t, slice), "delete", "placementdecisions", "web-decision-1"},
-			{who.merge(t, placements(namespace)+"/web/status", `{"status":{"numberOfSelectedClusters":7}}`), "patch", "placements/status", "web"},
+			{caller.create(t, decisions(namespace), forged), "create", "placementdecisions", ""},
+			{caller.rewrite(t, slice, status), "update", "placementdecisions", "web-decision-1"},
+			{caller.merge(t, slice+"/status", status), "patch", "placementdecisions/status", "web-decision-1"},
+			{caller.apply(t, decisions(namespace)+"/forged", forged), "patch", "placementdecisions", "forged"},
+			{caller.remove(t, slice), "delete", "placementdecisions", "web-decision-1"},
+			{caller.merge(t, placements(namespace)+"/web/status", `{"status":{"numberOfSelectedClusters":7}}`), "patch", "placements/status", "web"},
 		} {
-			try.got.expect(t, http.StatusForbidden, forUser(who, noRoleIn(namespace, try.verb, try.resource, try.name)))
+			try.got.expect(t, http.StatusForbidden, forUser(caller, noRoleIn(namespace, try.verb, try.resource, try.name)))
 		}
 		adminUser(t).create(t, decisions(namespace), forged).expectSuccess(t)
 		adminUser(t).merge(t, decisions(namespace)+"/forged/status", status) // the manager may have deleted it
@@ -89,8 +89,8 @@ func TestPlacingOnASetThatIsNotBound(t *testing.T) {
 	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
 	cluster := newCluster(t, mine)
 	newCluster(t, theirs)
-	who := newSetMember(t, namespace, "binder", mine)
-	who.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
+	caller := newSetMember(t, namespace, "binder", mine)
+	caller.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
 	unbound := func(i int, set string) string {
 		return fmt.Sprintf(`spec.clusterSets[%d]: the cluster set %q is not bound to the namespace %q, so it adds no clusters`, i, set, namespace)
 	}
@@ -108,7 +108,7 @@ func TestPlacingOnASetThatIsNotBound(t *testing.T) {
 		"both":   {[]string{mine, theirs}, []string{unbound(1, theirs)}, []string{cluster}, "True AllDecisionsScheduled: All cluster decisions scheduled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := placeAndWait(t, who, namespace, name, object{"clusterSets": try.sets})
+			got := placeAndWait(t, caller, namespace, name, object{"clusterSets": try.sets})
 			if diff := cmp.Diff(try.warnings, got.Warnings); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
@@ -136,8 +136,8 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 	vault := newCluster(t, theirs)
 	adminUser(t).merge(t, clusters+"/"+vault, `{"metadata":{"annotations":{"pin":"4711"}}}`).expectSuccess(t)
 	mustCreate(t, bindings(elsewhere), binding(theirs))
-	who := newSetMember(t, namespace, "binder", mine)
-	who.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
+	caller := newSetMember(t, namespace, "binder", mine)
+	caller.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
 	for guess, pair := range map[string][2]string{
 		"an annotation": {`managedCluster.metadata.annotations["pin"] == "4711"`, `managedCluster.metadata.annotations["pin"] == "0000"`},
 		"a name":        {`managedCluster.metadata.name == "` + vault + `"`, `managedCluster.metadata.name == "absent"`},
@@ -150,8 +150,8 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 			if got := selectedClusters(t, elsewhere, proof); guess != "a failure" && !slices.Equal(got, []string{vault}) {
 				t.Fatalf("in a namespace with its set, the right guess selects %v", got)
 			}
-			placeAndWait(t, who, namespace, right, celPlacement(pair[0]))
-			placeAndWait(t, who, namespace, wrong, celPlacement(pair[1]))
+			placeAndWait(t, caller, namespace, right, celPlacement(pair[0]))
+			placeAndWait(t, caller, namespace, wrong, celPlacement(pair[1]))
 			told := strings.ReplaceAll(statusText(t, namespace, right), vault, "absent")
 			told = strings.NewReplacer("4711", "0000", theirs, "absent").Replace(told)
 			if diff := cmp.Diff(statusText(t, namespace, wrong), told); diff != "" {
@@ -164,7 +164,7 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 	}
 	// Expressions have one cluster as their variable.
 	for name, text := range map[string]string{"managedClusters": `managedClusters.exists(c, c.metadata.name == "x")`, "clusters": `clusters.size() > 1`} {
-		got := who.create(t, placements(namespace), placement("all", celPlacement(text)))
+		got := caller.create(t, placements(namespace), placement("all", celPlacement(text)))
 		if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, "undeclared reference to '"+name+"'") {
 			t.Errorf("%s: %d %s", text, got.Code, got.Message)
 		}
@@ -177,14 +177,14 @@ func TestCountingOtherClustersByAPlacement(t *testing.T) {
 	mine, theirs, namespace, elsewhere := newSet(t), newSet(t), shared.Namespace(t), shared.Namespace(t)
 	newCluster(t, mine)
 	mustCreate(t, bindings(elsewhere), binding(theirs))
-	who := newSetMember(t, namespace, "binder", mine)
-	who.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
+	caller := newSetMember(t, namespace, "binder", mine)
+	caller.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
 	nothing := celPlacement(`managedCluster.metadata.name == "absent"`)
-	placeAndWait(t, who, namespace, "before", nothing)
+	placeAndWait(t, caller, namespace, "before", nothing)
 	others := []string{newCluster(t, theirs), newCluster(t, theirs), newCluster(t, theirs)}
 	placeAndWait(t, adminUser(t), elsewhere, "proof", object{})
 	awaitValue(t, placements(elsewhere)+"/proof", "status.numberOfSelectedClusters", float64(len(others)))
-	placeAndWait(t, who, namespace, "after", nothing)
+	placeAndWait(t, caller, namespace, "after", nothing)
 	if diff := cmp.Diff(statusText(t, namespace, "before"), statusText(t, namespace, "after")); diff != "" {
 		t.Errorf("status (-before +after):\n%s", diff)
 	}

@@ -10,8 +10,8 @@ func TestImpersonation(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
 	binder, withoutRole := newSetMember(t, namespace, "binder", set), newUser(t, "no-role")
 	name := newCluster(t, set)
-	for sentence, guise := range map[string]struct {
-		who  user
+	for sentence, impersonating := range map[string]struct {
+		caller  user
 		mode string
 	}{
 		"as the administrator": {withoutRole.withHeader("Impersonate-User", "berth-admin"), "user-info"},
@@ -25,19 +25,19 @@ func TestImpersonation(t *testing.T) {
 		"as a node":          {withoutRole.withHeader("Impersonate-User", "system:node:a"), "arbitrary-node"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			who, on := guise.who, "impersonate-on:"+guise.mode+":"
+			caller, on := impersonating.caller, "impersonate-on:"+impersonating.mode+":"
 			for _, try := range []struct {
 				got     apiResponse
 				refusal string
 			}{
-				{who.create(t, clusters, cluster("fresh", set)), noRole(on+"create", "managedclusters", "")},
-				{who.read(t, clusters+"/"+name), noRole(on+"get", "managedclusters", name)},
-				{who.create(t, bindings(namespace), binding(set)), noRoleIn(namespace, on+"create", "managedclustersetbindings", "")},
-				{who.read(t, setViews), inView(noRole(on+"list", "managedclustersets", ""))},
-				{who.read(t, clusterViews+"/"+name), inView(noRole(on+"get", "managedclusters", name))},
-				{who.read(t, clusterViews+"?watch=true"), inView(noRole(on+"watch", "managedclusters", ""))},
+				{caller.create(t, clusters, cluster("fresh", set)), noRole(on+"create", "managedclusters", "")},
+				{caller.read(t, clusters+"/"+name), noRole(on+"get", "managedclusters", name)},
+				{caller.create(t, bindings(namespace), binding(set)), noRoleIn(namespace, on+"create", "managedclustersetbindings", "")},
+				{caller.read(t, setViews), inView(noRole(on+"list", "managedclustersets", ""))},
+				{caller.read(t, clusterViews+"/"+name), inView(noRole(on+"get", "managedclusters", name))},
+				{caller.read(t, clusterViews+"?watch=true"), inView(noRole(on+"watch", "managedclusters", ""))},
 			} {
-				try.got.expect(t, http.StatusForbidden, forUser(who, try.refusal))
+				try.got.expect(t, http.StatusForbidden, forUser(caller, try.refusal))
 			}
 		})
 	}

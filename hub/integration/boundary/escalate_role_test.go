@@ -53,49 +53,49 @@ func clusterRole(name string, rules ...rbacv1.PolicyRule) object {
 
 func TestGrantingBindWithoutHoldingIt(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
-	who := newRoleEditor(t, namespace)
+	caller := newRoleEditor(t, namespace)
 	own := role(t)
 	wanted := ruleFor("create", "managedclustersets/bind", set)
 	binder, bindRule := roleOf("binder", set), ruleText("create", "managedclustersets/bind", set)
 	grant := func(role string) object {
-		return object{"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", role), "subjects": []rbacv1.Subject{who.subject()}}
+		return object{"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", role), "subjects": []rbacv1.Subject{caller.subject()}}
 	}
 	const fullAuthority = "clusterroles.rbac.authorization.k8s.io %q is forbidden: must have cluster-admin privileges to use the aggregationRule"
 	for how, try := range map[string]struct {
 		got     apiResponse
 		message string
 	}{
-		"by a role of one's own": {who.create(t, clusterRoles, clusterRole("mine", wanted)), notHeld("clusterroles", "mine", bindRule)},
+		"by a role of one's own": {caller.create(t, clusterRoles, clusterRole("mine", wanted)), notHeld("clusterroles", "mine", bindRule)},
 		"by a change of one's role": {
-			who.patch(t, clusterRoles+"/"+own, `[{"op":"add","path":"/rules","value":[{"apiGroups":["`+group+`"],"resources":["managedclustersets/bind"],"resourceNames":["`+set+`"],"verbs":["create"]}]}]`),
+			caller.patch(t, clusterRoles+"/"+own, `[{"op":"add","path":"/rules","value":[{"apiGroups":["`+group+`"],"resources":["managedclustersets/bind"],"resourceNames":["`+set+`"],"verbs":["create"]}]}]`),
 			notHeld("clusterroles", own, bindRule),
 		},
 		"by a role that aggregates others": {
-			who.create(t, clusterRoles, clusterRole("mine").with(t, `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"berth-project.io/clusterset-role":"binder"}}]}}`)),
+			caller.create(t, clusterRoles, clusterRole("mine").with(t, `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"berth-project.io/clusterset-role":"binder"}}]}}`)),
 			fmt.Sprintf(fullAuthority, "mine"),
 		},
 		"by the role of the set": {
-			who.create(t, clusterRoleBindings, grant(binder)),
+			caller.create(t, clusterRoleBindings, grant(binder)),
 			notHeld("clusterrolebindings", "mine", ruleText("get", "managedclustersets", set), bindRule),
 		},
 		"by labelling the role of the set": {
-			who.merge(t, clusterRoles+"/"+binder, `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+			caller.merge(t, clusterRoles+"/"+binder, `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
 			notHeld("clusterroles", binder, ruleText("get", "managedclustersets", set), bindRule),
 		},
 	} {
-		t.Run(how, func(t *testing.T) { try.got.expect(t, http.StatusForbidden, forUser(who, try.message)) })
+		t.Run(how, func(t *testing.T) { try.got.expect(t, http.StatusForbidden, forUser(caller, try.message)) })
 	}
-	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
+	caller.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(caller, mayNotBind(set)))
 }
 
 // TestEmptyingTheRoleOfASet tries to store an empty role of a set. RBAC allows it, and allows any user to bind an empty role or
 // to aggregate it. Berth would then fill the role.
 func TestEmptyingTheRoleOfASet(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
-	who := newRoleEditor(t, namespace)
+	caller := newRoleEditor(t, namespace)
 	future := roleOf("binder", unique("future"))
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // a policy takes effect with a delay
-		got, err := who.do(ctx, http.MethodPost, clusterRoles+"?dryRun=All", "application/json", clusterRole(future))
+		got, err := caller.do(ctx, http.MethodPost, clusterRoles+"?dryRun=All", "application/json", clusterRole(future))
 		if err == nil && got.Code != http.StatusForbidden {
 			err = fmt.Errorf("%s is allowed", future)
 		}
@@ -104,28 +104,28 @@ func TestEmptyingTheRoleOfASet(t *testing.T) {
 	for _, level := range levels {
 		path := clusterRoles + "/" + roleOf(level, set)
 		for how, got := range map[string]apiResponse{
-			"by patch":                 who.merge(t, path, `{"rules":[]}`),
-			"by update":                who.rewrite(t, path, `{"rules":[]}`),
-			"by removing its rule":     who.patch(t, path, `[{"op":"remove","path":"/rules"}]`),
-			"with a label":             who.merge(t, path, `{"rules":[],"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
-			"with an owner taken away": who.merge(t, path, `{"rules":[],"metadata":{"ownerReferences":null}}`),
+			"by patch":                 caller.merge(t, path, `{"rules":[]}`),
+			"by update":                caller.rewrite(t, path, `{"rules":[]}`),
+			"by removing its rule":     caller.patch(t, path, `[{"op":"remove","path":"/rules"}]`),
+			"with a label":             caller.merge(t, path, `{"rules":[],"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+			"with an owner taken away": caller.merge(t, path, `{"rules":[],"metadata":{"ownerReferences":null}}`),
 		} {
 			t.Run(level+" "+how, func(t *testing.T) { got.expect(t, http.StatusForbidden, roleGuarded(roleOf(level, set))) })
 		}
 	}
 	for how, got := range map[string]apiResponse{
-		"before there is a set":           who.create(t, clusterRoles, clusterRole(future)),
-		"before there is a set, by apply": who.apply(t, clusterRoles+"/"+future, clusterRole(future)),
+		"before there is a set":           caller.create(t, clusterRoles, clusterRole(future)),
+		"before there is a set, by apply": caller.apply(t, clusterRoles+"/"+future, clusterRole(future)),
 	} {
 		t.Run(how, func(t *testing.T) { got.expect(t, http.StatusForbidden, roleGuarded(future)) })
 	}
 	// A deleted role cannot be bound while it is missing. Berth creates it again unchanged.
-	who.remove(t, clusterRoles+"/"+roleOf("binder", set)).expectSuccess(t)
+	caller.remove(t, clusterRoles+"/"+roleOf("binder", set)).expectSuccess(t)
 	awaitRoles(t, set)
-	who.create(t, clusterRoleBindings, object{
-		"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", future), "subjects": []rbacv1.Subject{who.subject()},
+	caller.create(t, clusterRoleBindings, object{
+		"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", future), "subjects": []rbacv1.Subject{caller.subject()},
 	}).expect(t, http.StatusNotFound, fmt.Sprintf("clusterrolebindings.rbac.authorization.k8s.io %q not found", future))
-	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
+	caller.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(caller, mayNotBind(set)))
 }
 
 // TestAnAdminMayLabelTheRoleOfASet, so that other roles can aggregate it.

@@ -11,15 +11,15 @@ import (
 )
 
 // tryWidening tries to change the selector of a set as its admin, by one kind of write and in each version of the API.
-func tryWidening(t *testing.T, verb string, try func(who user, path string, wide object) apiResponse) {
+func tryWidening(t *testing.T, verb string, try func(caller user, path string, wide object) apiResponse) {
 	t.Helper()
 	name := newSet(t)
-	who := newSetMember(t, shared.Namespace(t), "admin", name)
+	caller := newSetMember(t, shared.Namespace(t), "admin", name)
 	before := getObject(t, sets+"/"+name)
 	for _, version := range []string{"v1beta1", "v1beta2"} {
 		path := strings.Replace(sets, "v1beta2", version, 1) + "/" + name
 		wide := getObject(t, path).with(t, everything)
-		try(who, path, wide).expect(t, http.StatusForbidden, forUser(who, noRole(verb, "managedclustersets", name)))
+		try(caller, path, wide).expect(t, http.StatusForbidden, forUser(caller, noRole(verb, "managedclustersets", name)))
 	}
 	if after := getObject(t, sets+"/"+name); after.at("metadata.generation") != before.at("metadata.generation") {
 		t.Errorf("the set is now %v", after)
@@ -27,31 +27,31 @@ func tryWidening(t *testing.T, verb string, try func(who user, path string, wide
 }
 
 func TestWideningASetByUpdate(t *testing.T) {
-	tryWidening(t, "update", func(who user, path string, wide object) apiResponse { return who.update(t, path, wide) })
+	tryWidening(t, "update", func(caller user, path string, wide object) apiResponse { return caller.update(t, path, wide) })
 }
 
 func TestWideningASetByPatch(t *testing.T) {
-	tryWidening(t, "patch", func(who user, path string, _ object) apiResponse { return who.merge(t, path, everything) })
-	tryWidening(t, "patch", func(who user, path string, _ object) apiResponse {
-		return who.patch(t, path, `[{"op":"replace","path":"/spec/clusterSelector","value":{"selectorType":"LabelSelector","labelSelector":{}}}]`)
+	tryWidening(t, "patch", func(caller user, path string, _ object) apiResponse { return caller.merge(t, path, everything) })
+	tryWidening(t, "patch", func(caller user, path string, _ object) apiResponse {
+		return caller.patch(t, path, `[{"op":"replace","path":"/spec/clusterSelector","value":{"selectorType":"LabelSelector","labelSelector":{}}}]`)
 	})
 }
 
 func TestWideningASetByServerSideApply(t *testing.T) {
-	tryWidening(t, "patch", func(who user, path string, wide object) apiResponse {
-		return who.apply(t, path, wide.with(t, `{"metadata":{"managedFields":null}}`))
+	tryWidening(t, "patch", func(caller user, path string, wide object) apiResponse {
+		return caller.apply(t, path, wide.with(t, `{"metadata":{"managedFields":null}}`))
 	})
 }
 
 // TestWideningASetThroughItsStatus uses an additional role to write the status, which no admin of a set has.
 func TestWideningASetThroughItsStatus(t *testing.T) {
 	name := newSet(t)
-	who := newSetMember(t, shared.Namespace(t), "admin", name)
+	caller := newSetMember(t, shared.Namespace(t), "admin", name)
 	path := sets + "/" + name + "/status"
-	who.merge(t, path, everything).expect(t, http.StatusForbidden, forUser(who, noRole("patch", "managedclustersets/status", name)))
-	bindRole(t, who.subject(), role(t, ruleFor("patch", "managedclustersets/status", name)))
-	who.awaitAllowed(t, "patch", path)
-	who.merge(t, path, everything).expectSuccess(t)
+	caller.merge(t, path, everything).expect(t, http.StatusForbidden, forUser(caller, noRole("patch", "managedclustersets/status", name)))
+	bindRole(t, caller.subject(), role(t, ruleFor("patch", "managedclustersets/status", name)))
+	caller.awaitAllowed(t, "patch", path)
+	caller.merge(t, path, everything).expectSuccess(t)
 	if got := getObject(t, sets+"/"+name).at("spec.clusterSelector.selectorType"); got != "ExclusiveClusterSetLabel" {
 		t.Errorf("after the write to the status, the selector is %v", got)
 	}
@@ -60,15 +60,15 @@ func TestWideningASetThroughItsStatus(t *testing.T) {
 // TestReplacingASetByAWiderSet would need to delete the set first.
 func TestReplacingASetByAWiderSet(t *testing.T) {
 	name := newSet(t)
-	who := newSetMember(t, shared.Namespace(t), "admin", name)
-	who.remove(t, sets+"/"+name).expect(t, http.StatusForbidden, forUser(who, noRole("delete", "managedclustersets", name)))
-	who.remove(t, sets+"?fieldSelector=metadata.name="+name).expect(t, http.StatusForbidden, forUser(who, noRole("deletecollection", "managedclustersets", "")))
-	who.create(t, sets, set(name).with(t, everything)).expect(t, http.StatusForbidden, forUser(who, noRole("create", "managedclustersets", "")))
+	caller := newSetMember(t, shared.Namespace(t), "admin", name)
+	caller.remove(t, sets+"/"+name).expect(t, http.StatusForbidden, forUser(caller, noRole("delete", "managedclustersets", name)))
+	caller.remove(t, sets+"?fieldSelector=metadata.name="+name).expect(t, http.StatusForbidden, forUser(caller, noRole("deletecollection", "managedclustersets", "")))
+	caller.create(t, sets, set(name).with(t, everything)).expect(t, http.StatusForbidden, forUser(caller, noRole("create", "managedclustersets", "")))
 	// Only an administrator may create the deleted set again. Its roles are deleted too.
 	adminUser(t).remove(t, sets+"/"+name).expectSuccess(t)
-	refusal := forUser(who, noRole("create", "managedclustersets", "")) + fmt.Sprintf(": RBAC: clusterrole.rbac.authorization.k8s.io %q not found", roleOf("admin", name))
+	refusal := forUser(caller, noRole("create", "managedclustersets", "")) + fmt.Sprintf(": RBAC: clusterrole.rbac.authorization.k8s.io %q not found", roleOf("admin", name))
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		got, err := who.do(ctx, http.MethodPost, sets, "application/json", set(name).with(t, everything))
+		got, err := caller.do(ctx, http.MethodPost, sets, "application/json", set(name).with(t, everything))
 		if err == nil && (got.Code != http.StatusForbidden || got.Message != refusal) {
 			err = fmt.Errorf("%d %s", got.Code, got.Message)
 		}

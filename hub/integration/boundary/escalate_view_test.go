@@ -30,21 +30,21 @@ func newHiddenObjects(t *testing.T) hiddenObjects {
 // TestGuessingNames compares responses about hidden objects and missing objects, for every request with a name.
 func TestGuessingNames(t *testing.T) {
 	kept, mine, namespace := newHiddenObjects(t), newSet(t), shared.Namespace(t)
-	for _, who := range []user{newUser(t, "no-role"), newSetMember(t, namespace, "admin", mine)} {
-		t.Run(who.name, func(t *testing.T) {
+	for _, caller := range []user{newUser(t, "no-role"), newSetMember(t, namespace, "admin", mine)} {
+		t.Run(caller.name, func(t *testing.T) {
 			for _, pair := range [][2]string{
 				{setViews + "/" + kept.set, setViews + "/absent"},
 				{clusterViews + "/" + kept.cluster, clusterViews + "/absent"},
 				{sets + "/" + kept.set, sets + "/absent"},
 				{clusters + "/" + kept.cluster, clusters + "/absent"},
 			} {
-				expectSame(t, pair, kept, who.read(t, pair[0]), who.read(t, pair[1]))
-				expectSame(t, pair, kept, who.remove(t, pair[0]), who.remove(t, pair[1]))
+				expectSame(t, pair, kept, caller.read(t, pair[0]), caller.read(t, pair[1]))
+				expectSame(t, pair, kept, caller.remove(t, pair[0]), caller.remove(t, pair[1]))
 			}
-			who.read(t, setViews+"/"+kept.set).expect(t, http.StatusNotFound, inView(resourceTitle("managedclustersets", kept.set)+" not found"))
-			who.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound, inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
+			caller.read(t, setViews+"/"+kept.set).expect(t, http.StatusNotFound, inView(resourceTitle("managedclustersets", kept.set)+" not found"))
+			caller.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound, inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
 			expectSame(t, [2]string{"binding", "absent"}, kept,
-				who.create(t, bindings(namespace), binding(kept.set)), who.create(t, bindings(namespace), binding("absent")))
+				caller.create(t, bindings(namespace), binding(kept.set)), caller.create(t, bindings(namespace), binding("absent")))
 		})
 	}
 }
@@ -53,10 +53,10 @@ func TestGuessingNames(t *testing.T) {
 // create.
 func TestRegisteringANameThatIsTaken(t *testing.T) {
 	kept, mine := newHiddenObjects(t), newSet(t)
-	who := newSetMember(t, shared.Namespace(t), "admin", mine)
-	bindRole(t, who.subject(), "berth:managedcluster:creator")
-	who.awaitAllowed(t, "create", clusters)
-	who.create(t, clusters, cluster(kept.cluster, mine)).expect(t, http.StatusConflict, resourceTitle("managedclusters", kept.cluster)+" already exists")
+	caller := newSetMember(t, shared.Namespace(t), "admin", mine)
+	bindRole(t, caller.subject(), "berth:managedcluster:creator")
+	caller.awaitAllowed(t, "create", clusters)
+	caller.create(t, clusters, cluster(kept.cluster, mine)).expect(t, http.StatusConflict, resourceTitle("managedclusters", kept.cluster)+" already exists")
 }
 
 // expectSame checks that the response about a hidden object equals the response about a missing object.
@@ -93,7 +93,7 @@ func TestGuessingBySelectors(t *testing.T) {
 	tables := func(p user) user {
 		return p.withHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
 	}
-	for _, who := range []user{newUser(t, "no-role"), viewer, tables(newUser(t, "no-role")), tables(viewer)} {
+	for _, caller := range []user{newUser(t, "no-role"), viewer, tables(newUser(t, "no-role")), tables(viewer)} {
 		for _, query := range []string{
 			"labelSelector=secret=LABEL", "labelSelector=secret", "labelSelector=secret!=LABEL", "labelSelector=!secret",
 			"labelSelector=" + setLabel + "=SET", "labelSelector=secret+in+(LABEL,x)",
@@ -107,8 +107,8 @@ func TestGuessingBySelectors(t *testing.T) {
 				if query == "labelSelector=secret" {
 					absent = "labelSelector=absent"
 				}
-				got := who.read(t, view+"?"+hidden)
-				expectSame(t, [2]string{view + "?" + hidden, absent}, kept, got, who.read(t, view+"?"+absent))
+				got := caller.read(t, view+"?"+hidden)
+				expectSame(t, [2]string{view + "?" + hidden, absent}, kept, got, caller.read(t, view+"?"+absent))
 				if got.body.at("metadata.continue") != nil && got.body.at("metadata.continue") != "" || got.body.at("metadata.remainingItemCount") != nil {
 					t.Errorf("%s of %s reveals that there are more objects: %v", hidden, view, got.body["metadata"])
 				}
@@ -121,12 +121,12 @@ func TestGuessingBySelectors(t *testing.T) {
 func TestWatchingForHiddenObjects(t *testing.T) {
 	for view, collection := range map[string]string{setViews: sets, clusterViews: clusters} {
 		t.Run(collection, func(t *testing.T) {
-			who := newUser(t, "watcher")
+			caller := newUser(t, "watcher")
 			newHiddenObjects(t)
 			mine := newSet(t)
 			seen := map[string]string{setViews: mine, clusterViews: newCluster(t, mine)}[view]
 			awaitValue(t, view+"/"+seen, "metadata.name", seen)
-			response, err := who.open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)
+			response, err := caller.open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestWatchingForHiddenObjects(t *testing.T) {
 			adminUser(t).remove(t, clusters+"/"+gone).expectSuccess(t)
 			awaitValue(t, clusterViews+"/"+gone, "reason", "NotFound")
 			events := json.NewDecoder(response.Body)
-			grant := bindRole(t, who.subject(), roleOf("viewer", mine))
+			grant := bindRole(t, caller.subject(), roleOf("viewer", mine))
 			expectEvent(t, events, "ADDED "+seen)
 			adminUser(t).remove(t, grant).expectSuccess(t)
 			expectEvent(t, events, "DELETED "+seen)
@@ -162,30 +162,30 @@ func expectEvent(t *testing.T, events *json.Decoder, want string) {
 // TestReusingVersionsAndTokens lists from the version that an administrator read, and with continue tokens.
 func TestReusingVersionsAndTokens(t *testing.T) {
 	newHiddenObjects(t)
-	who := newUser(t, "no-role")
+	caller := newUser(t, "no-role")
 	for _, view := range []string{setViews, clusterViews} {
 		version := adminUser(t).read(t, view).expectSuccess(t).at("metadata.resourceVersion").(string)
 		for _, query := range []string{"limit=1", "resourceVersion=" + version, "resourceVersionMatch=NotOlderThan&resourceVersion=" + version} {
-			got := who.read(t, view+"?"+query).expectSuccess(t)
+			got := caller.read(t, view+"?"+query).expectSuccess(t)
 			if len(got.names()) > 0 || got.at("metadata.remainingItemCount") != nil || got.at("metadata.continue") != nil && got.at("metadata.continue") != "" {
 				t.Errorf("%s?%s: %v", view, query, got)
 			}
 		}
 		for _, query := range []string{"continue=" + version, "limit=1&continue=" + version, "resourceVersionMatch=Exact&resourceVersion=" + version} {
-			who.read(t, view+"?"+query).expect(t, http.StatusGone, "the resource version is too old, or of another server")
+			caller.read(t, view+"?"+query).expect(t, http.StatusGone, "the resource version is too old, or of another server")
 		}
 	}
 }
 
 // TestWatchingFromOldVersions reads objects again after the permission is revoked.
 func TestWatchingFromOldVersions(t *testing.T) {
-	kept, who := newHiddenObjects(t), newUser(t, "leaver")
-	grant := bindRole(t, who.subject(), roleOf("viewer", kept.set))
-	awaitVisible(t, who, setViews, kept.set)
-	awaitVisible(t, who, clusterViews, kept.cluster)
-	version := who.read(t, clusterViews).expectSuccess(t).at("metadata.resourceVersion").(string)
+	kept, caller := newHiddenObjects(t), newUser(t, "leaver")
+	grant := bindRole(t, caller.subject(), roleOf("viewer", kept.set))
+	awaitVisible(t, caller, setViews, kept.set)
+	awaitVisible(t, caller, clusterViews, kept.cluster)
+	version := caller.read(t, clusterViews).expectSuccess(t).at("metadata.resourceVersion").(string)
 	adminUser(t).remove(t, grant).expectSuccess(t)
-	awaitVisible(t, who, clusterViews)
-	who.read(t, clusterViews+"?resourceVersionMatch=Exact&resourceVersion="+version).expect(t, http.StatusGone, "the resource version is too old, or of another server")
-	who.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound, inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
+	awaitVisible(t, caller, clusterViews)
+	caller.read(t, clusterViews+"?resourceVersionMatch=Exact&resourceVersion="+version).expect(t, http.StatusGone, "the resource version is too old, or of another server")
+	caller.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound, inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
 }

@@ -147,9 +147,9 @@ func mustCreate(t *testing.T, collection string, content object) string {
 // removeAfterTest deletes the object at a path at the end of the test, if it exists.
 func removeAfterTest(t *testing.T, path string) {
 	t.Helper()
-	boss, ctx := adminUser(t), context.WithoutCancel(t.Context())
+	administrator, ctx := adminUser(t), context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		if answer := boss.send(ctx, t, http.MethodDelete, path, "", nil); answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
+		if answer := administrator.send(ctx, t, http.MethodDelete, path, "", nil); answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
 			t.Errorf("deleting %s: %s", path, answer.Message)
 		}
 	})
@@ -194,9 +194,9 @@ func getObject(t *testing.T, path string) object {
 // awaitValue waits until an object has a value at a path. Dots divide the keys.
 func awaitValue(t *testing.T, path, place string, want any) {
 	t.Helper()
-	boss := adminUser(t)
+	administrator := adminUser(t)
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		answer, err := boss.do(ctx, http.MethodGet, path, "", nil)
+		answer, err := administrator.do(ctx, http.MethodGet, path, "", nil)
 		if got := answer.body.at(place); err == nil && got != want {
 			err = fmt.Errorf("%s of %s is %v, want %v", place, path, got, want)
 		}

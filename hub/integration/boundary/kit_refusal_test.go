@@ -9,8 +9,8 @@ import (
 const userPlaceholder = "{user}"
 
 // forUser returns a message for a user.
-func forUser(who user, message string) string {
-	return strings.ReplaceAll(message, userPlaceholder, who.name)
+func forUser(caller user, message string) string {
+	return strings.ReplaceAll(message, userPlaceholder, caller.name)
 }
 
 // noRole is the refusal of a request that no role allows. Without a name it is about all objects of a kind.

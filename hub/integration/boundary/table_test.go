@@ -33,9 +33,9 @@ func TestAccessMatrix(t *testing.T) {
 func TestARoleToWriteIsNotEnough(t *testing.T) {
 	users := newUsers(t, "writing ")
 	writer := role(t, ruleFor("create,get,update,patch", "managedclusters"), ruleFor("create,update,patch", "managedclustersetbindings"))
-	for _, who := range []string{"set admin", "binder", "viewer", "no role"} {
-		bindRole(t, users[who].subject(), writer)
-		users[who].awaitAllowed(t, "update", clusters)
+	for _, caller := range []string{"set admin", "binder", "viewer", "no role"} {
+		bindRole(t, users[caller].subject(), writer)
+		users[caller].awaitAllowed(t, "update", clusters)
 	}
 	runRows(t, writers, users)
 }
@@ -44,7 +44,7 @@ func runRows(t *testing.T, rows []row, users map[string]user) {
 	t.Helper()
 	for _, row := range rows {
 		t.Run(row.action+"/"+row.user, func(t *testing.T) {
-			act, who := actions[row.action], users[row.user]
+			act, caller := actions[row.action], users[row.user]
 			adminUser(t).remove(t, clusters+"/edge")
 			users["set admin"].awaitDenied(t, "delete", clusters+"/edge") // the role of the set follows a moment later
 			adminUser(t).create(t, clusters, cluster("edge", "team")).expectSuccess(t)
@@ -52,10 +52,10 @@ func runRows(t *testing.T, rows []row, users map[string]user) {
 			if act.ready != nil {
 				act.ready(t)
 			}
-			got := act.try(t, who)
+			got := act.try(t, caller)
 			want, found := apiResponse{Code: row.code}, row.message
 			if row.code == http.StatusForbidden {
-				want.Message, found = forUser(who, row.message), act.untouched
+				want.Message, found = forUser(caller, row.message), act.untouched
 			}
 			got.expect(t, want.Code, want.Message)
 			if act.untouched == "" && row.code == http.StatusForbidden {
@@ -79,17 +79,17 @@ func newUsers(t *testing.T, prefix string) map[string]user {
 	}
 	mustCreate(t, clusters, cluster("vault", "other"))
 	users := map[string]user{"agent": newAgent(t, "edge")}
-	for _, who := range []string{"admin", "set admin", "binder", "viewer", "no role"} {
-		users[who] = newNamedUser(t, prefix+who)
+	for _, caller := range []string{"admin", "set admin", "binder", "viewer", "no role"} {
+		users[caller] = newNamedUser(t, prefix+caller)
 	}
 	bindRole(t, users["admin"].subject(), "cluster-admin")
-	for who, level := range map[string]string{"set admin": "admin", "binder": "binder", "viewer": "viewer"} {
-		bindRole(t, users[who].subject(), roleOf(level, "team"))
-		bindRoleIn(t, "shop", users[who].subject(), "edit")
+	for caller, level := range map[string]string{"set admin": "admin", "binder": "binder", "viewer": "viewer"} {
+		bindRole(t, users[caller].subject(), roleOf(level, "team"))
+		bindRoleIn(t, "shop", users[caller].subject(), "edit")
 	}
 	bindRole(t, users["set admin"].subject(), "berth:managedcluster:creator")
-	for _, who := range []string{"set admin", "binder", "viewer"} {
-		users[who].awaitAllowed(t, "create", placements("shop"))
+	for _, caller := range []string{"set admin", "binder", "viewer"} {
+		users[caller].awaitAllowed(t, "create", placements("shop"))
 	}
 	return users
 }
@@ -121,8 +121,8 @@ func pageRows(rows []row, users ...string) string {
 		}
 		done = append(done, first.action)
 		out.WriteString("| " + first.action)
-		for _, who := range users {
-			at := slices.IndexFunc(rows, func(r row) bool { return r.action == first.action && r.user == who })
+		for _, caller := range users {
+			at := slices.IndexFunc(rows, func(r row) bool { return r.action == first.action && r.user == caller })
 			out.WriteString(" | " + rows[at].pageText())
 		}
 		out.WriteString(" |\n")

@@ -28,26 +28,26 @@ func TestOneClusterFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := s.Number(before[0])
-	s.StopAgents(dead)
-	since := s.awaitTaint(dead, unreachable)
+	stopped := s.Number(before[0])
+	s.StopAgents(stopped)
+	since := s.awaitTaint(stopped, unreachable)
 	want := metav1.Condition{
 		Type: "ManagedClusterConditionAvailable", Status: "Unknown", Reason: "ManagedClusterLeaseUpdateStopped",
 		Message: "Registration agent stopped updating its lease.",
 	}
-	got := s.available(dead)
+	got := s.available(stopped)
 	got.LastTransitionTime = metav1.Time{}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is reported (-want +got):\n%s", diff)
 	}
-	s.awaitEvent(s.Name(dead), s.Name(dead), "AvailableUnknown")
+	s.awaitEvent(s.Name(stopped), s.Name(stopped), "AvailableUnknown")
 	s.restart()
 	s.eventually(func(ctx context.Context) error {
 		after, err := s.selected(ctx, "web")
 		if err != nil {
 			return err
 		}
-		gone := !slices.Contains(after, s.Name(dead))
+		gone := !slices.Contains(after, s.Name(stopped))
 		if gone && time.Now().Before(since.Add(tolerated*time.Second)) {
 			t.Fatalf("the cluster is evicted at %s, is tainted since %s and tolerated for %d seconds", time.Now(), since, tolerated)
 		}
@@ -56,7 +56,7 @@ func TestOneClusterFails(t *testing.T) {
 		}
 		return nil
 	})
-	if still := s.awaitTaint(dead, unreachable); !still.Equal(since) {
+	if still := s.awaitTaint(stopped, unreachable); !still.Equal(since) {
 		t.Errorf("the cluster is tainted since %s, and was since %s", still, since)
 	}
 
@@ -64,9 +64,9 @@ func TestOneClusterFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.StartAgents(dead)
-	s.awaitTaint(dead, "")
-	s.awaitEvent(s.Name(dead), s.Name(dead), "Available")
+	s.StartAgents(stopped)
+	s.awaitTaint(stopped, "")
+	s.awaitEvent(s.Name(stopped), s.Name(stopped), "Available")
 	s.awaitGraceOver()
 	if after, err := s.selected(t.Context(), "web"); err != nil || !slices.Equal(after, moved) {
 		t.Errorf("%v are selected, and before %v; error %v", after, moved, err)
@@ -112,8 +112,8 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	}
 	s.awaitGraceOver() // all writes are done
 	before, written := s.versions(), s.writes()
-	dead := []int{0, 1, 2, 4, 5, 6, 7, 9}
-	s.StopAgents(dead...)
+	stopped := []int{0, 1, 2, 4, 5, 6, 7, 9}
+	s.StopAgents(stopped...)
 
 	first := s.awaitSuspended(metav1.ConditionTrue)
 	const message = "8 of 10 joined ManagedClusters stopped renewing their leases at about the same time, more than 55 %: the hub or its network is probably at fault. " +
@@ -121,13 +121,13 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	if first.Reason != "TooManySilent" || first.Message != message {
 		t.Errorf("the condition is %s: %s", first.Reason, first.Message)
 	}
-	s.awaitGraceOver(dead...)
+	s.awaitGraceOver(stopped...)
 	during := s.expectOnlyGlobalChanged("while most are silent", before)
 	if diff := cmp.Diff(map[string]float64{"PATCH managedclustersets/status": 1, "POST events": 1}, less(s.writes(), written)); diff != "" {
 		t.Errorf("writes to the hub (-want +got):\n%s", diff)
 	}
 	s.restart()
-	s.awaitGraceOver(dead...)
+	s.awaitGraceOver(stopped...)
 	if diff := cmp.Diff(during, s.versions()); diff != "" {
 		t.Errorf("a restart during the outage has written (-before +after):\n%s", diff)
 	}
@@ -135,7 +135,7 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 		t.Errorf("the metrics show suspended %v, %v available, error %v", read.Sum("berth_health_suspended"), read.Sum("berth_clusters", `health="available"`), err)
 	}
 
-	s.StartAgents(dead...)
+	s.StartAgents(stopped...)
 	s.awaitSuspended(metav1.ConditionFalse)
 	s.awaitGraceOver()
 	s.expectOnlyGlobalChanged("when all are back", during)

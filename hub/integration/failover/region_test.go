@@ -30,24 +30,24 @@ func TestRegionFails(t *testing.T) {
 			spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: most, Interval: metav1.Duration{Duration: interval}}
 		})
 	}
-	var dead []int
+	var stopped []int
 	var want []string
 	for number := range northClusters + wanted {
 		if number < northClusters {
-			dead = append(dead, number)
+			stopped = append(stopped, number)
 		} else {
 			want = append(want, s.Name(number))
 		}
 	}
-	s.StopAgents(dead...)
+	s.StopAgents(stopped...)
 	for name := range budgets {
 		s.eventually(func(ctx context.Context) error { return s.checkHeld(ctx, name) })
 	}
 	s.restart()
 	s.awaitEvictions(slices.Sorted(maps.Keys(budgets)), want, interval)
 
-	s.StartAgents(dead...)
-	for _, number := range dead {
+	s.StartAgents(stopped...)
+	for _, number := range stopped {
 		s.awaitTaint(number, "")
 	}
 	s.awaitGraceOver()

@@ -55,10 +55,10 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	awaitFixedPoint(t)
 	first.Stop()
 
-	onlooker := &sliceReader{placement: "wide", always: f.upTo(clusters)[50:], limit: 2 * clusters}
+	reader := &sliceReader{placement: "wide", always: f.upTo(clusters)[50:], limit: 2 * clusters}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
-	following.Go(func() { onlooker.follow(ctx, f) })
+	following.Go(func() { reader.follow(ctx, f) })
 	t.Cleanup(func() { stop(); following.Wait() })
 
 	killed := 0
@@ -87,11 +87,11 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	}
 	stop()
 	following.Wait()
-	for _, problem := range onlooker.broken {
+	for _, problem := range reader.broken {
 		t.Error(problem)
 	}
-	if onlooker.count() < 10 {
-		t.Errorf("the slices were listed only %d times", onlooker.count())
+	if reader.count() < 10 {
+		t.Errorf("the slices were listed only %d times", reader.count())
 	}
 
 	awaitGarbageCollected(t)
@@ -133,7 +133,7 @@ func (f *fleet) changeFleet(round int, regroup bool, wide *clusterv1beta1.Placem
 func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 	f.t.Helper()
 	p, kubeconfig := newProxy(f.t)
-	due, dead := make(chan struct{}), make(chan struct{})
+	due, ended := make(chan struct{}), make(chan struct{})
 	var seen atomic.Int32
 	p.setRule(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if !isWrite(r.Method, r.URL.Path) {
@@ -148,13 +148,13 @@ func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 				forwardOnly(r, forward)
 			}
 			close(due)
-			<-dead
+			<-ended
 		default:
-			<-dead // concurrent writes of other workers are lost
+			<-ended // concurrent writes of other workers are lost
 		}
 	})
 	m := start(f.t, options{Kubeconfig: kubeconfig})
-	defer close(dead)
+	defer close(ended)
 	defer m.Kill()
 	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		select {

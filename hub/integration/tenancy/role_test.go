@@ -150,21 +150,21 @@ func TestWhatSetRolesAllow(t *testing.T) {
 		"create managedclusters/label " + label + name + "-two":                 "",
 	}
 	for _, level := range []string{"admin", "binder", "viewer"} {
-		who := level + "-of-" + name
+		caller := level + "-of-" + name
 		h.awaitExists(setRole(level, name))
-		h.grant(setRole(level, name).Name, userSubject(who))
-		h.awaitAccess(who, "get", "managedclustersets", name, true)
+		h.grant(setRole(level, name).Name, userSubject(caller))
+		h.awaitAccess(caller, "get", "managedclustersets", name, true)
 		for question, allowed := range matrix {
 			verb, rest, _ := strings.Cut(question, " ")
 			resource, object, _ := strings.Cut(rest, " ")
-			h.awaitAccess(who, verb, resource, object, strings.Contains(allowed, level[:1]))
+			h.awaitAccess(caller, verb, resource, object, strings.Contains(allowed, level[:1]))
 		}
 	}
 }
 
 // awaitAccess checks the permission of a user on an object, in any namespace, until the result is as wanted. Roles take effect
 // with a delay.
-func (h hubUser) awaitAccess(who, verb, resource, name string, want bool) {
+func (h hubUser) awaitAccess(caller, verb, resource, name string, want bool) {
 	h.t.Helper()
 	attributes := &authorizationv1.ResourceAttributes{Verb: verb, Group: clusterv1.GroupVersion.Group, Name: name}
 	attributes.Resource, attributes.Subresource, _ = strings.Cut(resource, "/")
@@ -172,12 +172,12 @@ func (h hubUser) awaitAccess(who, verb, resource, name string, want bool) {
 		attributes.Resource, attributes.Group = plain, group
 	}
 	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: who, ResourceAttributes: attributes}}
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: caller, ResourceAttributes: attributes}}
 		if err := h.Create(ctx, review); err != nil {
 			return err
 		}
 		if review.Status.Allowed != want {
-			return fmt.Errorf("%s may %s %s %s: %t, want %t", who, verb, resource, name, review.Status.Allowed, want)
+			return fmt.Errorf("%s may %s %s %s: %t, want %t", caller, verb, resource, name, review.Status.Allowed, want)
 		}
 		return nil
 	})
@@ -192,19 +192,19 @@ func TestNamespaceUserPermissions(t *testing.T) {
 	h.exclusive(foreign)
 	h.awaitExists(setRole("binder", name))
 	for _, role := range []string{"admin", "edit", "view"} {
-		who := role + "-" + name
-		h.grantIn(namespace, role, userSubject(who))
-		h.awaitReadAccess(who, namespace)
-		h.grant(setRole("binder", name).Name, userSubject(who))
-		h.awaitAccess(who, "create", "managedclustersets/bind", name, true)
-		user, writes := user(t, who), "ok"
+		caller := role + "-" + name
+		h.grantIn(namespace, role, userSubject(caller))
+		h.awaitReadAccess(caller, namespace)
+		h.grant(setRole("binder", name).Name, userSubject(caller))
+		h.awaitAccess(caller, "create", "managedclustersets/bind", name, true)
+		user, writes := user(t, caller), "ok"
 		if role == "view" {
 			writes = "403"
 		}
 		placement := func(namespace string) client.Object {
-			return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: who}}
+			return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: caller}}
 		}
-		decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: who}}
+		decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: caller}}
 		widened := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`))
 		for _, step := range []struct {
@@ -243,9 +243,9 @@ func TestNamespaceUserPermissions(t *testing.T) {
 }
 
 // awaitReadAccess waits until a user may read the placements of a namespace.
-func (h hubUser) awaitReadAccess(who, namespace string) {
+func (h hubUser) awaitReadAccess(caller, namespace string) {
 	h.t.Helper()
-	reader := user(h.t, who)
+	reader := user(h.t, caller)
 	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
 		return reader.List(ctx, &clusterv1beta1.PlacementList{}, client.InNamespace(namespace))
 	})

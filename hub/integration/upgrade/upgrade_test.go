@@ -158,8 +158,8 @@ func lateGrant(object *unstructured.Unstructured) bool {
 // the clusters.
 func storeSentinel(t *testing.T, to dynamic.Interface) {
 	t.Helper()
-	ill := clusterOf(105)
-	ill.Name = "sentinel"
+	unhealthy := clusterOf(105)
+	unhealthy.Name = "sentinel"
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": group + "/v1", "kind": "ManagedCluster",
 		"metadata": map[string]any{"name": "sentinel", "labels": map[string]any{group + "/clusterset": "default"}},
@@ -171,7 +171,7 @@ func storeSentinel(t *testing.T, to dynamic.Interface) {
 	}
 	created.Object["status"] = map[string]any{"conditions": []any{map[string]any{
 		"type": "ManagedClusterConditionAvailable", "status": "False", "reason": "ManagedClusterKubeAPIServerUnavailable",
-		"message": "", "lastTransitionTime": ill.Status.Conditions[0].LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z"),
+		"message": "", "lastTransitionTime": unhealthy.Status.Conditions[0].LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z"),
 	}}}
 	if _, err := to.Resource(clusters).UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -183,8 +183,8 @@ func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, wat
 	t.Helper()
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return errors.Join(checkObserved(ctx, to), checkIdle(ctx, manager)) })
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		ill, err := to.Resource(clusters).Get(ctx, "sentinel", metav1.GetOptions{})
-		if err == nil && !strings.Contains(fmt.Sprint(ill.Object["spec"]), group+"/unavailable") {
+		unhealthy, err := to.Resource(clusters).Get(ctx, "sentinel", metav1.GetOptions{})
+		if err == nil && !strings.Contains(fmt.Sprint(unhealthy.Object["spec"]), group+"/unavailable") {
 			err = fmt.Errorf("%w: the sentinel has no taint", errBusy)
 		}
 		return err

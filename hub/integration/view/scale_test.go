@@ -74,10 +74,10 @@ func TestManySetsAndRoles(t *testing.T) {
 	if seen > stored {
 		t.Errorf("the view took %s, more than the %s of the real sets", seen, stored)
 	}
-	table := func(who userClient, what schema.GroupVersionResource) time.Duration {
+	table := func(caller userClient, what schema.GroupVersionResource) time.Duration {
 		return measure(func() (int, error) {
 			out := &metav1.Table{}
-			client, err := rest.UnversionedRESTClientFor(unversionedConfig(who.config))
+			client, err := rest.UnversionedRESTClientFor(unversionedConfig(caller.config))
 			if err == nil {
 				err = client.Get().AbsPath("/apis", what.Group, what.Version, what.Resource).
 					SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(t.Context()).Into(out)

@@ -225,8 +225,8 @@ func TestServiceAccountsAndImpersonation(t *testing.T) {
 
 func TestViewsAreReadOnly(t *testing.T) {
 	dev, jane := createSet(t, "dev", nil), newUser(t)
-	for who, want := range map[userClient]func(error) bool{jane: apierrors.IsForbidden, admin(t): apierrors.IsMethodNotSupported} {
-		client := who.Resource(setViews)
+	for caller, want := range map[userClient]func(error) bool{jane: apierrors.IsForbidden, admin(t): apierrors.IsMethodNotSupported} {
+		client := caller.Resource(setViews)
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": setViews.GroupVersion().String(), "kind": "ManagedClusterSet", "metadata": map[string]any{"name": dev},
 		}}
@@ -236,7 +236,7 @@ func TestViewsAreReadOnly(t *testing.T) {
 			"create": created, "patch": patched, "delete": client.Delete(t.Context(), dev, metav1.DeleteOptions{}),
 		} {
 			if !want(err) {
-				t.Errorf("%s as %s: %v", verb, who.name, err)
+				t.Errorf("%s as %s: %v", verb, caller.name, err)
 			}
 		}
 	}

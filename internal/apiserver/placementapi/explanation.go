@@ -17,12 +17,12 @@ import (
 )
 
 // explanation returns the verdict of every cluster. ?cluster= returns one cluster, and &fix=true adds a change that would select it.
-func (h *Handler) explanation(r *http.Request, who user.Info, key fleet.Key) (any, error) {
+func (h *Handler) explanation(r *http.Request, caller user.Info, key fleet.Key) (any, error) {
 	cluster, fix, err := parseExplanationQuery(r.URL.Query())
 	if err != nil {
 		return nil, err
 	}
-	release, err := h.acquire(r.Context(), who)
+	release, err := h.acquire(r.Context(), caller)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (h *Handler) explanation(r *http.Request, who user.Info, key fleet.Key) (an
 	if err != nil {
 		return nil, apiError(err, key)
 	}
-	out := answer.Explanation(h.visibleTo(who, visibility.Cluster))
+	out := answer.Explanation(h.visibleTo(caller, visibility.Cluster))
 	out.APIVersion = viewv1.SchemeGroupVersion.String()
 	if cluster == "" {
 		return out, nil
@@ -41,7 +41,7 @@ func (h *Handler) explanation(r *http.Request, who user.Info, key fleet.Key) (an
 		return nil, apierrors.NewNotFound(clusterv1.Resource("managedclusters"), cluster)
 	}
 	if fix {
-		if proposed, ok := answer.Fix(cluster, h.visibleTo(who, visibility.Set)); ok {
+		if proposed, ok := answer.Fix(cluster, h.visibleTo(caller, visibility.Set)); ok {
 			found.Fix = &proposed
 		}
 	}
@@ -64,7 +64,7 @@ func parseExplanationQuery(query url.Values) (cluster string, fix bool, err erro
 }
 
 // history returns the changes of the decisions. ?since= sets the earliest time, ?cluster= returns one cluster.
-func (h *Handler) history(r *http.Request, who user.Info, key fleet.Key) (any, error) {
+func (h *Handler) history(r *http.Request, caller user.Info, key fleet.Key) (any, error) {
 	query := r.URL.Query()
 	var since time.Time
 	if text := query.Get("since"); text != "" {
@@ -73,7 +73,7 @@ func (h *Handler) history(r *http.Request, who user.Info, key fleet.Key) (any, e
 			return nil, apierrors.NewBadRequest("parameter since: " + strconv.Quote(text) + " is not a time such as 2026-01-31T10:00:00Z")
 		}
 	}
-	cluster, sees := query.Get("cluster"), h.visibleTo(who, visibility.Cluster)
+	cluster, sees := query.Get("cluster"), h.visibleTo(caller, visibility.Cluster)
 	if cluster != "" && !sees(cluster) {
 		return nil, apierrors.NewNotFound(clusterv1.Resource("managedclusters"), cluster)
 	}

@@ -64,13 +64,13 @@ type Permissions struct {
 }
 
 // Permissions returns the permissions of a subject. Kubernetes' administrators need no role.
-func (w *Snapshot) Permissions(who access.Subject) Permissions {
-	if slices.Contains(who.Groups, user.SystemPrivilegedGroup) {
+func (w *Snapshot) Permissions(subject access.Subject) Permissions {
+	if slices.Contains(subject.Groups, user.SystemPrivilegedGroup) {
 		return Permissions{Sets: access.NameSet{All: true}, Clusters: access.NameSet{All: true}}
 	}
 	index := w.rbac.accessIndex()
 	right := func(verb, resource string) access.NameSet {
-		return index.AllowedNames(who, access.Permission{Verb: verb, Group: clusterv1.GroupName, Resource: resource})
+		return index.AllowedNames(subject, access.Permission{Verb: verb, Group: clusterv1.GroupName, Resource: resource})
 	}
 	return Permissions{
 		Sets:     union(right("get", "managedclustersets"), right("create", "managedclustersets/bind")),

@@ -18,8 +18,8 @@ type View struct {
 }
 
 // ViewFor returns the view of a subject.
-func (w *Snapshot) ViewFor(who access.Subject) *View {
-	return &View{snapshot: w, permissions: w.Permissions(who)}
+func (w *Snapshot) ViewFor(subject access.Subject) *View {
+	return &View{snapshot: w, permissions: w.Permissions(subject)}
 }
 
 // Object returns an object by name. Ok is false where it does not exist or is not visible.

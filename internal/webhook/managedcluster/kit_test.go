@@ -37,7 +37,7 @@ type fakeUser struct {
 	err    error
 
 	mu    sync.Mutex
-	asked []string
+	reviewed []string
 }
 
 func (u *fakeUser) Name() string { return "jane" }
@@ -50,7 +50,7 @@ func (u *fakeUser) HasAny(_ context.Context, oneOf ...permission.Permission) (bo
 		if one.Group != clusterv1.GroupName {
 			short += " in " + one.Group
 		}
-		u.asked = append(u.asked, short)
+		u.reviewed = append(u.reviewed, short)
 		if slices.Contains(u.rights, short) {
 			return true, u.err
 		}

@@ -93,14 +93,14 @@ func TestFewReviews(t *testing.T) {
 				t.Errorf("Validate = %v, want a refusal: %v", err, tc.refuse)
 			}
 			if len(tc.rights) > 0 {
-				for _, asked := range u.asked {
-					if asked != labelName+"*" {
-						t.Fatalf("reviewed %s, want only the permission for every label", asked)
+				for _, reviewed := range u.reviewed {
+					if reviewed != labelName+"*" {
+						t.Fatalf("reviewed %s, want only the permission for every label", reviewed)
 					}
 				}
 				return
 			}
-			if diff := cmp.Diff(tc.want, u.asked); diff != "" {
+			if diff := cmp.Diff(tc.want, u.reviewed); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})

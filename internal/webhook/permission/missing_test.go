@@ -23,17 +23,17 @@ type fakeChecker struct {
 
 	mu            sync.Mutex
 	waiting, most int
-	asked         map[string]int
+	reviewed         map[string]int
 }
 
 func newFakeChecker() *fakeChecker {
-	return &fakeChecker{open: make(chan struct{}), asked: map[string]int{}}
+	return &fakeChecker{open: make(chan struct{}), reviewed: map[string]int{}}
 }
 
 // Allowed implements permission.Checker.
 func (d *fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, about authorizationv1.ResourceAttributes) (bool, error) {
 	d.mu.Lock()
-	d.asked[about.Name]++
+	d.reviewed[about.Name]++
 	d.waiting++
 	d.most = max(d.most, d.waiting)
 	d.mu.Unlock()
@@ -79,13 +79,13 @@ func TestFirstMissing(t *testing.T) {
 			if !errors.Is(err, tc.wantErr) || err == nil && got != tc.want {
 				t.Errorf("FirstMissing = %d, %v, want %d, %v", got, err, tc.want, tc.wantErr)
 			}
-			for name, times := range to.asked {
+			for name, times := range to.reviewed {
 				if times > 1 {
 					t.Errorf("reviewed %q %d times, want once", name, times)
 				}
 			}
-			if tc.want == 0 && tc.wantErr == nil && len(to.asked) != 2 {
-				t.Errorf("reviewed %d permissions, want two: a user without any gets the error at once", len(to.asked))
+			if tc.want == 0 && tc.wantErr == nil && len(to.reviewed) != 2 {
+				t.Errorf("reviewed %d permissions, want two: a user without any gets the error at once", len(to.reviewed))
 			}
 		})
 	}
@@ -114,8 +114,8 @@ func TestParallelLookUpsAreBounded(t *testing.T) {
 			}
 		}
 		close(to.open)
-		if at := <-done; at != -1 || to.most != 16 || len(to.asked) != 101 {
-			t.Errorf("FirstMissing = %d, at most %d at the same time, %d permissions, want -1, 16 and 101", at, to.most, len(to.asked))
+		if at := <-done; at != -1 || to.most != 16 || len(to.reviewed) != 101 {
+			t.Errorf("FirstMissing = %d, at most %d at the same time, %d permissions, want -1, 16 and 101", at, to.most, len(to.reviewed))
 		}
 	})
 }
@@ -135,8 +135,8 @@ func TestConcurrentCallersShareOneReview(t *testing.T) {
 		synctest.Wait()
 		close(to.open)
 		synctest.Wait()
-		if to.asked["a"] != 1 {
-			t.Errorf("reviewed %d times, want once", to.asked["a"])
+		if to.reviewed["a"] != 1 {
+			t.Errorf("reviewed %d times, want once", to.reviewed["a"])
 		}
 	})
 }

@@ -21,12 +21,12 @@ type fakeReviewServer struct {
 
 	status authorizationv1.SubjectAccessReviewStatus
 	err    error
-	asked  []authorizationv1.SubjectAccessReviewSpec
+	reviewed  []authorizationv1.SubjectAccessReviewSpec
 }
 
 func (s *fakeReviewServer) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
 	review := object.(*authorizationv1.SubjectAccessReview)
-	s.asked = append(s.asked, review.Spec)
+	s.reviewed = append(s.reviewed, review.Spec)
 	review.Status = s.status
 	return s.err
 }
@@ -57,7 +57,7 @@ func TestReviews(t *testing.T) {
 				User: "jane", UID: "7", Groups: []string{"devs"}, Extra: map[string]authorizationv1.ExtraValue{"scopes": {"a"}},
 				ResourceAttributes: &wants,
 			}}
-			if diff := cmp.Diff(want, to.asked); diff != "" {
+			if diff := cmp.Diff(want, to.reviewed); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})
@@ -73,15 +73,15 @@ func TestEachPermissionIsReviewedOnce(t *testing.T) {
 			t.Errorf("Has = %v, %v, want neither", held, err)
 		}
 	}
-	if len(to.asked) != 2 {
-		t.Errorf("reviewed %d times, want once for each permission", len(to.asked))
+	if len(to.reviewed) != 2 {
+		t.Errorf("reviewed %d times, want once for each permission", len(to.reviewed))
 	}
 }
 
 func TestHasAnyStopsAtTheFirstGrantedPermission(t *testing.T) {
 	to := &fakeReviewServer{status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}
 	holder := permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, permission.SubjectAccessReviewer{Client: to})
-	if held, err := holder.HasAny(t.Context(), permission.Permission{Name: "a"}, permission.Permission{Name: "b"}); !held || err != nil || len(to.asked) != 1 {
-		t.Errorf("Has = %v, %v after %d reviews, want the permission after one review", held, err, len(to.asked))
+	if held, err := holder.HasAny(t.Context(), permission.Permission{Name: "a"}, permission.Permission{Name: "b"}); !held || err != nil || len(to.reviewed) != 1 {
+		t.Errorf("Has = %v, %v after %d reviews, want the permission after one review", held, err, len(to.reviewed))
 	}
 }
