@@ -33,9 +33,9 @@ func clusterMatchers(f *generate.Fleet, placements []*clusterv1beta1.Placement) 
 	}
 	out := make([]clusterMatcher, 0, len(placements))
 	for _, placement := range placements {
-		asked := placement.Spec.Predicates[0].RequiredClusterSelector
-		label, labelErr := metav1.LabelSelectorAsSelector(&asked.LabelSelector)
-		claim, claimErr := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: asked.ClaimSelector.MatchExpressions})
+		required := placement.Spec.Predicates[0].RequiredClusterSelector
+		label, labelErr := metav1.LabelSelectorAsSelector(&required.LabelSelector)
+		claim, claimErr := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: required.ClaimSelector.MatchExpressions})
 		if err := errors.Join(labelErr, claimErr); err != nil {
 			return nil, fmt.Errorf("reading the selectors of %s: %w", placement.Name, err)
 		}

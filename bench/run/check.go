@@ -99,19 +99,19 @@ func (t *hubRun) countOracleDifferences(world *enginetest.World) (bench.Figure, 
 	if err != nil {
 		return bench.Figure{}, fmt.Errorf("deciding with the oracle: %w", err)
 	}
-	wrong, asked := 0, 0
+	wrong, sampled := 0, 0
 	keys := world.Keys()
 	for i := 0; i < len(keys); i += max(1, len(keys)/oracleSample) {
-		asked++
-		said := oracle.Decide(world, keys[i])
-		if diff := diffSlices(said.Slices, world.SlicesOf(keys[i])); diff != "" {
+		sampled++
+		decided := oracle.Decide(world, keys[i])
+		if diff := diffSlices(decided.Slices, world.SlicesOf(keys[i])); diff != "" {
 			wrong++
 			t.logf("%s: stored is not what the oracle decides (-oracle +stored):\n%s", keys[i], diff)
 		}
 	}
 	return bench.Figure{
 		Name: "decisions that the oracle contradicts", Unit: bench.Requests, Value: float64(wrong),
-		Detail: fmt.Sprintf("of a sample of %d", asked),
+		Detail: fmt.Sprintf("of a sample of %d", sampled),
 	}, nil
 }
 

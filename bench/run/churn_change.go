@@ -41,7 +41,7 @@ func taintOne(ctx context.Context, t *hubRun, _ int) (change, error) {
 }
 
 // clusterWithDecisions returns the cluster whose number of decisions is closest to a number.
-func (t *hubRun) clusterWithDecisions(ctx context.Context, asked int) (int, error) {
+func (t *hubRun) clusterWithDecisions(ctx context.Context, target int) (int, error) {
 	var stored clusterv1beta1.PlacementDecisionList
 	if err := t.managed.admin.List(ctx, &stored); err != nil {
 		return 0, fmt.Errorf("reading decisions: %w", err)
@@ -54,7 +54,7 @@ func (t *hubRun) clusterWithDecisions(ctx context.Context, asked int) (int, erro
 	}
 	best, off := 0, -1
 	for i, cluster := range t.clusters {
-		away := max(chosen[cluster.Name], asked) - min(chosen[cluster.Name], asked)
+		away := max(chosen[cluster.Name], target) - min(chosen[cluster.Name], target)
 		if off < 0 || away < off {
 			best, off = i, away
 		}

@@ -124,11 +124,11 @@ func (p *hubPair) copyAll(ctx context.Context, placements []*clusterv1beta1.Plac
 	}
 	began := time.Now()
 	err = inParallel(ctx, len(decisions), func(ctx context.Context, hand, i int) error {
-		asked, err := decisions[i].createPlacement(ctx, clients[hand])
+		placement, err := decisions[i].createPlacement(ctx, clients[hand])
 		if err != nil {
 			return err
 		}
-		if err := decisions[i].copyDecision(ctx, clients[hand], asked); err != nil {
+		if err := decisions[i].copyDecision(ctx, clients[hand], placement); err != nil {
 			return err
 		}
 		return decisions[i].copyEvents(ctx, clients[hand])

@@ -12,8 +12,8 @@ func effectiveWrites(entries map[objectKey][]objectVersion) (count int) {
 	for _, versions := range entries {
 		var before any
 		for _, next := range versions {
-			if says := next.content(); !equality.Semantic.DeepEqual(before, says) {
-				before = says
+			if after := next.content(); !equality.Semantic.DeepEqual(before, after) {
+				before = after
 				count++
 			}
 		}

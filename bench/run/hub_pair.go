@@ -65,11 +65,11 @@ func (s *measuredHub) awaitIdle(ctx context.Context) error {
 		}
 		before := last
 		if _, last = answered.Writes(); s.manager != nil && s.manager.Running() {
-			told, err := s.manager.Metrics(ctx)
+			metrics, err := s.manager.Metrics(ctx)
 			if err != nil {
 				return false, err
 			}
-			last += told.Sum(evaluated)
+			last += metrics.Sum(evaluated)
 		}
 		return last == before, nil
 	})
@@ -142,7 +142,7 @@ func (d storedDecision) createPlacement(ctx context.Context, to client.Client) (
 
 // copyDecision stores the rest of a decision, as a manager does. It stores each slice without the label of its placement, and
 // the content of the slices. Then it stores the labels and the status of the placement.
-func (d storedDecision) copyDecision(ctx context.Context, to client.Client, asked *clusterv1beta1.Placement) error {
+func (d storedDecision) copyDecision(ctx context.Context, to client.Client, created *clusterv1beta1.Placement) error {
 	stored := make([]*clusterv1beta1.PlacementDecision, 0, len(d.slices))
 	for _, slice := range d.slices {
 		copied := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
@@ -151,7 +151,7 @@ func (d storedDecision) copyDecision(ctx context.Context, to client.Client, aske
 		}}
 		delete(copied.Labels, clusterv1beta1.PlacementLabel)
 		for i := range copied.OwnerReferences {
-			copied.OwnerReferences[i].UID = asked.UID
+			copied.OwnerReferences[i].UID = created.UID
 		}
 		if err := to.Create(ctx, copied); err != nil {
 			return fmt.Errorf("storing a slice: %w", err)
@@ -164,13 +164,13 @@ func (d storedDecision) copyDecision(ctx context.Context, to client.Client, aske
 	}
 	for _, slice := range stored {
 		before := slice.DeepCopy()
-		metav1.SetMetaDataLabel(&slice.ObjectMeta, clusterv1beta1.PlacementLabel, asked.Name)
+		metav1.SetMetaDataLabel(&slice.ObjectMeta, clusterv1beta1.PlacementLabel, created.Name)
 		if err := to.Patch(ctx, slice, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("labelling a slice: %w", err)
 		}
 	}
-	asked.Status = d.placement.Status
-	if err := to.Status().Update(ctx, asked); err != nil {
+	created.Status = d.placement.Status
+	if err := to.Status().Update(ctx, created); err != nil {
 		return fmt.Errorf("reporting on a placement: %w", err)
 	}
 	return nil

@@ -46,9 +46,9 @@ func TestMatchesAgreesWithTheOracle(t *testing.T) {
 	}
 	chosen := 0
 	for i, placement := range s.created {
-		said := oracle.Decide(world, fleet.Key{Namespace: placement.Namespace, Name: placement.Name})
+		decided := oracle.Decide(world, fleet.Key{Namespace: placement.Namespace, Name: placement.Name})
 		for _, cluster := range s.clusters {
-			verdict := said.Verdicts[cluster.Name]
+			verdict := decided.Verdicts[cluster.Name]
 			want := verdict == "Selected" || verdict == "Beaten" || verdict == "Tainted"
 			if got := all[i].matches(cluster); got != want {
 				t.Errorf("%s may select %s: %t, and the verdict of the oracle is %s", placement.Name, cluster.Name, got, verdict)

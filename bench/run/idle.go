@@ -76,9 +76,9 @@ func (p *hubPair) copyOne(ctx context.Context, placement *clusterv1beta1.Placeme
 	if err != nil {
 		return err
 	}
-	asked, err := made.createPlacement(ctx, p.open.admin)
+	created, err := made.createPlacement(ctx, p.open.admin)
 	if err != nil {
 		return err
 	}
-	return m.open.time(func() error { return made.copyDecision(ctx, p.open.admin, asked) })
+	return m.open.time(func() error { return made.copyDecision(ctx, p.open.admin, created) })
 }

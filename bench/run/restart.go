@@ -74,8 +74,8 @@ func (s *measuredHub) measureReader(ctx context.Context) (hub.Usage, error) {
 // awaitEvaluated waits until a manager has evaluated a number of placements. It then leads, and has read everything.
 func (s *measuredHub) awaitEvaluated(ctx context.Context, placements int) error {
 	err := wait.PollUntilContextTimeout(ctx, idlePeriod, idleTimeout, true, func(ctx context.Context) (bool, error) {
-		told, err := s.manager.Metrics(ctx)
-		return told.Sum(evaluated) >= float64(placements), err
+		metrics, err := s.manager.Metrics(ctx)
+		return metrics.Sum(evaluated) >= float64(placements), err
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the manager to evaluate every placement: %w", err)

@@ -106,7 +106,7 @@ func (s *measuredHub) takeReading(ctx context.Context, follower *decisionWatcher
 	if err != nil {
 		return soakReading{}, err
 	}
-	told, err := s.manager.Metrics(ctx)
+	metrics, err := s.manager.Metrics(ctx)
 	if err != nil {
 		return soakReading{}, err
 	}
@@ -122,7 +122,7 @@ func (s *measuredHub) takeReading(ctx context.Context, follower *decisionWatcher
 			return soakReading{}, fmt.Errorf("deleting a placement: %w", err)
 		}
 	}
-	return soakReading{used.Resident, told.Sum("go_goroutines"), took.quantile(0.5)}, nil
+	return soakReading{used.Resident, metrics.Sum("go_goroutines"), took.quantile(0.5)}, nil
 }
 
 // growth is the ratio of the last third of a soak to the second third. The first third fills the caches.

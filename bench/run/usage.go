@@ -29,10 +29,10 @@ func (s *measuredHub) usage(ctx context.Context) (usageSnapshot, error) {
 	out.server, serverErr = s.hub.Server.Usage()
 	out.manager, managerErr = s.manager.Usage()
 	out.requests, requestErr = s.hub.Requests(ctx)
-	told, toldErr := s.manager.Metrics(ctx)
-	out.evaluations, out.changedPlacements = told.Sum(evaluated), told.Sum(evaluated, `outcome="changed"`)
-	out.managerReads = told.Sum("rest_client_requests_total", `method="GET"`)
-	return out, errors.Join(serverErr, managerErr, requestErr, toldErr)
+	metrics, metricsErr := s.manager.Metrics(ctx)
+	out.evaluations, out.changedPlacements = metrics.Sum(evaluated), metrics.Sum(evaluated, `outcome="changed"`)
+	out.managerReads = metrics.Sum("rest_client_requests_total", `method="GET"`)
+	return out, errors.Join(serverErr, managerErr, requestErr, metricsErr)
 }
 
 // since returns the usage after an earlier snapshot. Peaks count from the start.
@@ -111,11 +111,11 @@ func eventWrites(answered hub.Requests) float64 {
 	return count(answered, func(r hub.Request) bool { return r.Resource == "events" })
 }
 
-func count(answered hub.Requests, asked func(hub.Request) bool) float64 {
+func count(answered hub.Requests, counts func(hub.Request) bool) float64 {
 	out := 0.0
 	kinds, _ := answered.Writes()
 	for _, kind := range kinds {
-		if asked(kind) {
+		if counts(kind) {
 			out += answered[kind]
 		}
 	}

@@ -127,8 +127,8 @@ func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
 }
 
 // availableCondition is the condition that an agent reports.
-func availableCondition(sick bool) metav1.Condition {
-	if sick {
+func availableCondition(unavailable bool) metav1.Condition {
+	if unavailable {
 		return metav1.Condition{
 			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse,
 			Reason: clusterv1.ReasonManagedClusterKubeAPIServerUnavailable, Message: "The API server answers 500",

@@ -120,14 +120,14 @@ func TestHealthTaints(t *testing.T) {
 	object := cluster("c-" + unique())
 	name := asObject(object).GetName()
 	administrator.mustCreate(t, object)
-	says := func(key string) string {
+	denial := func(key string) string {
 		return lacksTaint(agent, name, "put on, change or take away the taint cluster.open-cluster-management.io/"+key+", which reports the cluster's health")
 	}
-	check(t, agent.update(t, object, "", taints("cluster.open-cluster-management.io/unavailable:NoSelect")), 403, says("unavailable"))
+	check(t, agent.update(t, object, "", taints("cluster.open-cluster-management.io/unavailable:NoSelect")), 403, denial("unavailable"))
 	check(t, administrator.update(t, object, "", taints("cluster.open-cluster-management.io/unreachable:NoSelect")), 0, "")
-	check(t, agent.update(t, object, "", taints()), 403, says("unreachable"))
+	check(t, agent.update(t, object, "", taints()), 403, denial("unreachable"))
 	_, err := agent.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/taints"}]`), metav1.PatchOptions{})
-	check(t, err, 403, says("unreachable"))
+	check(t, err, 403, denial("unreachable"))
 	check(t, agent.update(t, object, "", taints("cluster.open-cluster-management.io/unreachable:NoSelect", "own:NoSelect")), 0, "")
 	keeper := newUser(t, "keeper", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/taint")})
 	check(t, keeper.update(t, object, "", taints("cluster.open-cluster-management.io/unavailable:NoSelect")), 0, "")

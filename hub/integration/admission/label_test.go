@@ -115,7 +115,7 @@ func TestMove(t *testing.T) {
 	}
 	prod, none, empty := map[string]string{setLabel: "prod"}, map[string]string{}, map[string]string{setLabel: ""}
 	for name, tc := range map[string]struct {
-		caller     string
+		caller  string
 		to      map[string]string
 		refusal func(caller *user, name string) string
 		want    string
@@ -268,7 +268,7 @@ func TestManyLabels(t *testing.T) {
 	one := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", "*")})
 	several := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", each...)})
 	for name, tc := range map[string]struct {
-		caller    *user
+		caller *user
 		prefix string
 		rights float64 // the permissions to review at each change
 	}{
@@ -285,10 +285,10 @@ func TestManyLabels(t *testing.T) {
 				before, began := accessReviews(t), time.Now()
 				err := tc.caller.update(t, object, "", labels(append(pairs, setLabel, "dev")...))
 				check(t, err, 0, "")
-				asked := accessReviews(t) - before
-				t.Logf("took %s and %v reviews", time.Since(began), asked)
-				if asked > tc.rights {
-					t.Errorf("%v reviews of %v distinct rights", asked, tc.rights)
+				reviews := accessReviews(t) - before
+				t.Logf("took %s and %v reviews", time.Since(began), reviews)
+				if reviews > tc.rights {
+					t.Errorf("%v reviews of %v distinct rights", reviews, tc.rights)
 				}
 			}
 		})

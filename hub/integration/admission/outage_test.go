@@ -43,13 +43,17 @@ func TestManagerIsDown(t *testing.T) {
 		"move a cluster by patch": func() error {
 			return administrator.merge(t.Context(), object, `{"metadata":{"labels":{"`+setLabel+`":"prod"}}}`)
 		},
-		"move a cluster by apply":        func() error { return administrator.apply(t.Context(), with(object, labels(setLabel, "prod"))) },
-		"taint a cluster as unreachable": func() error { return administrator.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect")) },
-		"set the time of a taint":        func() error { return administrator.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")) },
-		"widen a set":                    func() error { return administrator.merge(t.Context(), existing, everything) },
-		"move a cluster":                 func() error { return administrator.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
-		"take a cluster out":             func() error { return administrator.update(t, object, "", labels("env", "a")) },
-		"another reserved label":         func() error { return administrator.update(t, object, "", labels(setLabel, "dev", "env", "a", infoLabel, "x")) },
+		"move a cluster by apply": func() error { return administrator.apply(t.Context(), with(object, labels(setLabel, "prod"))) },
+		"taint a cluster as unreachable": func() error {
+			return administrator.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect"))
+		},
+		"set the time of a taint": func() error { return administrator.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")) },
+		"widen a set":             func() error { return administrator.merge(t.Context(), existing, everything) },
+		"move a cluster":          func() error { return administrator.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
+		"take a cluster out":      func() error { return administrator.update(t, object, "", labels("env", "a")) },
+		"another reserved label": func() error {
+			return administrator.update(t, object, "", labels(setLabel, "dev", "env", "a", infoLabel, "x"))
+		},
 		"accept a cluster":               func() error { return administrator.update(t, object, "", accepted) },
 		"taint a cluster":                func() error { return administrator.update(t, object, "", taints("x:NoSelect")) },
 		"untaint a cluster":              func() error { return administrator.update(t, object, "", taints()) },

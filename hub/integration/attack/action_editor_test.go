@@ -116,7 +116,7 @@ func writeConcurrently(s *step) {
 	namespace, name := s.namespace(), s.placement()
 	spec := s.spec()
 	type request struct {
-		caller                      *user
+		caller                   *user
 		method, path, kind, body string
 	}
 	var together sync.WaitGroup

@@ -45,8 +45,10 @@ type action struct {
 // actions use the objects of the table by their names.
 var actions = map[string]action{
 	createCluster: {
-		ready:     func(t *testing.T) { adminUser(t).remove(t, clusters+"/fresh") },
-		try:       func(t *testing.T, caller user) apiResponse { return caller.create(t, clusters, cluster("fresh", "team")) },
+		ready: func(t *testing.T) { adminUser(t).remove(t, clusters+"/fresh") },
+		try: func(t *testing.T, caller user) apiResponse {
+			return caller.create(t, clusters, cluster("fresh", "team"))
+		},
 		found:     func(t *testing.T, _ apiResponse) string { return membershipText(t, "fresh") },
 		untouched: "fresh is not there",
 	},
@@ -95,7 +97,9 @@ var actions = map[string]action{
 	},
 	bindSet: {
 		ready: func(t *testing.T) { adminUser(t).remove(t, bindings("shop")+"/team") },
-		try:   func(t *testing.T, caller user) apiResponse { return caller.create(t, bindings("shop"), binding("team")) },
+		try: func(t *testing.T, caller user) apiResponse {
+			return caller.create(t, bindings("shop"), binding("team"))
+		},
 		found: func(t *testing.T, _ apiResponse) string {
 			list := getObject(t, bindings("shop"))
 			return strings.Join(append(list.names(), "is bound to shop"), " ")

@@ -101,7 +101,7 @@ func TestPlacingOnASetThatIsNotBound(t *testing.T) {
 		sets     []string
 		warnings []string
 		selected []string
-		says     string
+		want     string
 	}{
 		"theirs": {[]string{theirs}, []string{unbound(0, theirs)}, []string{}, none(theirs)},
 		"absent": {[]string{"absent"}, []string{unbound(0, "absent")}, []string{}, none("absent")},
@@ -116,7 +116,7 @@ func TestPlacingOnASetThatIsNotBound(t *testing.T) {
 				t.Errorf("clusters (-want +got):\n%s", diff)
 			}
 			condition := object(getObject(t, placements(namespace)+"/"+name).at("status.conditions").([]any)[0].(map[string]any))
-			if diff := cmp.Diff(try.says, fmt.Sprintf("%v %v: %v", condition["status"], condition["reason"], condition["message"])); diff != "" {
+			if diff := cmp.Diff(try.want, fmt.Sprintf("%v %v: %v", condition["status"], condition["reason"], condition["message"])); diff != "" {
 				t.Errorf("%v (-want +got):\n%s", condition["type"], diff)
 			}
 		})
@@ -152,9 +152,9 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 			}
 			placeAndWait(t, caller, namespace, right, celPlacement(pair[0]))
 			placeAndWait(t, caller, namespace, wrong, celPlacement(pair[1]))
-			told := strings.ReplaceAll(statusText(t, namespace, right), vault, "absent")
-			told = strings.NewReplacer("4711", "0000", theirs, "absent").Replace(told)
-			if diff := cmp.Diff(statusText(t, namespace, wrong), told); diff != "" {
+			rightText := strings.ReplaceAll(statusText(t, namespace, right), vault, "absent")
+			rightText = strings.NewReplacer("4711", "0000", theirs, "absent").Replace(rightText)
+			if diff := cmp.Diff(statusText(t, namespace, wrong), rightText); diff != "" {
 				t.Errorf("a right guess changes the status (-wrong +right):\n%s", diff)
 			}
 			if diff := cmp.Diff(selectedClusters(t, namespace, wrong), selectedClusters(t, namespace, right)); diff != "" {

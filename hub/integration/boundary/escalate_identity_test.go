@@ -11,8 +11,8 @@ func TestImpersonation(t *testing.T) {
 	binder, withoutRole := newSetMember(t, namespace, "binder", set), newUser(t, "no-role")
 	name := newCluster(t, set)
 	for sentence, impersonating := range map[string]struct {
-		caller  user
-		mode string
+		caller user
+		mode   string
 	}{
 		"as the administrator": {withoutRole.withHeader("Impersonate-User", "berth-admin"), "user-info"},
 		"in the administrators' group": {

@@ -138,7 +138,9 @@ func TestRelabellingThroughTheStatus(t *testing.T) {
 	for version, try := range map[string]func() apiResponse{
 		"v1.1.0": func() apiResponse { return caller.rewrite(t, path+"/status", change("v1.1.0")) },
 		"v1.2.0": func() apiResponse { return caller.merge(t, path+"/status", change("v1.2.0")) },
-		"v1.3.0": func() apiResponse { return caller.apply(t, path+"/status", cluster(name, mine).with(t, change("v1.3.0"))) },
+		"v1.3.0": func() apiResponse {
+			return caller.apply(t, path+"/status", cluster(name, mine).with(t, change("v1.3.0")))
+		},
 		"v1.4.0": func() apiResponse {
 			return caller.patch(t, path+"/status", `[{"op":"replace","path":"`+labelPath+`","value":"`+mine+`"},
 				{"op":"add","path":"/spec","value":{"hubAcceptsClient":true,"taints":[{"key":"a","effect":"NoSelect"}]}},

@@ -58,9 +58,9 @@ func (s fixture) waitExplained(t *testing.T, other string) (chosen, left string)
 			return fmt.Errorf("%w: decisions %+v", errNotYet, list.Items)
 		}
 		chosen = list.Items[0].Status.Decisions[0].ClusterName
-		told := run(ctx, "explain", "placement", "web", "-n", s.namespace)
-		if chosen == other || told.code != cli.ExitOK || strings.Contains(told.out, "Stale") || !strings.Contains(told.out, chosen) {
-			return fmt.Errorf("%w: %s is stored, %+v", errNotYet, chosen, told)
+		explained := run(ctx, "explain", "placement", "web", "-n", s.namespace)
+		if chosen == other || explained.code != cli.ExitOK || strings.Contains(explained.out, "Stale") || !strings.Contains(explained.out, chosen) {
+			return fmt.Errorf("%w: %s is stored, %+v", errNotYet, chosen, explained)
 		}
 		return nil
 	})

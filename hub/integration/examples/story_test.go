@@ -63,15 +63,15 @@ func runStory(t *testing.T, file, folder string) {
 	}
 	before := grants(t)
 	runner := doctest.NewRunner(doctest.Options{Folder: folder, Environment: environment(t, string(text)), Limit: storyTimeout, Once: *update})
-	told, err := runner.Run(t.Context(), string(text))
+	printed, err := runner.Run(t.Context(), string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(told), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(printed), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	} else if diff := cmp.Diff(string(text), told); diff != "" {
+	} else if diff := cmp.Diff(string(text), printed); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 	for name := range grants(t).Difference(before) { // the users of the next story have the same names

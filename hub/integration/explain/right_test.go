@@ -40,7 +40,7 @@ func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		var err error
 		if got, err = get[explain.Explanation](ctx, jane, f.namespace, "p", "explanation"); err == nil && len(got.Clusters) != 1 {
-			err = fmt.Errorf("%w: %d clusters in sight", errNotYet, len(got.Clusters))
+			err = fmt.Errorf("%w: %d visible clusters", errNotYet, len(got.Clusters))
 		}
 		return err
 	})
@@ -65,11 +65,11 @@ func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
 	}
 	_, err = get[explain.Explanation](t.Context(), jane, f.namespace, "p", "explanation", "cluster", f.name(1))
 	if code, _ := refused(t, err); code != http.StatusNotFound {
-		t.Errorf("a cluster out of sight: %d", code)
+		t.Errorf("an invisible cluster: %d", code)
 	}
 }
 
-// TestRefusals are worded as by any API server.
+// TestRefusals checks that refusals have the messages of an API server.
 func TestRefusals(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 1)
@@ -98,11 +98,11 @@ func TestRefusals(t *testing.T) {
 	anonymous := newAPIUser(t, rest.AnonymousClientConfig(shared.Config()))
 	_, err := get[explain.Explanation](t.Context(), anonymous, f.namespace, "p", "explanation")
 	if code, _ := refused(t, err); code != http.StatusUnauthorized && code != http.StatusForbidden {
-		t.Errorf("who has no name is answered %d", code)
+		t.Errorf("the response to an anonymous user is %d", code)
 	}
 }
 
-// TestHistoryNamesCauses makes changes, and reads who moved, why, and what woke the placement.
+// TestHistoryNamesCauses makes changes, and reads the moved clusters, the reasons and the causes.
 func TestHistoryNamesCauses(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 3)

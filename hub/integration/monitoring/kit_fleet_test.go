@@ -51,7 +51,7 @@ func (f *fleet) create(object client.Object) {
 }
 
 // placement stores a placement that selects open clusters, and waits until it has a condition with a reason.
-func (f *fleet) placement(name, says string, change func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
+func (f *fleet) placement(name, wantCondition string, change func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
 	f.t.Helper()
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
 	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
@@ -67,11 +67,11 @@ func (f *fleet) placement(name, says string, change func(*clusterv1beta1.Placeme
 			return err
 		}
 		for _, condition := range stored.Status.Conditions {
-			if condition.Type == says && condition.Status == metav1.ConditionTrue {
+			if condition.Type == wantCondition && condition.Status == metav1.ConditionTrue {
 				return nil
 			}
 		}
-		return fmt.Errorf("placement %s has the conditions %+v, want %s", name, stored.Status.Conditions, says)
+		return fmt.Errorf("placement %s has the conditions %+v, want %s", name, stored.Status.Conditions, wantCondition)
 	})
 	return out
 }

@@ -55,9 +55,9 @@ func (p *proxy) record(response *http.Response) error {
 	if err != nil || !info.IsResourceRequest {
 		return err
 	}
-	asked := permission{info.Verb, info.APIGroup, info.Resource}
+	needed := permission{info.Verb, info.APIGroup, info.Resource}
 	if info.Subresource != "" {
-		asked.resource += "/" + info.Subresource
+		needed.resource += "/" + info.Subresource
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,13 +68,13 @@ func (p *proxy) record(response *http.Response) error {
 				return err
 			}
 			response.Body = io.NopCloser(bytes.NewReader(body))
-			p.denial = &denial{asked, string(body)}
+			p.denial = &denial{needed, string(body)}
 		}
 		return nil
 	}
-	p.used.Insert(asked)
+	p.used.Insert(needed)
 	if info.Verb == "patch" && response.StatusCode == http.StatusCreated { // an apply that creates needs both
-		p.used.Insert(permission{"create", asked.group, asked.resource})
+		p.used.Insert(permission{"create", needed.group, needed.resource})
 	}
 	return nil
 }

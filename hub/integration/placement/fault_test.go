@@ -152,8 +152,8 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	start(t, options{Kubeconfig: kubeconfig})
 	awaitFixedPoint(t)
 
-	day := &faultyNetwork{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
-	p.setRule(day.serve)
+	network := &faultyNetwork{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
+	p.setRule(network.serve)
 	p.CloseConnections() // the watches from before the faults
 	witness := &selectionRecorder{prefix: "sticky-", seen: map[string]map[string]bool{}}
 	ctx, stop := context.WithCancel(t.Context())
@@ -190,13 +190,13 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 		if err := f.Patch(ctx, f.cluster(1000+more%clusters), mood); err != nil {
 			return err
 		}
-		return day.checkCounts()
+		return network.checkCounts()
 	})
 	p.setRule(nil)
 	awaitFixedPoint(t)
 	stop()
 	following.Wait()
-	t.Logf("faults: %v; %d lists", day.snapshot(), witness.lists)
+	t.Logf("faults: %v; %d lists", network.snapshot(), witness.lists)
 	for _, problem := range witness.problems {
 		t.Error(problem)
 	}

@@ -67,13 +67,13 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
-		var told []string
+		var notes []string
 		for _, event := range list.Items {
-			told = append(told, event.Note)
+			notes = append(notes, event.Note)
 		}
 		regrouped := fmt.Sprintf(", regrouped 7 (%s: their decision group was too large)", strings.Join(f.names(3, 4, 5, 6, 7, 8, 9), ", "))
-		if len(told) != 2 || !slices.ContainsFunc(told, func(note string) bool { return strings.HasSuffix(note, regrouped) }) {
-			return fmt.Errorf("events %q, want two events, one with the end %q", told, regrouped)
+		if len(notes) != 2 || !slices.ContainsFunc(notes, func(note string) bool { return strings.HasSuffix(note, regrouped) }) {
+			return fmt.Errorf("events %q, want two events, one with the end %q", notes, regrouped)
 		}
 		return nil
 	})

@@ -35,7 +35,7 @@ func builtIn(name string) func(*clusterv1beta1.PlacementSpec) {
 // misconfigurations are invalid specs that the API server stores, with the message of the condition.
 var misconfigurations = map[string]struct {
 	change func(*clusterv1beta1.PlacementSpec)
-	says   string
+	text   string
 }{
 	"an expression that does not compile": {expression(`managedCluster.metadata.name ==`), "compilation failed"},
 	"an expression that returns no bool":  {expression(`managedCluster.metadata.name`), "bool"},
@@ -57,8 +57,8 @@ func TestMisconfigurationKeepsTheDecisions(t *testing.T) {
 
 			change(f, p, func(p *clusterv1beta1.Placement) { mistake.change(&p.Spec) })
 			message := f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
-			if !strings.Contains(message, mistake.says) {
-				t.Errorf("message %q, want %q in it", message, mistake.says)
+			if !strings.Contains(message, mistake.text) {
+				t.Errorf("message %q, want %q in it", message, mistake.text)
 			}
 			f.join(3)
 			f.awaitKept("p", 3, f.upTo(3)...)

@@ -195,12 +195,12 @@ func TestManyConflictsAreCounted(t *testing.T) {
 }
 
 func TestConflictEnds(t *testing.T) {
-	rival := byLabel("rival", floor, "2")
-	r := newReconciler(t, interceptor.Funcs{}, byLabel("dev", floor, "2"), rival)
+	conflicting := byLabel("rival", floor, "2")
+	r := newReconciler(t, interceptor.Funcs{}, byLabel("dev", floor, "2"), conflicting)
 	if err := r.run(t, "dev"); err != nil {
 		t.Fatal(err)
 	}
-	r.index.deleteSet(rival.Name)
+	r.index.deleteSet(conflicting.Name)
 	if err := r.run(t, "dev"); err != nil {
 		t.Fatal(err)
 	}

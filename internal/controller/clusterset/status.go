@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// maxNamedSets is how many rivals a message names.
+// maxNamedSets is how many conflicting sets a message names.
 const maxNamedSets = 10
 
 // label is what makes a cluster a member of an exclusive set.

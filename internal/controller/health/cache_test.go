@@ -197,12 +197,12 @@ func TestDisruptionIsRestored(t *testing.T) {
 			r.silenceFrom = time.Time{}
 			r.restoreDisruption(test.set)
 			r.start(noon)
-			say, suspended := r.reviewDisruption(noon)
+			reported, suspended := r.reviewDisruption(noon)
 			if suspended != test.want {
 				t.Errorf("suspended %v, want %v", suspended, test.want)
 			}
-			if test.want && say.Message != "as stored" {
-				t.Errorf("message %q", say.Message)
+			if test.want && reported.Message != "as stored" {
+				t.Errorf("message %q", reported.Message)
 			}
 			r.restoreDisruption(globalSet(time.Hour))
 			if _, again := r.reviewDisruption(noon); again != test.want {

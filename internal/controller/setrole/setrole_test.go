@@ -150,8 +150,8 @@ func TestRoles(t *testing.T) {
 // TestRolesGrantNoMoreThanTheirLevel: for every kind of set, its roles do not allow to change a set, to write a decision, or to use
 // another set.
 func TestRolesGrantNoMoreThanTheirLevel(t *testing.T) {
-	thief := set("thief", "1")
-	thief.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+	hostile := set("thief", "1")
+	hostile.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
 		SelectorType:   clusterv1beta2.ExclusiveLabel,
 		ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{Key: clusterv1beta2.ClusterSetLabel, Value: "prod"},
 	}
@@ -159,7 +159,7 @@ func TestRolesGrantNoMoreThanTheirLevel(t *testing.T) {
 		"managedclustersets": "get", "managedclustersets/bind": "create", "managedclustersets/join": "create", "managedclusters/label": "create",
 	}
 	for _, level := range levels() {
-		for _, rule := range desiredRole(level, thief, nil).Rules {
+		for _, rule := range desiredRole(level, hostile, nil).Rules {
 			if len(rule.Verbs) != 1 || len(rule.Resources) != 1 || allowed[rule.Resources[0]] != rule.Verbs[0] {
 				t.Errorf("%s may %v on %v", level, rule.Verbs, rule.Resources)
 			}

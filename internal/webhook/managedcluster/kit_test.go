@@ -36,7 +36,7 @@ type fakeUser struct {
 	rights []string
 	err    error
 
-	mu    sync.Mutex
+	mu       sync.Mutex
 	reviewed []string
 }
 

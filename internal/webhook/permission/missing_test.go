@@ -23,7 +23,7 @@ type fakeChecker struct {
 
 	mu            sync.Mutex
 	waiting, most int
-	reviewed         map[string]int
+	reviewed      map[string]int
 }
 
 func newFakeChecker() *fakeChecker {

@@ -19,9 +19,9 @@ var errBoom = errors.New("boom")
 type fakeReviewServer struct {
 	client.Writer
 
-	status authorizationv1.SubjectAccessReviewStatus
-	err    error
-	reviewed  []authorizationv1.SubjectAccessReviewSpec
+	status   authorizationv1.SubjectAccessReviewStatus
+	err      error
+	reviewed []authorizationv1.SubjectAccessReviewSpec
 }
 
 func (s *fakeReviewServer) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {

@@ -21,13 +21,13 @@ var errBoom = errors.New("boom")
 type reader struct {
 	client.Reader
 
-	bound []string
-	err   error
-	asked bool
+	bound     []string
+	err       error
+	requested bool
 }
 
 func (r *reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	r.asked = true
+	r.requested = true
 	into := list.(*clusterv1beta2.ManagedClusterSetBindingList)
 	for _, name := range r.bound {
 		into.Items = append(into.Items, clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -40,7 +40,7 @@ func TestBound(t *testing.T) {
 		placement     *enginetest.PlacementBuilder
 		cache, server reader
 		want          []string
-		wantAsked     bool
+		wantRequested bool
 		wantErr       error
 	}{
 		"the cache has every named set":              {p().Sets("dev"), reader{bound: []string{"dev", "prod"}}, reader{err: errBoom}, []string{"dev", "prod"}, false, nil},
@@ -53,8 +53,8 @@ func TestBound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := placement.BoundSets(t.Context(), &tc.server, &tc.cache, tc.placement.Obj())
-			if !errors.Is(err, tc.wantErr) || tc.server.asked != tc.wantAsked {
-				t.Errorf("Bound = %v, requests to the server: %v, want %v and %v", err, tc.server.asked, tc.wantErr, tc.wantAsked)
+			if !errors.Is(err, tc.wantErr) || tc.server.requested != tc.wantRequested {
+				t.Errorf("Bound = %v, requests to the server: %v, want %v and %v", err, tc.server.requested, tc.wantErr, tc.wantRequested)
 			}
 			if diff := cmp.Diff(tc.want, sets.List(got)); diff != "" && tc.wantErr == nil {
 				t.Errorf("sets (-want +got):\n%s", diff)

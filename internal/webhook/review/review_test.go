@@ -36,9 +36,9 @@ var (
 func sendReview[T any](t *testing.T, request admissionv1.AdmissionRequest, decide review.ReviewFunc[T]) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request.UID = "1"
-	asked := admissionv1.AdmissionReview{Request: &request}
-	asked.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
-	body, err := json.Marshal(asked)
+	sent := admissionv1.AdmissionReview{Request: &request}
+	sent.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
+	body, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)
 	}
