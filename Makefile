@@ -27,8 +27,6 @@ TESTFLAGS ?= -timeout 30m
 
 # The prose that Vale lints. hack/vale/vale.ini lists the exceptions.
 PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs examples hub/README.md
-# The folders whose Go comments Vale lints.
-GO_PROSE := $(shell grep -v '^\#' hack/vale/go-folders)
 
 # The wire format that existing clients use, where it lies beside this checkout.
 WIRE_CHECK := $(wildcard ../shared/wire/check)
@@ -62,7 +60,7 @@ endif
 lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the commits, and check that the linters still report what they must.
 	go run ./hack/lint $(GOLANGCI_LINT) $(VALE)
 	$(VALE) --config hack/vale/vale.ini $(PROSE)
-	find $(GO_PROSE) -name '*.go' -not -path '*/testdata/*' -print0 | xargs -0 $(VALE) --config hack/vale/vale.ini
+	find . -name '*.go' -not -path '*/testdata/*' -print0 | xargs -0 $(VALE) --config hack/vale/vale.ini
 	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
 	hack/deadcode $(DEADCODE)
 
