@@ -25,7 +25,7 @@ func TestExplain(t *testing.T) {
 		namespace string
 		want      string
 	}{
-		"nobody answers": {
+		"no server answers": {
 			&url.Error{Op: "Get", URL: "https://hub/apis", Err: errBoom}, PlacementKind(), "",
 			"reading placements: the hub at https://hub cannot be reached: boom",
 		},
@@ -52,7 +52,7 @@ func TestExplain(t *testing.T) {
 			"reading clusters: the right to list managedclusters.cluster.open-cluster-management.io is missing; " +
 				"ask for a role that gives it: placements.cluster.open-cluster-management.io is forbidden: boom",
 		},
-		"nobody knows the caller": {
+		"unknown credentials": {
 			apierrors.NewUnauthorized("who?"), ClusterKind(), "",
 			"reading clusters: the hub at https://hub does not accept your credentials; log in again, or use another --context: who?",
 		},
