@@ -55,7 +55,9 @@ func issueKeys(dir string, hosts []string, clock clock.PassiveClock) (*keys, err
 		}
 	}
 	var errs [4]error
-	k.serving, errs[0] = stored(dir, "serving")(k.users.Server(names...))
+	serving, err := k.users.Server(names...)
+	serving.Cert = append(serving.Cert, k.users.CertPEM()...) // agents verify the authority by its hash at their first contact
+	k.serving, errs[0] = stored(dir, "serving")(serving, err)
 	k.proxy, errs[1] = stored(dir, "proxy")(k.proxies.Client(proxyUser))
 	k.etcdServer, errs[2] = stored(dir, "etcd-server")(k.etcd.Server("127.0.0.1", "localhost"))
 	k.etcdClient, errs[3] = stored(dir, "etcd-client")(k.etcd.Client("kube-apiserver"))

@@ -110,8 +110,8 @@ func errNoKubeconfig(files string) error {
 	return errors.New(text)
 }
 
-// Connect returns a client of the hub; it sends no request. Warnings and progress go to errOut.
-func (f *HubFlags) Connect(errOut io.Writer, progress *printer.Progress) (*HubClient, error) {
+// RESTConfig returns the configuration of a client of the hub. Warnings of the hub go to errOut.
+func (f *HubFlags) RESTConfig(errOut io.Writer) (*rest.Config, error) {
 	if err := logRequests(f.verbosity, errOut); err != nil {
 		return nil, err
 	}
@@ -127,13 +127,22 @@ func (f *HubFlags) Connect(errOut io.Writer, progress *printer.Progress) (*HubCl
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	namespace, _, err := loader.Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
 	config.QPS, config.Burst = clientQPS, clientBurst
 	config.UserAgent = "kubectl-berth/" + version.String()
 	config.WarningHandler = rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})
+	return config, nil
+}
+
+// Connect returns a client of the hub; it sends no request. Warnings and progress go to errOut.
+func (f *HubFlags) Connect(errOut io.Writer, progress *printer.Progress) (*HubClient, error) {
+	config, err := f.RESTConfig(errOut)
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := f.Loader().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
 	types, err := scheme()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,73 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+// SetAccepted accepts or denies a cluster, and returns whether that changed anything.
+func SetAccepted(ctx context.Context, hub client.Client, name string, accepted bool) (changed bool, err error) {
+	stored := &clusterv1.ManagedCluster{}
+	if err := hub.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
+		return false, fmt.Errorf("reading ManagedCluster %s: %w", name, err)
+	}
+	if stored.Spec.HubAcceptsClient == accepted {
+		return false, nil
+	}
+	next := stored.DeepCopy()
+	next.Spec.HubAcceptsClient = accepted
+	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+	if err := hub.Patch(ctx, next, patch, client.FieldOwner(fieldManager)); err != nil {
+		return false, fmt.Errorf("changing ManagedCluster %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// Pending is a cluster that waits for a decision or for its agent.
+type Pending struct {
+	Cluster string
+	// Reason is what is missing: the acceptance, the agent, or both.
+	Reason string
+	// Requester is the user whose first certificate request is approved; empty without a join token.
+	Requester string
+}
+
+// ListPending returns the clusters that have not joined yet, by name. Simulated clusters wait for nothing.
+func ListPending(ctx context.Context, hub client.Client) ([]Pending, error) {
+	var list clusterv1.ManagedClusterList
+	if err := hub.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing ManagedClusters: %w", err)
+	}
+	var out []Pending
+	for i := range list.Items {
+		cluster := &list.Items[i]
+		if reason := pendingReason(cluster); reason != "" {
+			out = append(out, Pending{cluster.Name, reason, cluster.Annotations[clusterv1.JoinRequesterAnnotationKey]})
+		}
+	}
+	slices.SortFunc(out, func(a, b Pending) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return out, nil
+}
+
+// pendingReason returns what a cluster waits for; empty when it has joined or is simulated.
+func pendingReason(cluster *clusterv1.ManagedCluster) string {
+	switch {
+	case registration.SimulationRequested(cluster) || !cluster.DeletionTimestamp.IsZero():
+		return ""
+	case !cluster.Spec.HubAcceptsClient:
+		return "not accepted"
+	case meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionIdentityConflict):
+		return "another cluster requests this name"
+	case !registration.Reported(cluster):
+		return "the agent has not reported"
+	}
+	return ""
+}

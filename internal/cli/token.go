@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+)
+
+const joinLong = `Create a join token: the right of one agent to request the first certificate of one cluster.
+
+The ManagedCluster is created if it does not exist, and waits to be accepted. The token may read that ManagedCluster, create
+certificate requests and read a request by its name. It is of no use for any other cluster, and ends with its lifetime or once
+the cluster has joined.
+
+Prints the command that joins the cluster. It has the hash of the hub's authority, so that the token is sent to this hub only.`
+
+const joinExamples = `  # Let cluster edge-1 join the set edge within a day
+  kubectl berth token create --cluster edge-1 --set edge
+
+  # The certificate of edge-1 has expired: let it join again
+  kubectl berth token create --cluster edge-1 --rejoin --ttl 1h`
+
+// tokenOptions is the command line of `kubectl berth token create`.
+type tokenOptions struct {
+	streams genericiooptions.IOStreams
+	flags   *source.HubFlags
+
+	token       join.Token
+	url, output string
+}
+
+func newToken(streams genericiooptions.IOStreams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "token", Short: "Create tokens with which clusters join",
+		Args: unknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTokenCreate(streams))
+	return cmd
+}
+
+func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &tokenOptions{streams: streams, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use:     "create --cluster NAME [flags]",
+		Short:   "Create a join token for one cluster",
+		Long:    joinLong,
+		Example: joinExamples,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(o.token.Validate(), checkOutput(o.output, "command", "token", "kubeconfig")); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return o.run(cmd.Context())
+		},
+		DisableFlagsInUseLine: true,
+	}
+	// pflag keeps the first flag of a name, so this one replaces kubectl's --cluster, an entry of the kubeconfig.
+	cmd.Flags().StringVar(&o.token.Cluster, "cluster", "", "`name` of the cluster, which is also its namespace on the hub")
+	cmd.Flags().StringVar(&o.token.Set, "set", "", "`name` of the ManagedClusterSet of a new cluster (default: the set default)")
+	cmd.Flags().StringToStringVar(&o.token.Labels, "label", nil, "`labels` of a new cluster, as key=value")
+	cmd.Flags().DurationVar(&o.token.TTL, "ttl", 24*time.Hour, "how `long` the token is valid, from 10m to 168h")
+	cmd.Flags().BoolVar(&o.token.Rejoin, "rejoin", false, "let a cluster that has joined before join again")
+	cmd.Flags().StringVar(&o.url, "hub-url", "", "`URL` of the hub for the agent (default: the URL that the hub publishes, or that of your kubeconfig)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "command", "`form` of the output: command, token or kubeconfig")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeFlags(cmd, []string{"command", "token", "kubeconfig"}, "cluster")
+	registerCompletion(cmd, "set", completer{o.flags}.completeAll(source.SetKind()))
+	return cmd
+}
+
+func (o *tokenOptions) run(ctx context.Context) error {
+	config, err := o.flags.RESTConfig(o.streams.ErrOut)
+	if err != nil {
+		return err
+	}
+	hub, err := join.NewClient(config)
+	if err != nil {
+		return err
+	}
+	endpoint, err := join.FindEndpoint(ctx, hub, config)
+	if err != nil {
+		return err
+	}
+	if o.url != "" {
+		endpoint.URL = o.url
+	}
+	token, err := o.token.Create(ctx, hub)
+	if err != nil {
+		return err
+	}
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.print(w, endpoint, token) })
+}
+
+// print writes the token in the requested form.
+func (o *tokenOptions) print(w io.Writer, hub join.Endpoint, token string) error {
+	switch o.output {
+	case "token":
+		_, err := fmt.Fprintln(w, token)
+		return err
+	case "kubeconfig":
+		text, err := join.BootstrapKubeconfig(hub, token)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	}
+	hash, err := hub.Hash()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "kubectl berth join --hub %s --cluster %s \\\n  --ca-hash %s \\\n  --token %s\n", hub.URL, o.token.Cluster, hash, token)
+	return err
+}
