@@ -16,9 +16,10 @@ import (
 // freeFlags take what no program can list: files, which a shell completes by itself, instants, numbers, selectors, and users.
 func freeFlags() map[string]string {
 	return map[string]string{
-		"hub-url":  "an address of its own",
-		"label":    "a label of a new cluster",
-		"ttl":      "a length of time",
+		"hub-url": "an address of its own",
+		"label":   "a label of a new cluster",
+		"ttl":     "a length of time",
+		"hub":     "an address of its own", "token": "secret", "ca-hash": "hash", "ca-file": "file", "image": "image", "dir": "folder",
 		"filename": "file", "base": "file", "strategy": "file", "status": "file", "kubeconfig": "file",
 		"now": "instant", "at": "instant", "since": "instant", "request-timeout": "duration", "duration": "duration",
 		"selector": "selector", "drain": "selector", "as": "user", "as-group": "user", "v": "number",

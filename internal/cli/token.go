@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/source"
 )
 
-const joinLong = `Create a join token: the right of one agent to request the first certificate of one cluster.
+const createLong = `Create a join token: the right of one agent to request the first certificate of one cluster.
 
 The ManagedCluster is created if it does not exist, and waits to be accepted. The token may read that ManagedCluster, create
 certificate requests and read a request by its name. It is of no use for any other cluster, and ends with its lifetime or once
@@ -23,7 +23,7 @@ the cluster has joined.
 
 Prints the command that joins the cluster. It has the hash of the hub's authority, so that the token is sent to this hub only.`
 
-const joinExamples = `  # Let cluster edge-1 join the set edge within a day
+const createExamples = `  # Let cluster edge-1 join the set edge within a day
   kubectl berth token create --cluster edge-1 --set edge
 
   # The certificate of edge-1 has expired: let it join again
@@ -52,8 +52,8 @@ func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "create --cluster NAME [flags]",
 		Short:   "Create a join token for one cluster",
-		Long:    joinLong,
-		Example: joinExamples,
+		Long:    createLong,
+		Example: createExamples,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(o.token.Validate(), checkOutput(o.output, "command", "token", "kubeconfig")); err != nil {

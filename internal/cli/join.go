@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+)
+
+const joinLong = `Join a cluster, the member, to a hub. "kubectl berth token create" on the hub prints the command line.
+
+The kubeconfig is that of the member. With --image the agent is installed in the member as a Deployment. Without it the agent
+runs here, beside the member, until it is interrupted: the program berth-agent must be in the PATH or beside this program. It
+keeps its certificate in --dir, so that the same command goes on after a restart.
+
+The hub is verified by --ca-hash or --ca-file before the token is sent.`
+
+const joinExamples = `  # Install the agent in the member of the current context
+  kubectl berth join --hub https://hub.example:6443 --cluster edge-1 --ca-hash sha256:... --token ... --image REGISTRY/berth-agent
+
+  # Run the agent beside a member
+  kubectl berth join --hub https://hub.example:6443 --cluster edge-1 --ca-hash sha256:... --token ... --kubeconfig edge-1.kubeconfig`
+
+const (
+	// agentProgram is the name of the agent's binary.
+	agentProgram = "berth-agent"
+	// agentStopTimeout is how long the agent may take to stop.
+	agentStopTimeout = 10 * time.Second
+)
+
+// joinOptions is the command line of `kubectl berth join`.
+type joinOptions struct {
+	streams genericiooptions.IOStreams
+	flags   *source.HubFlags
+
+	hub, cluster, token, hash, caFile, image, dir string
+	agentFlags                                    []string
+}
+
+func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &joinOptions{streams: streams, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use:     "join --hub URL --cluster NAME --token TOKEN --ca-hash HASH [flags] [-- AGENT FLAGS]",
+		Short:   "Join a cluster to a hub",
+		Long:    joinLong,
+		Example: joinExamples,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.agentFlags = args
+			if err := o.check(); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return o.run(cmd.Context())
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVar(&o.hub, "hub", "", "`URL` of the hub, as https://HOST:PORT")
+	cmd.Flags().StringVar(&o.cluster, "cluster", "", "`name` of the cluster on the hub")
+	cmd.Flags().StringVar(&o.token, "token", "", "join `token` of the cluster")
+	cmd.Flags().StringVar(&o.hash, "ca-hash", "", "`hash` of the public key of the hub's authority, as sha256:HEX")
+	cmd.Flags().StringVar(&o.caFile, "ca-file", "", "`file` with the hub's authority, instead of --ca-hash")
+	cmd.Flags().StringVar(&o.image, "image", "", "container `image` of the agent; empty: run the agent here")
+	cmd.Flags().StringVar(&o.dir, "dir", "", "`folder` for the agent's certificate when it runs here (default: berth/agents/NAME in your configuration folder)")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeHubFlags(cmd, "cluster")
+	return cmd
+}
+
+// check returns the first fault of the command line.
+func (o *joinOptions) check() error {
+	switch {
+	case o.hub == "" || o.cluster == "" || o.token == "":
+		return errors.New("name the hub, the cluster and the token: --hub URL --cluster NAME --token TOKEN; kubectl berth token create prints them")
+	case (o.hash == "") == (o.caFile == ""):
+		return errors.New("give --ca-hash or --ca-file, so that the token is sent to your hub only")
+	case o.image != "" && (o.dir != "" || len(o.agentFlags) > 0):
+		return errors.New("--dir and flags of the agent are for an agent that runs here, without --image")
+	}
+	return nil
+}
+
+func (o *joinOptions) run(ctx context.Context) error {
+	hub, err := o.endpoint(ctx)
+	if err != nil {
+		return err
+	}
+	bootstrap, err := join.BootstrapKubeconfig(hub, o.token)
+	if err != nil {
+		return err
+	}
+	if o.image == "" {
+		return o.runAgent(ctx, bootstrap)
+	}
+	member, err := o.flags.RESTConfig(o.streams.ErrOut)
+	if err != nil {
+		return err
+	}
+	if err := (join.Agent{Cluster: o.cluster, Image: o.image, Bootstrap: bootstrap}).Install(ctx, member); err != nil {
+		return err
+	}
+	printer.Printf(o.streams.Out, "The agent of %s is installed in the namespace %s. Accept the cluster on the hub: kubectl berth accept %s\n",
+		o.cluster, join.AgentNamespace, o.cluster)
+	return nil
+}
+
+// endpoint returns the verified hub.
+func (o *joinOptions) endpoint(ctx context.Context) (join.Endpoint, error) {
+	if o.caFile == "" {
+		return join.Verify(ctx, o.hub, o.hash)
+	}
+	authority, err := os.ReadFile(o.caFile)
+	if err != nil {
+		return join.Endpoint{}, fmt.Errorf("reading the authority of the hub: %w", err)
+	}
+	return join.Endpoint{URL: o.hub, Authority: authority}, nil
+}
+
+// runAgent runs the agent until it ends or is interrupted.
+func (o *joinOptions) runAgent(ctx context.Context, bootstrap []byte) error {
+	program, err := findAgent()
+	if err != nil {
+		return err
+	}
+	dir, err := o.folder()
+	if err != nil {
+		return err
+	}
+	member, err := o.memberKubeconfig()
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{"bootstrap.kubeconfig": bootstrap, "member.kubeconfig": member}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return fmt.Errorf("writing the files of the agent: %w", err)
+		}
+	}
+	args := append([]string{
+		"--cluster-name=" + o.cluster, "--hub-kubeconfig-dir=" + filepath.Join(dir, "hub"),
+		"--bootstrap-kubeconfig=" + filepath.Join(dir, "bootstrap.kubeconfig"), "--member-kubeconfig=" + filepath.Join(dir, "member.kubeconfig"),
+		"--log-format=text",
+	}, o.agentFlags...)
+	agent := exec.CommandContext(ctx, program, args...) //nolint:gosec // the user names the program by the PATH
+	agent.Stdout, agent.Stderr = o.streams.Out, o.streams.ErrOut
+	agent.Cancel = func() error { return agent.Process.Signal(syscall.SIGTERM) }
+	agent.WaitDelay = agentStopTimeout
+	printer.Printf(o.streams.ErrOut, "Running the agent of %s, with its files in %s. Accept the cluster on the hub: kubectl berth accept %s\n", o.cluster, dir, o.cluster)
+	if err := agent.Run(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("running %s: %w", program, err)
+	}
+	return nil
+}
+
+// findAgent returns the path of the agent's program: beside this program, else in the PATH.
+func findAgent() (string, error) {
+	if own, err := os.Executable(); err == nil {
+		if beside := filepath.Join(filepath.Dir(own), agentProgram); isExecutable(beside) {
+			return beside, nil
+		}
+	}
+	found, err := exec.LookPath(agentProgram)
+	if err != nil {
+		return "", fmt.Errorf("finding %s: %w; build it with make build, or install the agent with --image", agentProgram, err)
+	}
+	return found, nil
+}
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}
+
+// folder creates the folder of the agent, for its owner only.
+func (o *joinOptions) folder() (string, error) {
+	dir := o.dir
+	if dir == "" {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return "", fmt.Errorf("finding the configuration folder, give --dir: %w", err)
+		}
+		dir = filepath.Join(config, "berth", "agents", o.cluster)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "hub"), 0o700); err != nil {
+		return "", fmt.Errorf("creating the folder of the agent: %w", err)
+	}
+	return dir, nil
+}
+
+// memberKubeconfig returns the current context of the kubeconfig, without references to files.
+func (o *joinOptions) memberKubeconfig() ([]byte, error) {
+	raw, err := o.flags.Loader().RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of the member: %w", err)
+	}
+	if err := errors.Join(clientcmdapi.MinifyConfig(&raw), clientcmdapi.FlattenConfig(&raw)); err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of the member: %w", err)
+	}
+	out, err := clientcmd.Write(raw)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the kubeconfig of the member: %w", err)
+	}
+	return out, nil
+}
