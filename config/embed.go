@@ -13,10 +13,21 @@ import (
 //go:embed crd/*.yaml rbac/*.yaml manager/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
 var files embed.FS
 
+// memberFiles is apart from files, because CRDs returns everything below its folder.
+//
+//go:embed crd/member/*.yaml
+var memberFiles embed.FS
+
 // CRDs returns the definitions of Berth's API types: YAML files, one definition each, at the root of the file system.
 // The files are read-only.
 func CRDs() fs.FS {
 	return directory("crd")
+}
+
+// MemberCRDs returns the definitions of the kinds that only members serve, ClusterClaim and ClusterProperty: YAML files, one
+// definition each, at the root of the file system. A hub does not install them. The files are read-only.
+func MemberCRDs() fs.FS {
+	return subFolder(memberFiles, "crd/member")
 }
 
 // Access returns the manager's identity, roles and guards, and the roles to grant on every hub: YAML files at the root of
@@ -37,8 +48,10 @@ func Webhooks() fs.FS {
 	return directory("webhook")
 }
 
-func directory(name string) fs.FS {
-	sub, err := fs.Sub(files, name)
+func directory(name string) fs.FS { return subFolder(files, name) }
+
+func subFolder(of fs.FS, name string) fs.FS {
+	sub, err := fs.Sub(of, name)
 	if err != nil {
 		panic("config: " + name + " is not embedded: " + err.Error())
 	}
