@@ -15,6 +15,11 @@ const (
 	ManagedClusterConditionClockSynced = "ManagedClusterConditionClockSynced"
 	// ManagedClusterConditionDeleting reports what delays the removal of a cluster.
 	ManagedClusterConditionDeleting = "Deleting"
+	// ManagedClusterConditionClaimsTruncated is True while the agent leaves out claims of its cluster: those above the limit of
+	// their number, and those that are too long. Placements do not see them.
+	ManagedClusterConditionClaimsTruncated = "ClaimsTruncated"
+	// ManagedClusterConditionCertificateRotated reports whether the agent renewed its client certificate.
+	ManagedClusterConditionCertificateRotated = "ClusterCertificateRotated"
 	// ManagedClusterConditionIdentityConflict is True while an agent of another cluster requests a certificate for this name.
 	ManagedClusterConditionIdentityConflict = "ClusterIdentityConflict"
 )
@@ -35,6 +40,14 @@ const (
 	ReasonManagedClusterKubeAPIServerUnavailable = "ManagedClusterKubeAPIServerUnavailable"
 	// ReasonManagedClusterLeaseUpdateStopped goes with ManagedClusterConditionAvailable=Unknown.
 	ReasonManagedClusterLeaseUpdateStopped = "ManagedClusterLeaseUpdateStopped"
+	// ReasonClaimsOmitted goes with ClaimsTruncated=True.
+	ReasonClaimsOmitted = "ClaimsOmitted"
+	// ReasonClaimsComplete goes with ClaimsTruncated=False.
+	ReasonClaimsComplete = "ClaimsComplete"
+	// ReasonClientCertificateUpdated goes with ClusterCertificateRotated=True.
+	ReasonClientCertificateUpdated = "ClientCertificateUpdated"
+	// ReasonClientCertificateUpdateFailed goes with ClusterCertificateRotated=False.
+	ReasonClientCertificateUpdateFailed = "ClientCertificateUpdateFailed"
 	// ReasonManagedClusterClockSynced goes with ManagedClusterConditionClockSynced=True.
 	ReasonManagedClusterClockSynced = "ManagedClusterClockSynced"
 	// ReasonManagedClusterClockOutOfSync goes with ManagedClusterConditionClockSynced=False.
@@ -110,4 +123,8 @@ const (
 	ClaimPlatform = "platform.open-cluster-management.io"
 	// ClaimProduct names the Kubernetes distribution, such as EKS or Other.
 	ClaimProduct = "product.open-cluster-management.io"
+	// ClaimRegion names the region of the cluster's nodes. A cluster with nodes in several regions has none.
+	ClaimRegion = "region.berth-project.io"
+	// ClaimZone names the zone of the cluster's nodes. A cluster with nodes in several zones has none.
+	ClaimZone = "zone.berth-project.io"
 )

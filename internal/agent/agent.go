@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/backoff"
+	"github.com/berth-project/berth/internal/agent/bootstrap"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/credential"
+	"github.com/berth-project/berth/internal/agent/csr"
+	"github.com/berth-project/berth/internal/agent/member"
+	"github.com/berth-project/berth/internal/agent/status"
+)
+
+const (
+	minRetry = time.Second
+	maxRetry = 60 * time.Second
+	// ensureInterval is how often the ManagedCluster is looked for while a certificate is awaited.
+	ensureInterval = time.Hour
+)
+
+var errNoBootstrap = errors.New("there is no bootstrap credential; create one with `kubectl berth token create` and give it with --bootstrap-kubeconfig")
+
+// process is one running agent.
+type process struct {
+	options Options
+	clock   clock.Clock
+	random  func() float64
+	log     *slog.Logger
+	health  *healthPage
+
+	member  *member.Member
+	uid     string
+	store   credential.Store
+	configs []clusterv1.ClientConfig
+
+	// renewal is the outcome of the last renewal of the certificate.
+	renewal *status.Renewal
+}
+
+// Run runs an agent until the context ends.
+func Run(ctx context.Context, options Options) error {
+	if err := options.validate(); err != nil {
+		return err
+	}
+	a := &process{
+		options: options, clock: clock.RealClock{}, random: rand.Float64, //nolint:gosec // jitter
+		log: newLogger(os.Stderr, options), health: newHealthPage(),
+	}
+	config, err := options.memberConfig()
+	if err != nil {
+		return err
+	}
+	toMember, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	if a.store, err = options.store(toMember); err != nil {
+		return err
+	}
+	if a.configs, err = options.clientConfigs(config); err != nil {
+		return err
+	}
+	if err := serveHealth(ctx, options.HealthAddress, a.health, a.log); err != nil {
+		return err
+	}
+	if a.uid = a.awaitUID(ctx, toMember); a.uid == "" {
+		return nil // the context has ended
+	}
+	a.member = member.New(toMember, a.clock, a.log, a.uid)
+	var running sync.WaitGroup
+	running.Go(func() { a.member.Run(ctx) })
+	a.phases(ctx)
+	running.Wait()
+	return nil
+}
+
+// awaitUID reads the identity of the member; empty when the context ends before.
+func (a *process) awaitUID(ctx context.Context, toMember *client.Client) string {
+	report := a.health.reporter("member")
+	for failures := 0; ctx.Err() == nil; {
+		uid, err := member.ReadUID(ctx, toMember)
+		report(err)
+		if err == nil {
+			return uid
+		}
+		failures++
+		a.log.Warn("the member was not read", "error", err)
+		a.pause(ctx, failures)
+	}
+	return ""
+}
+
+// phases runs a session while the stored certificate is valid, and the bootstrap otherwise.
+func (a *process) phases(ctx context.Context) {
+	rejoin, failures := false, 0
+	report := a.health.reporter("registration")
+	for ctx.Err() == nil {
+		again, err := a.phase(ctx, rejoin)
+		rejoin = again
+		if err == nil || ctx.Err() != nil {
+			failures = 0
+			continue
+		}
+		report(err)
+		failures++
+		a.log.Warn("the cluster is not registered", "error", err)
+		a.pause(ctx, failures)
+	}
+}
+
+// phase runs one phase and returns whether the agent has to join again.
+func (a *process) phase(ctx context.Context, rejoin bool) (bool, error) {
+	stored, err := credential.LoadWithNames(ctx, a.store, a.options.Names)
+	if err != nil {
+		return rejoin, err
+	}
+	var known *credential.Bootstrap
+	var connection *credential.Connection
+	if a.options.BootstrapKubeconfig != "" {
+		found, err := credential.ReadBootstrap(a.options.BootstrapKubeconfig)
+		if err != nil {
+			a.log.Warn("the bootstrap kubeconfig is not used", "error", err)
+		} else {
+			known, connection = found, &found.Connection
+		}
+	}
+	fault := stored.Check(stored.Names, connection, a.clock.Now())
+	if fault == nil && !rejoin {
+		return a.session(ctx, stored, known)
+	}
+	if known == nil {
+		return rejoin, errors.Join(fault, errNoBootstrap)
+	}
+	if fault != nil {
+		a.log.Info("bootstrapping", "reason", fault.Error(), "cluster", stored.Cluster, "agent", stored.Agent)
+	}
+	return rejoin, a.bootstrap(ctx, stored, known)
+}
+
+// bootstrap registers the cluster and stores its first certificate.
+func (a *process) bootstrap(ctx context.Context, stored credential.Credential, known *credential.Bootstrap) error {
+	gate := client.NewGate(a.clock, a.random)
+	hub, err := gatedClient(known.Config, gate)
+	if err != nil {
+		return err
+	}
+	defer hub.Close()
+	if err := bootstrap.EnsureCluster(ctx, hub, stored.Cluster, a.configs); err != nil {
+		return err //nolint:wrapcheck // it names the object
+	}
+	ensuring, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		for backoff.Sleep(ensuring, a.clock, ensureInterval) == nil {
+			if err := bootstrap.EnsureCluster(ensuring, hub, stored.Cluster, a.configs); err != nil {
+				a.log.Warn("the ManagedCluster was not created", "error", err)
+			}
+		}
+	}()
+	pair, err := a.requester(hub, stored.Names, a.health.reporter("registration")).Obtain(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the object
+	}
+	next := credential.Credential{Names: stored.Names, Connection: known.Connection, Cert: pair.Cert, Key: pair.Key}
+	return a.save(ctx, next)
+}
+
+func (a *process) requester(hub *client.Client, names credential.Names, report func(error)) *csr.Requester {
+	return &csr.Requester{
+		Hub: hub, Clock: a.clock, Random: a.random, Names: names, UID: a.uid,
+		Lifetime: time.Duration(a.options.ExpirationSeconds) * time.Second, Report: report, Log: a.log,
+	}
+}
+
+// save stores a credential, and retries until the context ends: a signed certificate must not be lost.
+func (a *process) save(ctx context.Context, next credential.Credential) error {
+	files, err := next.Files()
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	for failures := 0; ; {
+		err := a.store.Save(ctx, files)
+		if err == nil || ctx.Err() != nil {
+			return err //nolint:wrapcheck // the store names the file
+		}
+		failures++
+		a.log.Warn("the credential was not stored", "error", err)
+		a.pause(ctx, failures)
+	}
+}
+
+func (a *process) pause(ctx context.Context, failures int) {
+	_ = backoff.Sleep(ctx, a.clock, minRetry+backoff.FullJitter(failures, minRetry, maxRetry, a.random())) // callers look at the context
+}
+
+// gatedClient returns a client of a hub behind a gate.
+func gatedClient(config *rest.Config, gate *client.Gate) (*client.Client, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(gate.Wrap)
+	out, err := client.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("reaching the hub: %w", err)
+	}
+	return out, nil
+}

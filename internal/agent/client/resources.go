@@ -1,0 +1,42 @@
+package client
+
+import (
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+// ManagedCluster returns the path of one ManagedCluster, or of all where name is empty.
+func ManagedCluster(name string) Object {
+	return Object{Resource: clusterv1.SchemeGroupVersion.WithResource("managedclusters"), Name: name}
+}
+
+// Lease returns the path of the lease of a cluster.
+func Lease(cluster string) Object {
+	return Object{Resource: coordinationv1.SchemeGroupVersion.WithResource("leases"), Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName}
+}
+
+// CSR returns the path of one CertificateSigningRequest, or of all where name is empty.
+func CSR(name string) Object {
+	return Object{Resource: certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), Name: name}
+}
+
+// ConfigMap returns the path of a ConfigMap.
+func ConfigMap(namespace, name string) Object {
+	return Object{Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Namespace: namespace, Name: name}
+}
+
+// Secret returns the path of one Secret, or of all in a namespace where name is empty.
+func Secret(namespace, name string) Object {
+	return Object{Resource: corev1.SchemeGroupVersion.WithResource("secrets"), Namespace: namespace, Name: name}
+}
+
+// Namespace returns the path of a namespace.
+func Namespace(name string) Object {
+	return Object{Resource: corev1.SchemeGroupVersion.WithResource("namespaces"), Name: name}
+}
+
+// Nodes returns the path of all nodes.
+func Nodes() Object { return Object{Resource: corev1.SchemeGroupVersion.WithResource("nodes")} }

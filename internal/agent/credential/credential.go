@@ -1,0 +1,137 @@
+// Package credential owns the identity of an agent on its hub: the names of the cluster and of the agent, the key pair, and
+// how to reach the hub; and where these are stored, a folder or a Secret.
+//
+// It requests no certificate. The files and keys are the same as those of OCM's agents. The invariant: a credential is used
+// only if its certificate is for its cluster and its agent.
+package credential
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/internal/registration"
+)
+
+// Keys of the Secret, and names of the files in the folder.
+const (
+	KubeconfigKey = "kubeconfig"
+	CertKey       = "tls.crt"
+	PrivateKey    = "tls.key"
+	ClusterKey    = "cluster-name"
+	AgentKey      = "agent-name"
+	// BootstrapCAKey holds the hash of the CA bundle of the bootstrap kubeconfig, once the agent has taken a newer bundle from
+	// the hub.
+	BootstrapCAKey = "bootstrap-ca-hash"
+)
+
+// Reasons why a stored credential is not used.
+var (
+	ErrNoCertificate  = errors.New("there is no certificate yet")
+	ErrExpired        = errors.New("the certificate has expired")
+	ErrOtherIdentity  = errors.New("the certificate is for another cluster or agent")
+	ErrOtherHub       = errors.New("the bootstrap kubeconfig names another hub")
+	ErrNotYetValid    = errors.New("the certificate is not valid yet")
+	errNotCertificate = errors.New("the certificate and the key do not match")
+)
+
+// Names are the names of a cluster and of its agent.
+type Names struct{ Cluster, Agent string }
+
+// User returns the user of an agent on the hub.
+func (n Names) User() string { return registration.AgentUser(n.Cluster, n.Agent) }
+
+// Credential is the identity of an agent on its hub.
+type Credential struct {
+	Names
+	Connection Connection
+	// Cert and Key are in PEM; both empty before the first certificate.
+	Cert, Key []byte
+	// BootstrapCAHash is the hash of the bundle of the bootstrap kubeconfig where Connection.CA is a newer bundle of the hub.
+	BootstrapCAHash string
+}
+
+// Config returns a client configuration with the certificate.
+func (c Credential) Config() *rest.Config {
+	out := c.Connection.config()
+	out.CertData, out.KeyData = c.Cert, c.Key
+	return out
+}
+
+// Leaf returns the certificate, and an error if it does not go with the key.
+func (c Credential) Leaf() (*x509.Certificate, error) {
+	if len(c.Cert) == 0 || len(c.Key) == 0 {
+		return nil, ErrNoCertificate
+	}
+	pair, err := tls.X509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotCertificate, err)
+	}
+	if pair.Leaf != nil {
+		return pair.Leaf, nil
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return nil, fmt.Errorf("parsing the certificate: %w", err)
+	}
+	return leaf, nil
+}
+
+// Check returns why a credential is of no use now; nil if it is. bootstrap is how the bootstrap kubeconfig reaches the hub; nil
+// without a bootstrap kubeconfig.
+func (c Credential) Check(names Names, bootstrap *Connection, now time.Time) error {
+	leaf, err := c.Leaf()
+	if err != nil {
+		return err
+	}
+	switch {
+	case leaf.Subject.CommonName != names.User():
+		return fmt.Errorf("%w: it is for %q, this is %q", ErrOtherIdentity, leaf.Subject.CommonName, names.User())
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("%w at %s", ErrExpired, leaf.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("%w: it is from %s", ErrNotYetValid, leaf.NotBefore.UTC().Format(time.RFC3339))
+	case bootstrap != nil:
+		return c.checkHub(*bootstrap)
+	default:
+		return nil
+	}
+}
+
+// checkHub compares how the credential and the bootstrap kubeconfig reach the hub. A bundle that the hub published since may
+// differ from that of the bootstrap kubeconfig.
+func (c Credential) checkHub(bootstrap Connection) error {
+	have := c.Connection
+	for _, field := range []struct{ name, have, want string }{
+		{"server", have.Server, bootstrap.Server},
+		{"proxy URL", have.ProxyURL, bootstrap.ProxyURL},
+		{"cluster entry", have.Entry, bootstrap.Entry},
+	} {
+		if field.have != field.want {
+			return fmt.Errorf("%w: its %s is %q, the certificate is of %q", ErrOtherHub, field.name, field.want, field.have)
+		}
+	}
+	if bytes.Equal(have.CA, bootstrap.CA) {
+		return nil
+	}
+	if hash, err := registration.CABundleHash(bootstrap.CA); err == nil && hash == c.BootstrapCAHash {
+		return nil
+	}
+	return fmt.Errorf("%w: its CA differs", ErrOtherHub)
+}
+
+// WithCABundle returns a credential that verifies the hub with another bundle.
+func (c Credential) WithCABundle(bundle []byte) Credential {
+	if c.BootstrapCAHash == "" {
+		if hash, err := registration.CABundleHash(c.Connection.CA); err == nil {
+			c.BootstrapCAHash = hash
+		}
+	}
+	c.Connection.CA = bundle
+	return c
+}

@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/credential"
+	"github.com/berth-project/berth/internal/terminal"
+)
+
+const (
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	// minExpiration is the shortest certificate that Kubernetes signs on request, in seconds, 90 days the longest that Berth
+	// approves without an administrator.
+	minExpiration = 3600
+	maxExpiration = 90 * 24 * 3600
+)
+
+// Options configures an agent. Start from DefaultOptions.
+type Options struct {
+	// BootstrapKubeconfig is the path of a kubeconfig of the hub that may request a certificate. Empty: the agent has one.
+	BootstrapKubeconfig string
+	// HubKubeconfigDir is the folder of the hub kubeconfig. Empty: a Secret of the agent's namespace.
+	HubKubeconfigDir string
+	// MemberKubeconfig is the path of a kubeconfig of the member. Empty: the agent runs in it.
+	MemberKubeconfig string
+	// Names may be empty: stored names, else random ones.
+	Names credential.Names
+	// ExternalURL is where users of the hub reach the API server of the member. Empty: nowhere.
+	ExternalURL string
+	// ExpirationSeconds is the lifetime of certificates to request. 0: the hub decides.
+	ExpirationSeconds int32
+	// HealthAddress is host:port to serve health probes on; "0" is off.
+	HealthAddress string
+	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
+	LogFormat, LogLevel string
+}
+
+// DefaultOptions returns the defaults of the flags.
+func DefaultOptions() Options {
+	return Options{HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
+}
+
+// AddFlags binds the options to flags.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.BootstrapKubeconfig, "bootstrap-kubeconfig", o.BootstrapKubeconfig,
+		"path of a kubeconfig of the hub with a bootstrap credential, for the first certificate; empty: a certificate is stored")
+	flags.StringVar(&o.HubKubeconfigDir, "hub-kubeconfig-dir", o.HubKubeconfigDir,
+		"folder that stores the hub kubeconfig, the key pair and the names; empty: the Secret "+credential.SecretName+" in the namespace of the agent")
+	flags.StringVar(&o.MemberKubeconfig, "member-kubeconfig", o.MemberKubeconfig, "path of a kubeconfig of the member; empty: in-cluster")
+	flags.StringVar(&o.Names.Cluster, "cluster-name", o.Names.Cluster, "name of the cluster on the hub; empty: the stored name, else a random one")
+	flags.StringVar(&o.Names.Agent, "agent-name", o.Names.Agent, "name of the agent; empty: the stored name, else a random one")
+	flags.StringVar(&o.ExternalURL, "external-url", o.ExternalURL, "https URL at which users of the hub reach the API server of the member; empty: nowhere")
+	flags.Int32Var(&o.ExpirationSeconds, "client-cert-expiration-seconds", o.ExpirationSeconds, "lifetime of the client certificate to request; 0: the hub decides")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz and /readyz; 0: off")
+	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
+	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
+}
+
+// validate returns every fault of the options.
+func (o *Options) validate() error {
+	var faults []string
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	address, err := url.Parse(o.ExternalURL)
+	check(o.ExternalURL == "" || err == nil && address.Scheme == "https" && address.Host != "", "--external-url %q: must be an https URL", o.ExternalURL)
+	seconds := o.ExpirationSeconds
+	check(seconds == 0 || seconds >= minExpiration && seconds <= maxExpiration,
+		"--client-cert-expiration-seconds %d: must be %d to %d, or 0", seconds, minExpiration, maxExpiration)
+	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
+	_, err = parseLevel(o.LogLevel)
+	check(err == nil, "--log-level %q: must be debug, info, warn or error", o.LogLevel)
+	if len(faults) > 0 {
+		return errors.New("wrong options: " + strings.Join(faults, "; ")) //nolint:err113 // it lists the faults
+	}
+	return nil
+}
+
+func parseLevel(name string) (slog.Level, error) {
+	var out slog.Level
+	if err := out.UnmarshalText([]byte(name)); err != nil {
+		return 0, fmt.Errorf("reading the log level %q: %w", name, err)
+	}
+	return out, nil
+}
+
+// newLogger returns the logger of the process, which also receives the lines of the client library.
+func newLogger(to io.Writer, options Options) *slog.Logger {
+	level, err := parseLevel(options.LogLevel)
+	if err != nil {
+		level = slog.LevelInfo // the options are validated
+	}
+	settings, lines := &slog.HandlerOptions{Level: level}, terminal.NewWriter(to)
+	var handler slog.Handler = slog.NewJSONHandler(lines, settings)
+	if options.LogFormat == "text" {
+		handler = slog.NewTextHandler(lines, settings)
+	}
+	out := slog.New(handler)
+	klog.SetSlogLogger(out)
+	return out
+}
+
+// memberConfig returns how to reach the member.
+func (o *Options) memberConfig() (*rest.Config, error) {
+	if o.MemberKubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("reaching the member: %w; outside of it, give --member-kubeconfig", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.MemberKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the member kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// store returns where the credential is stored.
+func (o *Options) store(member *client.Client) (credential.Store, error) {
+	if o.HubKubeconfigDir != "" {
+		return credential.Folder(o.HubKubeconfigDir), nil
+	}
+	namespace, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the namespace of the agent: %w; outside of a pod, give --hub-kubeconfig-dir", err)
+	}
+	return credential.Secret{Client: member, Namespace: strings.TrimSpace(string(namespace))}, nil
+}
+
+// clientConfigs returns how users of the hub reach the member; nil where they do not.
+func (o *Options) clientConfigs(member *rest.Config) ([]clusterv1.ClientConfig, error) {
+	if o.ExternalURL == "" {
+		return nil, nil
+	}
+	ca := member.CAData
+	if len(ca) == 0 && member.CAFile != "" {
+		read, err := os.ReadFile(member.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the CA of the member: %w", err)
+		}
+		ca = read
+	}
+	return []clusterv1.ClientConfig{{URL: o.ExternalURL, CABundle: ca}}, nil
+}

@@ -1,0 +1,203 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/backoff"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/cluster"
+	"github.com/berth-project/berth/internal/agent/credential"
+	"github.com/berth-project/berth/internal/agent/csr"
+	"github.com/berth-project/berth/internal/agent/lease"
+	"github.com/berth-project/berth/internal/agent/status"
+	"github.com/berth-project/berth/internal/agent/trust"
+)
+
+// lookPause is the time between two looks at a cluster that the agent cannot read; renewalPatience is how long a renewal takes
+// before it is reported as failed.
+const (
+	lookPause       = 5 * time.Minute
+	renewalPatience = 5 * time.Minute
+)
+
+var (
+	errNotAccepted = errors.New("the hub has not accepted the cluster; accept it with `kubectl berth accept`")
+	errNotReadable = errors.New("the hub does not let the agent read its ManagedCluster: it is not accepted yet, or was deleted")
+	errDeleted     = errors.New("the hub has no ManagedCluster of this name; the agent joins again after 5 minutes if it has a bootstrap credential")
+	errRefused     = errors.New("the hub refuses the certificate; the agent joins again after 5 minutes if it has a bootstrap credential")
+	errNotRead     = errors.New("the ManagedCluster is not read yet")
+)
+
+// session is the time with one certificate and one CA bundle.
+type session struct {
+	*process
+	credential credential.Credential
+	bootstrap  *credential.Bootstrap
+	gate       *client.Gate
+	hub        *client.Client
+	cluster    *cluster.Watcher
+	status     *status.Writer
+}
+
+// session runs all parts with a certificate until another credential is stored, the certificate expires, or the cluster has to
+// join again, which it returns.
+func (a *process) session(ctx context.Context, stored credential.Credential, known *credential.Bootstrap) (rejoin bool, err error) {
+	s := &session{process: a, credential: stored, bootstrap: known, gate: client.NewGate(a.clock, a.random), cluster: cluster.NewWatcher(a.clock)}
+	if s.hub, err = gatedClient(stored.Config(), s.gate); err != nil {
+		return false, err
+	}
+	defer s.hub.Close()
+	s.status = &status.Writer{
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: a.member, Clock: a.clock, Random: a.random,
+		Report: a.health.reporter("status"), Log: a.log,
+	}
+	if a.renewal != nil {
+		s.status.Renewed(*a.renewal)
+	}
+	a.log.Info("reporting to the hub", "server", stored.Connection.Server, "cluster", stored.Cluster, "agent", stored.Agent)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var running sync.WaitGroup
+	running.Go(func() { s.cluster.Run(ctx, s.hub, stored.Cluster) })
+	running.Go(func() { s.leaseRenewer().Run(ctx) })
+	running.Go(func() { s.status.Run(ctx) })
+	running.Go(func() { defer end(); s.renewCertificate(ctx) })
+	if follower := s.follower(); follower != nil {
+		running.Go(func() { defer end(); follower.Run(ctx) })
+	}
+	rejoin = s.watchRegistration(ctx)
+	end()
+	running.Wait()
+	return rejoin, nil
+}
+
+func (s *session) leaseRenewer() *lease.Renewer {
+	return &lease.Renewer{
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.clock, Random: s.random, Name: s.credential.Cluster,
+		Report: s.health.reporter("lease"), Log: s.log,
+	}
+}
+
+// follower returns the follower of the CA bundle; nil behind a proxy with TLS, whose CA is in the same bundle.
+func (s *session) follower() *trust.Follower {
+	if proxy, err := url.Parse(s.credential.Connection.ProxyURL); err != nil || proxy.Scheme == "https" {
+		return nil
+	}
+	return &trust.Follower{
+		Hub: s.hub, Gate: s.gate, Clock: s.clock, Name: s.credential.Cluster, Bundle: s.credential.Connection.CA,
+		Cluster: s.cluster.State, Log: s.log,
+		Store: func(ctx context.Context, bundle []byte) error { return s.save(ctx, s.credential.WithCABundle(bundle)) },
+	}
+}
+
+// renewCertificate returns when another certificate is stored, when this one has expired, or when the context ends.
+func (s *session) renewCertificate(ctx context.Context) {
+	leaf, err := s.credential.Leaf()
+	if err != nil {
+		return // the certificate was checked before the session
+	}
+	due := csr.RenewAt(leaf, s.random())
+	for s.clock.Now().Before(due) {
+		if backoff.Sleep(ctx, s.clock, min(csr.CheckInterval(leaf), due.Sub(s.clock.Now()))) != nil {
+			return
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, leaf.NotAfter.Sub(s.clock.Now()))
+	defer cancel()
+	started, report := s.clock.Now(), s.health.reporter("certificate")
+	pair, err := s.requester(s.hub, s.credential.Names, func(err error) {
+		report(err)
+		if err != nil && s.clock.Since(started) > renewalPatience {
+			s.renewed(status.Renewal{Failure: "The hub has not renewed the client certificate of the agent, which is valid until " +
+				leaf.NotAfter.UTC().Format(time.RFC3339) + ": " + err.Error()})
+		}
+	}).Obtain(limited)
+	if err != nil {
+		return // it has expired, or the hub refuses it; the next phase decides
+	}
+	next := s.credential
+	next.Cert, next.Key = pair.Cert, pair.Key
+	if s.save(ctx, next) == nil {
+		s.log.Info("the certificate was renewed")
+		s.renewal = &status.Renewal{}
+	}
+}
+
+// renewed reports a renewal that failed, once.
+func (s *session) renewed(outcome status.Renewal) {
+	if s.renewal == nil || s.renewal.Failure == "" {
+		s.renewal = &outcome
+		s.status.Renewed(outcome)
+	}
+}
+
+// watchRegistration follows whether the hub has the cluster, until the session ends. It returns whether the agent has to join
+// again.
+func (s *session) watchRegistration(ctx context.Context) bool {
+	report := s.health.reporter("registration")
+	defer report(nil)
+	for {
+		changed, state := s.cluster.Changed(), s.cluster.State()
+		report(registrationFault(state))
+		rejoin, again := state.Rejoin(s.clock.Now())
+		if rejoin != cluster.Stay {
+			if s.mustJoin(ctx, rejoin) {
+				return true
+			}
+			again, changed = lookPause, nil
+		}
+		if again == 0 {
+			again = time.Hour
+		}
+		if backoff.SleepUntil(ctx, s.clock, again, changed) != nil {
+			return false
+		}
+	}
+}
+
+// mustJoin returns whether the agent joins again: it has a bootstrap credential, and the ManagedCluster is gone or the
+// certificate refused. A failed look changes nothing.
+func (s *session) mustJoin(ctx context.Context, rejoin cluster.Rejoin) bool {
+	if s.bootstrap == nil {
+		s.log.Warn("the cluster has to join again", "error", errNoBootstrap)
+		return false
+	}
+	if rejoin == cluster.Look {
+		hub, err := gatedClient(s.bootstrap.Config, client.NewGate(s.clock, s.random))
+		if err != nil {
+			return false
+		}
+		defer hub.Close()
+		if err := hub.Get(ctx, client.ManagedCluster(s.credential.Cluster), &clusterv1.ManagedCluster{}); !apierrors.IsNotFound(err) {
+			return false
+		}
+	}
+	s.log.Warn("the cluster joins again", "cluster", s.credential.Cluster)
+	return true
+}
+
+// registrationFault returns why a cluster is not reported; nil if it is.
+func registrationFault(state cluster.State) error {
+	switch {
+	case state.Access == cluster.Present && state.Accepted():
+		return nil
+	case state.Access == cluster.Present:
+		return fmt.Errorf("%w %s", errNotAccepted, state.Cluster.Name)
+	case state.Access == cluster.Absent:
+		return errDeleted
+	case state.Access == cluster.Forbidden:
+		return errNotReadable
+	case state.Access == cluster.Unauthorized:
+		return errRefused
+	default:
+		return errNotRead
+	}
+}

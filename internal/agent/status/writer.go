@@ -1,0 +1,202 @@
+package status
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/backoff"
+	"github.com/berth-project/berth/internal/agent/broadcast"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/cluster"
+	"github.com/berth-project/berth/internal/agent/member"
+)
+
+const (
+	// factInterval is the shortest time between two reports of facts.
+	factInterval = time.Minute
+	// settleTime collects changes that come together.
+	settleTime = time.Second
+	minRetry   = time.Second
+	maxRetry   = 60 * time.Second
+	// idle is how long to wait for a change.
+	idle = time.Hour
+)
+
+// Hub writes status.
+type Hub interface {
+	PatchStatus(ctx context.Context, object client.Object, patch []byte, into runtime.Object) error
+}
+
+// Gate keeps requests from a hub that does not respond.
+type Gate interface {
+	Wait(ctx context.Context) error
+	Failures() int
+	Spread() time.Duration
+}
+
+// Cluster is the ManagedCluster of the agent.
+type Cluster interface {
+	State() cluster.State
+	Changed() <-chan struct{}
+}
+
+// Member is the member of the agent.
+type Member interface {
+	Health() member.Health
+	Facts() member.Facts
+	Changed() <-chan struct{}
+}
+
+// Writer reports one member. Report receives the last failure, for the health page; nil after a success.
+type Writer struct {
+	Hub     Hub
+	Gate    Gate
+	Cluster Cluster
+	Member  Member
+	Clock   clock.Clock
+	Random  func() float64
+	Report  func(error)
+	Log     *slog.Logger
+
+	// factsAt is when facts were last written.
+	factsAt time.Time
+	// written is the ManagedCluster as the hub returned it after the last write. The cache may be older.
+	written *clusterv1.ManagedCluster
+	// hubFailures is the number of failures of the gate at the last report.
+	hubFailures int
+
+	wake    broadcast.Broadcast
+	mu      sync.Mutex
+	renewal *Renewal
+}
+
+// Renewed reports the outcome of a renewal of the certificate.
+func (w *Writer) Renewed(outcome Renewal) {
+	w.mu.Lock()
+	w.renewal = &outcome
+	w.mu.Unlock()
+	w.wake.Send()
+}
+
+func (w *Writer) lastRenewal() *Renewal {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.renewal
+}
+
+// Run reports until the context ends.
+func (w *Writer) Run(ctx context.Context) {
+	w.hubFailures = w.Gate.Failures()
+	failures := 0
+	for ctx.Err() == nil {
+		changed, cancel := w.anyChange(ctx)
+		again, err := w.sync(ctx)
+		w.Report(err)
+		switch {
+		case err == nil:
+			failures = 0
+		default:
+			failures++
+			again = minRetry + backoff.FullJitter(failures, minRetry, maxRetry, w.Random())
+			w.Log.Warn("the status was not written", "error", err, "failures", failures)
+			_ = backoff.Sleep(ctx, w.Clock, again) // the loop ends with the context
+			cancel()
+			continue
+		}
+		_ = backoff.SleepUntil(ctx, w.Clock, again, changed) // the loop ends with the context
+		cancel()
+		_ = backoff.Sleep(ctx, w.Clock, settleTime)
+		if w.Gate.Failures() != w.hubFailures { // lease first, status later
+			w.hubFailures = w.Gate.Failures()
+			_ = backoff.Sleep(ctx, w.Clock, w.Gate.Spread())
+		}
+		_ = w.Gate.Wait(ctx)
+	}
+}
+
+// anyChange returns a channel that closes at the next change of the cluster, the member or the certificate. cancel releases it.
+func (w *Writer) anyChange(ctx context.Context) (changed <-chan struct{}, cancel func()) {
+	waiting, stop := context.WithCancel(ctx)
+	onCluster, onMember, onRenewal := w.Cluster.Changed(), w.Member.Changed(), w.wake.Changed()
+	go func() {
+		defer stop()
+		select {
+		case <-onCluster:
+		case <-onMember:
+		case <-onRenewal:
+		case <-waiting.Done():
+		}
+	}()
+	return waiting.Done(), stop
+}
+
+// sync writes what has changed, and returns when to look again.
+func (w *Writer) sync(ctx context.Context) (time.Duration, error) {
+	state := w.Cluster.State()
+	if !state.Accepted() || state.Access != cluster.Present {
+		return idle, nil
+	}
+	stored := newest(state.Cluster, w.written)
+	report, facts := Report{Health: w.Member.Health(), Renewal: w.lastRenewal()}, w.Member.Facts()
+	claims, omitted := Claims(facts)
+	if facts.Complete {
+		report.Omitted = &omitted
+	}
+	next := stored.DeepCopy()
+	next.Status.Conditions = Conditions(stored.Status.Conditions, report, w.Clock.Now())
+	stored, _, err := w.write(ctx, stored, next.Status)
+	if apierrors.IsConflict(err) {
+		return minRetry, nil // the watch brings the change of the other client
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !facts.Complete || !report.Health.Known || !report.Health.Healthy {
+		return idle, nil
+	}
+	if left := w.factsAt.Add(factInterval).Sub(w.Clock.Now()); left > 0 && !w.factsAt.IsZero() {
+		return left, nil
+	}
+	_, written, err := w.write(ctx, stored, withFacts(stored.DeepCopy().Status, facts, claims))
+	if apierrors.IsConflict(err) {
+		return minRetry, nil
+	}
+	if written {
+		w.factsAt = w.Clock.Now()
+	}
+	return idle, err
+}
+
+// write patches a status where it differs, and returns the ManagedCluster as it is stored then.
+func (w *Writer) write(ctx context.Context, stored *clusterv1.ManagedCluster, next clusterv1.ManagedClusterStatus) (*clusterv1.ManagedCluster, bool, error) {
+	patch, err := Patch(stored, next)
+	if err != nil || patch == nil {
+		return stored, false, err
+	}
+	into := &clusterv1.ManagedCluster{}
+	if err := w.Hub.PatchStatus(ctx, client.ManagedCluster(stored.Name), patch, into); err != nil {
+		w.written = nil
+		return stored, false, err //nolint:wrapcheck // the client names the object
+	}
+	w.written = into
+	return into, true, nil
+}
+
+// newest returns the version to compare with: what the agent wrote, until the cache has it.
+func newest(cached, written *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+	if written == nil || written.UID != cached.UID {
+		return cached
+	}
+	if order, err := resourceversion.CompareResourceVersion(written.ResourceVersion, cached.ResourceVersion); err != nil || order <= 0 {
+		return cached
+	}
+	return written
+}

@@ -1,0 +1,172 @@
+// Package trust follows the CA bundle that a hub publishes, so that the agent still verifies the hub after its CA has changed.
+//
+// It owns which bundle to take. The hub publishes it in the namespace of the cluster. The invariant: a bundle is taken only over
+// a connection that a CA of the same bundle verified, so that a wrong bundle never separates an agent from its hub.
+package trust
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/backoff"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/cluster"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+const (
+	configMapName = "kube-root-ca.crt"
+	bundleKey     = "ca.crt"
+
+	readInterval = 24 * time.Hour
+	// lookInterval is how often to look whether the agent reconnected or the day is over.
+	lookInterval = time.Minute
+)
+
+// Takes returns whether to replace a bundle by the published one: it has other certificates, and among them the root that
+// verified the connection.
+func Takes(current, published, root []byte) bool {
+	have, err := registration.CABundle(current)
+	if err != nil {
+		return false // the agent trusts the CAs of the system
+	}
+	found, err := registration.CABundle(published)
+	if err != nil || len(root) == 0 || slices.EqualFunc(have, found, bytes.Equal) {
+		return false
+	}
+	return slices.ContainsFunc(found, func(certificate []byte) bool { return bytes.Equal(certificate, root) })
+}
+
+// Hub reads the bundle and writes the annotation.
+type Hub interface {
+	Get(ctx context.Context, object client.Object, into runtime.Object) error
+	GetJSON(ctx context.Context, object client.Object) ([]byte, error)
+	UpdateJSON(ctx context.Context, object client.Object, body []byte, into runtime.Object) error
+}
+
+// Gate returns the root that verified the last connection, and the number of interruptions.
+type Gate interface {
+	Root() []byte
+	Failures() int
+}
+
+// Follower follows the bundle of one hub.
+type Follower struct {
+	Hub   Hub
+	Gate  Gate
+	Clock clock.Clock
+	Name  string
+	// Bundle is the bundle that the agent uses.
+	Bundle []byte
+	// Cluster returns the ManagedCluster as it was read last.
+	Cluster func() cluster.State
+	// Store stores another bundle.
+	Store func(ctx context.Context, bundle []byte) error
+	Log   *slog.Logger
+}
+
+// Run reads the bundle once a day and when the agent has reconnected. It returns after another bundle is stored, or when the
+// context ends.
+func (f *Follower) Run(ctx context.Context) {
+	failures := -1
+	var read time.Time
+	for ctx.Err() == nil {
+		due := f.Gate.Failures() != failures || f.Clock.Since(read) >= readInterval
+		if due && f.Cluster().Accepted() {
+			failures = f.Gate.Failures()
+			taken, err := f.follow(ctx)
+			if taken {
+				return
+			}
+			if err == nil {
+				read = f.Clock.Now()
+			} else {
+				failures = -1
+				f.Log.Warn("the CA bundle of the hub was not read", "error", err)
+			}
+		}
+		_ = backoff.Sleep(ctx, f.Clock, lookInterval) // the loop ends with the context
+	}
+}
+
+// follow stores the published bundle where it is another one, and reports the hash of the bundle that the agent uses.
+func (f *Follower) follow(ctx context.Context) (taken bool, err error) {
+	found := &corev1.ConfigMap{}
+	err = f.Hub.Get(ctx, client.ConfigMap(f.Name, configMapName), found)
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		return false, nil // this hub does not publish its bundle to agents
+	case err != nil:
+		return false, err //nolint:wrapcheck // the client names the ConfigMap
+	}
+	if published := []byte(found.Data[bundleKey]); Takes(f.Bundle, published, f.Gate.Root()) {
+		if err := f.Store(ctx, published); err != nil {
+			return false, fmt.Errorf("storing the CA bundle of the hub: %w", err)
+		}
+		f.Log.Info("the hub published another CA bundle; it is stored and used from now on")
+		return true, nil
+	}
+	return false, f.annotate(ctx)
+}
+
+// annotate reports the hash of the bundle where the ManagedCluster has another.
+func (f *Follower) annotate(ctx context.Context) error {
+	hash, err := registration.CABundleHash(f.Bundle)
+	state := f.Cluster()
+	if err != nil || state.Cluster == nil || state.Cluster.Annotations[registration.CAHashAnnotationKey] == hash {
+		return nil //nolint:nilerr // an agent that trusts the CAs of the system has no bundle to report
+	}
+	body, err := f.Hub.GetJSON(ctx, client.ManagedCluster(f.Name))
+	if err != nil {
+		return err //nolint:wrapcheck // the client names the object
+	}
+	next, err := withAnnotation(body, registration.CAHashAnnotationKey, hash)
+	if err != nil || next == nil {
+		return err
+	}
+	err = f.Hub.UpdateJSON(ctx, client.ManagedCluster(f.Name), next, &clusterv1.ManagedCluster{})
+	return err //nolint:wrapcheck // the client names the object
+}
+
+// withAnnotation returns an object in JSON with an annotation; nil where it has the annotation. Fields that the agent has no
+// type for stay.
+func withAnnotation(body []byte, key, value string) ([]byte, error) {
+	object := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&object); err != nil {
+		return nil, fmt.Errorf("parsing the ManagedCluster: %w", err)
+	}
+	metadata := child(object, "metadata")
+	annotations := child(metadata, "annotations")
+	if annotations[key] == value {
+		return nil, nil
+	}
+	annotations[key] = value
+	out, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the ManagedCluster: %w", err)
+	}
+	return out, nil
+}
+
+// child returns an object in an object, and adds it where it is missing.
+func child(of map[string]any, key string) map[string]any {
+	if found, ok := of[key].(map[string]any); ok {
+		return found
+	}
+	out := map[string]any{}
+	of[key] = out
+	return out
+}
