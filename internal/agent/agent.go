@@ -104,11 +104,9 @@ func (a *process) awaitUID(ctx context.Context, toMember *client.Client) string 
 
 // phases runs a session while the stored certificate is valid, and the bootstrap otherwise.
 func (a *process) phases(ctx context.Context) {
-	rejoin, failures := false, 0
-	report := a.health.reporter("registration")
+	failures, report := 0, a.health.reporter("registration")
 	for ctx.Err() == nil {
-		again, err := a.phase(ctx, rejoin)
-		rejoin = again
+		err := a.phase(ctx)
 		if err == nil || ctx.Err() != nil {
 			failures = 0
 			continue
@@ -120,11 +118,11 @@ func (a *process) phases(ctx context.Context) {
 	}
 }
 
-// phase runs one phase and returns whether the agent has to join again.
-func (a *process) phase(ctx context.Context, rejoin bool) (bool, error) {
+// phase runs one phase to its end.
+func (a *process) phase(ctx context.Context) error {
 	stored, err := credential.LoadWithNames(ctx, a.store, a.options.Names)
 	if err != nil {
-		return rejoin, err
+		return err //nolint:wrapcheck // it names the file
 	}
 	var known *credential.Bootstrap
 	var connection *credential.Connection
@@ -137,16 +135,15 @@ func (a *process) phase(ctx context.Context, rejoin bool) (bool, error) {
 		}
 	}
 	fault := stored.Check(stored.Names, connection, a.clock.Now())
-	if fault == nil && !rejoin {
+	switch {
+	case fault == nil:
 		return a.session(ctx, stored, known)
-	}
-	if known == nil {
-		return rejoin, errors.Join(fault, errNoBootstrap)
-	}
-	if fault != nil {
+	case known == nil:
+		return errors.Join(fault, errNoBootstrap)
+	default:
 		a.log.Info("bootstrapping", "reason", fault.Error(), "cluster", stored.Cluster, "agent", stored.Agent)
+		return a.bootstrap(ctx, stored, known)
 	}
-	return rejoin, a.bootstrap(ctx, stored, known)
 }
 
 // bootstrap registers the cluster and stores its first certificate.

@@ -47,12 +47,11 @@ type session struct {
 	status     *status.Writer
 }
 
-// session runs all parts with a certificate until another credential is stored, the certificate expires, or the cluster has to
-// join again, which it returns.
-func (a *process) session(ctx context.Context, stored credential.Credential, known *credential.Bootstrap) (rejoin bool, err error) {
+// session runs all parts with a certificate until another credential is stored, or the certificate expires.
+func (a *process) session(ctx context.Context, stored credential.Credential, known *credential.Bootstrap) (err error) {
 	s := &session{process: a, credential: stored, bootstrap: known, gate: client.NewGate(a.clock, a.random), cluster: cluster.NewWatcher(a.clock)}
 	if s.hub, err = gatedClient(stored.Config(), s.gate); err != nil {
-		return false, err
+		return err
 	}
 	defer s.hub.Close()
 	s.status = &status.Writer{
@@ -73,10 +72,10 @@ func (a *process) session(ctx context.Context, stored credential.Credential, kno
 	if follower := s.follower(); follower != nil {
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
-	rejoin = s.watchRegistration(ctx)
+	s.watchRegistration(ctx)
 	end()
 	running.Wait()
-	return rejoin, nil
+	return nil
 }
 
 func (s *session) leaseRenewer() *lease.Renewer {
@@ -113,21 +112,26 @@ func (s *session) renewCertificate(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, leaf.NotAfter.Sub(s.clock.Now()))
 	defer cancel()
 	started, report := s.clock.Now(), s.health.reporter("certificate")
-	pair, err := s.requester(s.hub, s.credential.Names, func(err error) {
+	requester := s.requester(s.hub, s.credential.Names, func(err error) {
 		report(err)
 		if err != nil && s.clock.Since(started) > renewalPatience {
 			s.renewed(status.Renewal{Failure: "The hub has not renewed the client certificate of the agent, which is valid until " +
-				leaf.NotAfter.UTC().Format(time.RFC3339) + ": " + err.Error()})
+				leaf.NotAfter.UTC().Format(time.RFC3339)})
 		}
-	}).Obtain(limited)
-	if err != nil {
-		return // it has expired, or the hub refuses it; the next phase decides
-	}
-	next := s.credential
-	next.Cert, next.Key = pair.Cert, pair.Key
-	if s.save(ctx, next) == nil {
-		s.log.Info("the certificate was renewed")
-		s.renewal = &status.Renewal{}
+	})
+	for limited.Err() == nil {
+		pair, err := requester.Obtain(limited)
+		if err != nil {
+			_ = backoff.Sleep(limited, s.clock, lookPause) // the loop ends with the certificate
+			continue
+		}
+		next := s.credential
+		next.Cert, next.Key = pair.Cert, pair.Key
+		if s.save(ctx, next) == nil {
+			s.log.Info("the certificate was renewed")
+			s.renewal = &status.Renewal{}
+		}
+		return
 	}
 }
 
@@ -139,9 +143,8 @@ func (s *session) renewed(outcome status.Renewal) {
 	}
 }
 
-// watchRegistration follows whether the hub has the cluster, until the session ends. It returns whether the agent has to join
-// again.
-func (s *session) watchRegistration(ctx context.Context) bool {
+// watchRegistration follows whether the hub has the cluster, until the session ends or the cluster has joined again.
+func (s *session) watchRegistration(ctx context.Context) {
 	report := s.health.reporter("registration")
 	defer report(nil)
 	for {
@@ -149,18 +152,40 @@ func (s *session) watchRegistration(ctx context.Context) bool {
 		report(registrationFault(state))
 		rejoin, again := state.Rejoin(s.clock.Now())
 		if rejoin != cluster.Stay {
-			if s.mustJoin(ctx, rejoin) {
-				return true
+			if s.mustJoin(ctx, rejoin) && s.joinAgain(ctx) {
+				return
 			}
-			again, changed = lookPause, nil
+			again = lookPause
 		}
 		if again == 0 {
 			again = time.Hour
 		}
 		if backoff.SleepUntil(ctx, s.clock, again, changed) != nil {
-			return false
+			return
 		}
 	}
+}
+
+// joinAgain bootstraps beside the parts of the session, and stops when they reach the hub again: a hub that refused every
+// certificate for some minutes needs no approval of the whole fleet. It returns whether another credential is stored.
+func (s *session) joinAgain(ctx context.Context) bool {
+	joining, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer stop()
+		for joining.Err() == nil {
+			changed, state := s.cluster.Changed(), s.cluster.State()
+			if state.Access == cluster.Present {
+				return
+			}
+			_ = backoff.SleepUntil(joining, s.clock, time.Hour, changed) // the loop ends with the context
+		}
+	}()
+	err := s.process.bootstrap(joining, s.credential, s.bootstrap)
+	if err != nil && joining.Err() == nil {
+		s.log.Warn("the cluster did not join again", "error", err)
+	}
+	return err == nil
 }
 
 // mustJoin returns whether the agent joins again: it has a bootstrap credential, and the ManagedCluster is gone or the
