@@ -43,6 +43,7 @@ help: ## List these targets.
 .PHONY: build
 build: ## Build every binary into bin/.
 	go build -o bin/ ./cmd/berth ./cmd/kubectl-berth
+	go build -ldflags '-s -w' -o bin/ ./cmd/berth-agent
 	cd hub && go build -o ../bin/ ./cmd/berth-hub
 
 .PHONY: generate

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/internal/agent"
 	"github.com/berth-project/berth/internal/app"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/scenario"
@@ -29,7 +30,7 @@ func main() {
 	pages := []page{
 		{"reference/api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs()) }},
 		{"reference/cli.md", func(w io.Writer) error {
-			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand())
+			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand(), agent.NewCommand())
 		}},
 		{"reference/scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
 		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions()) }},

@@ -51,6 +51,11 @@ func PluginBinary(ctx context.Context) (string, error) {
 	return buildBinary(ctx, "kubectl-berth", "./cmd/kubectl-berth", "-C", filepath.Join(packageDir(), "..", ".."))
 }
 
+// AgentBinary returns the path of an up-to-date berth-agent, built like a release: without symbols, which take memory.
+func AgentBinary(ctx context.Context) (string, error) {
+	return buildBinary(ctx, "berth-agent", "./cmd/berth-agent", "-C", filepath.Join(packageDir(), "..", ".."), "-ldflags", "-s -w")
+}
+
 // buildBinary builds a package into the user's cache folder, one build at a time, and
 // returns the path of the program.
 func buildBinary(ctx context.Context, name, from string, flags ...string) (string, error) {

@@ -92,7 +92,7 @@ func (s *session) follower() *trust.Follower {
 	}
 	return &trust.Follower{
 		Hub: s.hub, Gate: s.gate, Clock: s.clock, Name: s.credential.Cluster, Bundle: s.credential.Connection.CA,
-		Cluster: s.cluster.State, Log: s.log,
+		Cluster: s.cluster, Log: s.log,
 		Store: func(ctx context.Context, bundle []byte) error { return s.save(ctx, s.credential.WithCABundle(bundle)) },
 	}
 }

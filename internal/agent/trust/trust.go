@@ -61,6 +61,12 @@ type Gate interface {
 	Failures() int
 }
 
+// Cluster is the ManagedCluster of the agent.
+type Cluster interface {
+	State() cluster.State
+	Changed() <-chan struct{}
+}
+
 // Follower follows the bundle of one hub.
 type Follower struct {
 	Hub   Hub
@@ -69,8 +75,8 @@ type Follower struct {
 	Name  string
 	// Bundle is the bundle that the agent uses.
 	Bundle []byte
-	// Cluster returns the ManagedCluster as it was read last.
-	Cluster func() cluster.State
+	// Cluster is the ManagedCluster of the agent.
+	Cluster Cluster
 	// Store stores another bundle.
 	Store func(ctx context.Context, bundle []byte) error
 	Log   *slog.Logger
@@ -82,8 +88,13 @@ func (f *Follower) Run(ctx context.Context) {
 	failures := -1
 	var read time.Time
 	for ctx.Err() == nil {
+		changed := f.Cluster.Changed()
+		if !f.Cluster.State().Accepted() {
+			_ = backoff.SleepUntil(ctx, f.Clock, readInterval, changed) // the loop ends with the context
+			continue
+		}
 		due := f.Gate.Failures() != failures || f.Clock.Since(read) >= readInterval
-		if due && f.Cluster().Accepted() {
+		if due {
 			failures = f.Gate.Failures()
 			taken, err := f.follow(ctx)
 			if taken {
@@ -123,7 +134,7 @@ func (f *Follower) follow(ctx context.Context) (taken bool, err error) {
 // annotate reports the hash of the bundle where the ManagedCluster has another.
 func (f *Follower) annotate(ctx context.Context) error {
 	hash, err := registration.CABundleHash(f.Bundle)
-	state := f.Cluster()
+	state := f.Cluster.State()
 	if err != nil || state.Cluster == nil || state.Cluster.Annotations[registration.CAHashAnnotationKey] == hash {
 		return nil //nolint:nilerr // an agent that trusts the CAs of the system has no bundle to report
 	}

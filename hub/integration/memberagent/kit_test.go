@@ -1,0 +1,252 @@
+package memberagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+// cluster is one cluster on the hub and the agent of its member.
+type cluster struct {
+	client.WithWatch
+	t    *testing.T
+	name string
+	// dir stores the hub kubeconfig of the agent.
+	dir    string
+	health string
+	agent  *process.Process
+}
+
+// newCluster returns a cluster that does not exist yet.
+func newCluster(t *testing.T, name string) *cluster {
+	t.Helper()
+	return &cluster{
+		WithWatch: hubtest.NewClient(t, hub.Config()), t: t, name: name,
+		dir: filepath.Join(t.TempDir(), "hub-kubeconfig"), health: hubtest.FreeAddress(t),
+	}
+}
+
+func (c *cluster) eventually(check func(context.Context) error) {
+	c.t.Helper()
+	hubtest.Eventually(c.t, testTimeout, check)
+}
+
+func (c *cluster) create(objects ...client.Object) {
+	c.t.Helper()
+	for _, object := range objects {
+		if err := c.Create(c.t.Context(), object); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// accept creates what the hub creates for an accepted cluster.
+func (c *cluster) accept() {
+	c.t.Helper()
+	labels := map[string]string{clusterv1.ClusterNameLabelKey: c.name}
+	name := "open-cluster-management:managedcluster:" + c.name
+	named := metav1.ObjectMeta{Name: name, Labels: labels}
+	inNamespace := metav1.ObjectMeta{Name: name + ":registration", Namespace: c.name, Labels: labels}
+	agents := []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: registration.AgentGroup(c.name)}}
+	c.create(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.name, Labels: labels}},
+		&rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
+			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{c.name}, Verbs: []string{"get", "list", "watch", "update"}},
+			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{c.name}, Verbs: []string{"patch", "update"}},
+		}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: named, Subjects: agents, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
+		&rbacv1.Role{ObjectMeta: inNamespace, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "update"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"kube-root-ca.crt"}, Verbs: []string{"get"}},
+		}},
+		&rbacv1.RoleBinding{ObjectMeta: inNamespace, Subjects: agents, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: inNamespace.Name}},
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: clusterv1.ManagedClusterLeaseName, Namespace: c.name, Labels: labels}},
+	)
+	c.setAccepted(true)
+}
+
+func (c *cluster) setAccepted(accepted bool) {
+	c.t.Helper()
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t,"leaseDurationSeconds":%d}}`, accepted, leaseSeconds))
+	if err := c.Patch(c.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}}, patch); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// giveCertificate stores a hub kubeconfig with a certificate of the hub, as if the agent had joined.
+func (c *cluster) giveCertificate(agent string) {
+	c.t.Helper()
+	config := hub.ConfigFor(c.t, registration.AgentUser(c.name, agent), registration.AgentGroup(c.name), registration.AgentsGroup)
+	kubeconfig := api.NewConfig()
+	kubeconfig.Clusters["hub"] = &api.Cluster{Server: config.Host, CertificateAuthorityData: authority(c.t, config)}
+	kubeconfig.AuthInfos["default-auth"] = &api.AuthInfo{ClientCertificate: "tls.crt", ClientKey: "tls.key"}
+	kubeconfig.Contexts["default-context"] = &api.Context{Cluster: "hub", AuthInfo: "default-auth"}
+	kubeconfig.CurrentContext = "default-context"
+	text, err := clientcmd.Write(*kubeconfig)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		c.t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"kubeconfig": text, "tls.crt": config.CertData, "tls.key": config.KeyData, "cluster-name": []byte(c.name), "agent-name": []byte(agent),
+	} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func authority(t *testing.T, config *rest.Config) []byte {
+	t.Helper()
+	if len(config.CAData) > 0 {
+		return config.CAData
+	}
+	out, err := os.ReadFile(config.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// startAgent starts an agent of a member.
+func (c *cluster) startAgent(of *hubtest.Hub, args ...string) {
+	c.t.Helper()
+	binary, err := hubtest.AgentBinary(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	args = append([]string{
+		"--hub-kubeconfig-dir=" + c.dir, "--member-kubeconfig=" + of.Kubeconfig(), "--health-probe-bind-address=" + c.health, "--log-format=text",
+	}, args...)
+	c.agent, err = process.Start(c.t.Context(), process.NewOutput(0, ""), binary, args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		if !c.agent.Stop() {
+			c.t.Error("the agent did not stop")
+		}
+		if c.t.Failed() {
+			c.t.Logf("the log of the agent:\n%s", c.agent.Output())
+		}
+	})
+}
+
+// stored returns the ManagedCluster as it is stored.
+func (c *cluster) stored(ctx context.Context) (*clusterv1.ManagedCluster, error) {
+	out := &clusterv1.ManagedCluster{}
+	return out, c.Get(ctx, client.ObjectKey{Name: c.name}, out)
+}
+
+// awaitCondition waits until a condition has a status, and returns the ManagedCluster.
+func (c *cluster) awaitCondition(kind string, status metav1.ConditionStatus) *clusterv1.ManagedCluster {
+	c.t.Helper()
+	var out *clusterv1.ManagedCluster
+	c.eventually(func(ctx context.Context) error {
+		found, err := c.stored(ctx)
+		if err != nil {
+			return err
+		}
+		out = found
+		if !meta.IsStatusConditionPresentAndEqual(found.Status.Conditions, kind, status) {
+			return fmt.Errorf("%s is %v, want %s", kind, meta.FindStatusCondition(found.Status.Conditions, kind), status)
+		}
+		return nil
+	})
+	return out
+}
+
+// claims returns the reported claims by name.
+func claims(of *clusterv1.ManagedCluster) map[string]string {
+	out := map[string]string{}
+	for _, claim := range of.Status.ClusterClaims {
+		out[claim.Name] = claim.Value
+	}
+	return out
+}
+
+// renewTime returns when the lease was renewed; zero before the first renewal.
+func (c *cluster) renewTime(ctx context.Context) (time.Time, error) {
+	lease := &coordinationv1.Lease{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: clusterv1.ManagedClusterLeaseName}, lease); err != nil || lease.Spec.RenewTime == nil {
+		return time.Time{}, err
+	}
+	return lease.Spec.RenewTime.Time, nil
+}
+
+// awaitRenewal waits until the lease is renewed twice.
+func (c *cluster) awaitRenewal() {
+	c.t.Helper()
+	var first time.Time
+	c.eventually(func(ctx context.Context) error {
+		now, err := c.renewTime(ctx)
+		if first.IsZero() {
+			first = now
+		}
+		if err == nil && !now.After(first) {
+			err = errors.New("the lease is not renewed")
+		}
+		return err
+	})
+}
+
+// ready returns the status and the text of the agent's page /readyz.
+func (c *cluster) ready(ctx context.Context) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.health+"/readyz", http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	return response.StatusCode, string(body), err
+}
+
+// residentKiB returns the resident memory of the agent.
+func (c *cluster) residentKiB() int {
+	c.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.agent.PID()))
+	if err != nil {
+		c.t.Skip("no /proc on this system")
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			out, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			return out
+		}
+	}
+	c.t.Fatal("no VmRSS")
+	return 0
+}
