@@ -1,0 +1,187 @@
+package memberagent
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+// bootstrapUser is an identity that may do what the shared bootstrap identity of OCM may.
+const bootstrapUser = "bootstrap"
+
+// bootstrapKubeconfig gives the bootstrap identity its permissions and returns its kubeconfig.
+func (c *cluster) bootstrapKubeconfig() string {
+	c.t.Helper()
+	named := metav1.ObjectMeta{Name: "bootstrap-" + c.name}
+	c.create(
+		&rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
+			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"create", "get", "list", "watch"}},
+		}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: named, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: bootstrapUser}},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: named.Name},
+		},
+	)
+	return hub.WriteKubeconfig(c.t, hub.ConfigFor(c.t, bootstrapUser))
+}
+
+// awaitRequest waits for a request of the agent other than those already seen.
+func (c *cluster) awaitRequest(seen ...string) *certificatesv1.CertificateSigningRequest {
+	c.t.Helper()
+	var out *certificatesv1.CertificateSigningRequest
+	c.eventually(func(ctx context.Context) error {
+		list := &certificatesv1.CertificateSigningRequestList{}
+		if err := c.List(ctx, list, client.MatchingLabels{clusterv1.ClusterNameLabelKey: c.name}); err != nil {
+			return err
+		}
+		var fresh []certificatesv1.CertificateSigningRequest
+		for _, request := range list.Items {
+			if len(seen) == 0 || request.Name != seen[0] {
+				fresh = append(fresh, request)
+			}
+		}
+		if len(fresh) != 1 {
+			return fmt.Errorf("there are %d requests, want 1", len(fresh))
+		}
+		out = &fresh[0]
+		return nil
+	})
+	return out
+}
+
+// approve approves a request, and signs it with the CA of the hub's users for some time. A hub that signs may be first.
+func (c *cluster) approve(request *certificatesv1.CertificateSigningRequest, lifetime time.Duration) {
+	c.t.Helper()
+	request.Status.Certificate = c.sign(request, lifetime)
+	if err := c.Status().Update(c.t.Context(), request); err != nil {
+		c.t.Fatal(err)
+	}
+	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
+	})
+	if err := c.SubResource("approval").Update(c.t.Context(), request); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) sign(request *certificatesv1.CertificateSigningRequest, lifetime time.Duration) []byte {
+	c.t.Helper()
+	block, _ := pem.Decode(request.Spec.Request)
+	asked, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	pki := filepath.Join(hub.DataDir(), "pki", "users-ca")
+	ca, err := tls.LoadX509KeyPair(pki+".crt", pki+".key")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	now := time.Now()
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: serial, Subject: asked.Subject, NotBefore: now.Add(-time.Second), NotAfter: now.Add(lifetime),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, ca.Leaf, asked.PublicKey, ca.PrivateKey)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// file returns a file of the agent's folder; empty where there is none.
+func (c *cluster) file(name string) string {
+	text, err := os.ReadFile(filepath.Join(c.dir, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		c.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestAnAgentJoinsWithARequestAndRenewsItsCertificate(t *testing.T) {
+	c := newCluster(t, "joining")
+	c.startAgent(member, "--bootstrap-kubeconfig="+c.bootstrapKubeconfig(), "--cluster-name="+c.name, "--agent-name=a1", "--external-url=https://edge.example:6443")
+
+	denied := c.awaitRequest()
+	found, err := c.stored(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if configs := found.Spec.ManagedClusterClientConfigs; found.Spec.HubAcceptsClient || len(configs) != 1 || len(configs[0].CABundle) == 0 {
+		t.Errorf("the agent created %+v", found.Spec)
+	}
+	namespace := &corev1.Namespace{}
+	if err := hubtest.NewClient(t, member.Config()).Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(namespace.UID), denied.Annotations[clusterv1.ClusterUIDAnnotationKey]); diff != "" {
+		t.Errorf("the UID on the request (-want +got):\n%s", diff)
+	}
+	if c.file("tls.key") != "" {
+		t.Error("the key was stored before its certificate")
+	}
+
+	// A denied request stays the only one, and is replaced once it is gone.
+	denied.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
+		Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "Test", Message: "wrong cluster",
+	}}
+	if err := c.SubResource("approval").Update(t.Context(), denied); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually(func(ctx context.Context) error {
+		_, text, err := c.ready(ctx)
+		if err == nil && !strings.Contains(text, "wrong cluster") {
+			err = fmt.Errorf("the page is %q, want the reason of the denial", text)
+		}
+		return err
+	})
+	c.awaitRequest()
+	if err := c.Delete(t.Context(), denied); err != nil {
+		t.Fatal(err)
+	}
+	request := c.awaitRequest(denied.Name)
+
+	const lifetime = 60 * time.Second
+	c.approve(request, lifetime)
+	c.accept()
+	c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
+	first := c.file("tls.crt")
+	if got := c.file("cluster-name") + " " + c.file("agent-name"); got != "joining a1" {
+		t.Errorf("the stored names are %q", got)
+	}
+
+	renewal := c.awaitRequest(request.Name)
+	if renewal.Spec.Username != registration.AgentUser(c.name, "a1") {
+		t.Errorf("%q requests the renewal", renewal.Spec.Username)
+	}
+	c.approve(renewal, time.Hour)
+	c.awaitCondition(clusterv1.ManagedClusterConditionCertificateRotated, metav1.ConditionTrue)
+	if c.file("tls.crt") == first {
+		t.Error("the renewed certificate is not stored")
+	}
+	c.awaitRenewal()
+}
