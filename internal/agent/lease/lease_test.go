@@ -1,0 +1,87 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/berth-project/berth/internal/agent/client"
+)
+
+func TestPeriodIsBoundedAndJittered(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		seconds int32
+		random  float64
+		want    time.Duration
+	}{
+		"the default":            {0, 0, time.Minute},
+		"below zero":             {-5, 0, time.Minute},
+		"a quarter more at most": {60, 1, 75 * time.Second},
+		"a short lease":          {4, 0.5, 4*time.Second + 500*time.Millisecond},
+		"too long a lease":       {100000, 0, time.Hour},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if got := Period(test.seconds, test.random); got != test.want {
+				t.Errorf("Period = %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// fakeHub stores one lease. Its errors are returned once each.
+type fakeHub struct {
+	lease         *coordinationv1.Lease
+	reads, writes int
+	updateErrors  []error
+}
+
+func (h *fakeHub) Get(_ context.Context, _ client.Object, into runtime.Object) error {
+	h.reads++
+	h.lease.DeepCopyInto(into.(*coordinationv1.Lease))
+	return nil
+}
+
+func (h *fakeHub) Update(_ context.Context, _ client.Object, body, into runtime.Object) error {
+	h.writes++
+	if len(h.updateErrors) > 0 {
+		err := h.updateErrors[0]
+		h.updateErrors = h.updateErrors[1:]
+		return err
+	}
+	h.lease = body.(*coordinationv1.Lease).DeepCopy()
+	h.lease.DeepCopyInto(into.(*coordinationv1.Lease))
+	return nil
+}
+
+func TestRenewChangesTheTimeOnlyAndReadsTheLeaseOnce(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "managed-cluster-lease", errors.New("written"))
+	hub := &fakeHub{lease: &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("holder")}}}
+	clock := testingclock.NewFakeClock(time.Unix(100, 0))
+	r := &Renewer{Hub: hub, Clock: clock, Name: "c1", Log: slog.New(slog.DiscardHandler)}
+	for range 3 {
+		clock.Step(time.Minute)
+		if err := r.renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hub.reads != 1 || hub.writes != 3 || *hub.lease.Spec.HolderIdentity != "holder" || !hub.lease.Spec.RenewTime.Time.Equal(clock.Now()) {
+		t.Errorf("%d reads, %d writes, lease %+v", hub.reads, hub.writes, hub.lease.Spec)
+	}
+	hub.updateErrors = []error{conflict}
+	if err := r.renew(t.Context()); err != nil || hub.reads != 2 {
+		t.Errorf("after a conflict: %v, %d reads, want 2", err, hub.reads)
+	}
+	hub.updateErrors = []error{conflict, conflict}
+	if err := r.renew(t.Context()); !apierrors.IsConflict(err) || hub.writes != 7 {
+		t.Errorf("after two conflicts: %v, %d writes, want 7", err, hub.writes)
+	}
+}
