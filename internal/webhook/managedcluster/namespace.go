@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/webhook/review"
 )
@@ -18,22 +17,17 @@ type Namespace struct {
 	Exists bool
 	// Terminating is set while the namespace is being deleted.
 	Terminating bool
-	// Cluster is the cluster whose namespace it is: the value of the label ClusterNameLabelKey.
+	// Cluster is the cluster whose namespace it is; empty for another namespace.
 	Cluster string
 }
 
 // NamespaceGetter returns the namespace with a name.
 type NamespaceGetter func(ctx context.Context, name string) (Namespace, error)
 
-// admitsAgent reports whether a cluster admits an agent to the namespace of its name. A simulated cluster has no agent.
-func admitsAgent(cluster *clusterv1.ManagedCluster) bool {
-	return cluster != nil && cluster.Spec.HubAcceptsClient && !registration.SimulationRequested(cluster)
-}
-
 // checkNamespace rejects accepting a cluster whose namespace is being deleted or belongs to another user. Otherwise the agent
 // of a cluster named "payments" would get access to the objects of a team with this name.
 func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter) error {
-	if !admitsAgent(c.New) || admitsAgent(c.Old) {
+	if !registration.AdmitsAgent(c.New) || registration.AdmitsAgent(c.Old) {
 		return nil
 	}
 	namespace, err := namespaces(ctx, c.New.Name)
@@ -44,7 +38,7 @@ func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter)
 		return review.Forbidden(groupResource(), c.New.Name, fmt.Sprintf(
 			"spec.hubAcceptsClient cannot be turned on while the namespace %q is being deleted; try again once it is gone", c.New.Name))
 	case namespace.isForeign(c.New.Name):
-		return review.Forbidden(groupResource(), c.New.Name, "spec.hubAcceptsClient cannot be turned on: "+foreignNamespaceMessage(c.New.Name))
+		return review.Forbidden(groupResource(), c.New.Name, "spec.hubAcceptsClient cannot be turned on: "+registration.ForeignNamespaceMessage(c.New.Name))
 	default:
 		return nil
 	}
@@ -59,15 +53,10 @@ func (c Request) Warnings(ctx context.Context, namespaces NamespaceGetter) []str
 	if namespace, err := namespaces(ctx, c.New.Name); err != nil || !namespace.isForeign(c.New.Name) {
 		return nil
 	}
-	return []string{"the cluster cannot be accepted as it is: " + foreignNamespaceMessage(c.New.Name)}
+	return []string{"the cluster cannot be accepted as it is: " + registration.ForeignNamespaceMessage(c.New.Name)}
 }
 
 func (n Namespace) isForeign(cluster string) bool { return n.Exists && n.Cluster != cluster }
-
-func foreignNamespaceMessage(cluster string) string {
-	return fmt.Sprintf("the namespace %q exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, "+
-		"label it %s=%s, else give the cluster another name", cluster, clusterv1.ClusterNameLabelKey, cluster)
-}
 
 // newNamespaceGetter reads namespaces from the hub.
 func newNamespaceGetter(reader client.Reader) NamespaceGetter {
@@ -83,7 +72,7 @@ func newNamespaceGetter(reader client.Reader) NamespaceGetter {
 		return Namespace{
 			Exists:      true,
 			Terminating: namespace.Status.Phase == corev1.NamespaceTerminating || !namespace.DeletionTimestamp.IsZero(),
-			Cluster:     namespace.Labels[clusterv1.ClusterNameLabelKey],
+			Cluster:     registration.NamespaceOwner(namespace.Labels),
 		}, nil
 	}
 }

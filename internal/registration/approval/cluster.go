@@ -1,0 +1,79 @@
+package approval
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+// checkCluster lets only the agents of accepted clusters have certificates.
+func checkCluster(in Input, _ string) Decision {
+	label := in.Request.Labels[clusterv1.ClusterNameLabelKey]
+	if in.Cluster == nil || in.Cluster.Name != label {
+		return wait(ReasonNoCluster, "there is no ManagedCluster %s", label)
+	}
+	accepted := registration.Condition(in.Cluster, clusterv1.ManagedClusterConditionHubAccepted)
+	switch {
+	case !in.Cluster.DeletionTimestamp.IsZero():
+		return wait(ReasonDeleting, "ManagedCluster %s is being deleted", label)
+	case !in.Cluster.Spec.HubAcceptsClient, accepted == nil, accepted.Status != metav1.ConditionTrue, registration.Simulated(*accepted):
+		return wait(ReasonNotAccepted, "ManagedCluster %s is not accepted", label)
+	default:
+		return Decision{Action: Approve}
+	}
+}
+
+// checkRequester compares the requester, and the UID that the member reports, with the cluster. The agent itself renews its
+// certificate. Only the recorded requester gets the first one.
+func checkRequester(in Input, name string) Decision {
+	spec, cluster := in.Request.Spec, in.Cluster
+	reported, pinned := in.Request.Annotations[clusterv1.ClusterUIDAnnotationKey], cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
+	renewal := spec.Username == name
+	if !renewal {
+		if decision := checkBootstrap(in); decision.Action != Approve {
+			return decision
+		}
+	} else if !slices.Contains(spec.Groups, registration.AgentGroup(cluster.Name)) {
+		return wait(ReasonRequesterMismatch, "the requester %s is not in the group %s", spec.Username, registration.AgentGroup(cluster.Name))
+	}
+	switch {
+	case pinned == "", reported == pinned, reported == "" && renewal: // the agents of Open Cluster Management report no UID
+	case reported == "":
+		return wait(ReasonIdentityUnknown, "the request has no annotation %s, and ManagedCluster %s is the member with the UID %q",
+			clusterv1.ClusterUIDAnnotationKey, cluster.Name, pinned)
+	default:
+		return wait(ReasonIdentityConflict, "the member with the UID %q requests the certificate of ManagedCluster %s, which is the member with the UID %q",
+			reported, cluster.Name, pinned)
+	}
+	out := Decision{Action: Approve}
+	if pinned == "" {
+		out.Pin = reported
+	}
+	if renewal {
+		out.Review = renewReview(spec, cluster.Name)
+		return out
+	}
+	rejoins := cluster.Annotations[clusterv1.AutoRejoinAnnotationKey] == "true" && pinned != ""
+	if registration.Reported(cluster) && !rejoins {
+		return wait(ReasonJoined, "ManagedCluster %s has joined before; approve the request, or set the annotation %s=true on a cluster with a recorded UID",
+			cluster.Name, clusterv1.AutoRejoinAnnotationKey)
+	}
+	return out
+}
+
+// checkBootstrap compares the requester of a first certificate with the recorded requester.
+func checkBootstrap(in Input) Decision {
+	spec, recorded := in.Request.Spec, in.Cluster.Annotations[clusterv1.JoinRequesterAnnotationKey]
+	switch {
+	case SharedBootstrap(spec):
+		return wait(ReasonSharedIdentity, "the requester %s has a bootstrap identity that all clusters share", spec.Username)
+	case isAgent(spec), recorded == "", spec.Username != recorded:
+		return wait(ReasonRequesterMismatch, "the requester %s is neither the agent itself nor the requester that the annotation %s of ManagedCluster %s names",
+			spec.Username, clusterv1.JoinRequesterAnnotationKey, in.Cluster.Name)
+	default:
+		return Decision{Action: Approve}
+	}
+}
