@@ -37,6 +37,7 @@ func Definitions() []Definition {
 	newCertificate(c, nil)
 	newGuard(c, nil)
 	newPreflight(c, nil)
+	newCertificateRequests(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 

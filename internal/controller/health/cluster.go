@@ -10,15 +10,6 @@ import (
 	"github.com/berth-project/berth/internal/registration"
 )
 
-const (
-	// gracePeriods is how many periods of its lease a cluster may be silent before it is reported Unknown.
-	gracePeriods = 5
-	// defaultLeasePeriod is the lease period of a cluster without one. A period above maxLeasePeriod counts as maxLeasePeriod, so that
-	// every outage is reported within five hours, and no duration overflows.
-	defaultLeasePeriod = time.Minute
-	maxLeasePeriod     = time.Hour
-)
-
 // facts are the parts of the stored object that a decision reads. Equal facts give the same decision.
 type facts struct {
 	// watched clusters were accepted or denied, so their leases count.
@@ -61,7 +52,7 @@ func readFacts(cluster *clusterv1.ManagedCluster, simulate bool) facts {
 		simulation: readSimulation(cluster),
 		deleting:   !cluster.DeletionTimestamp.IsZero(),
 		skipClock:  cluster.Annotations[clusterv1.SkipClockSyncCheckAnnotationKey] == "true",
-		grace:      gracePeriods * leasePeriod(cluster.Spec.LeaseDurationSeconds),
+		grace:      registration.GracePeriod(cluster),
 	}
 	if available != nil {
 		out.available = available.Status
@@ -71,14 +62,6 @@ func readFacts(cluster *clusterv1.ManagedCluster, simulate bool) facts {
 		out.clockSynced = synced.Status
 	}
 	return out
-}
-
-// leasePeriod returns the lease period for a number of seconds, within its bounds.
-func leasePeriod(seconds int32) time.Duration {
-	if seconds <= 0 {
-		return defaultLeasePeriod
-	}
-	return min(time.Duration(seconds)*time.Second, maxLeasePeriod)
 }
 
 // clusterHealth is a cluster with the times at which this process observed it. Times that other clocks wrote do not decide whether a

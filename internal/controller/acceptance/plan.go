@@ -1,0 +1,160 @@
+package acceptance
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+const (
+	// contentRetry is the delay between reads of what is left in a namespace. No informer watches works and add-ons.
+	contentRetry = 5 * time.Second
+	// namespaceRetry is the delay between reads of a namespace that blocks an acceptance. The informer shows only the namespaces
+	// of clusters.
+	namespaceRetry = time.Minute
+)
+
+// The messages of the condition HubAcceptedManagedCluster.
+const (
+	acceptedMessage = "The hub accepts the cluster: its agent has a namespace and permissions"
+	deniedMessage   = "The hub denies the cluster: the permissions of its agent are withdrawn"
+)
+
+// input is what a plan is made from: a cluster and what the hub has for it. Pointers are nil where an object does not exist.
+type input struct {
+	cluster            *clusterv1.ManagedCluster
+	namespace          *corev1.Namespace
+	clusterRole        *rbacv1.ClusterRole
+	clusterRoleBinding *rbacv1.ClusterRoleBinding
+	agentBinding       *rbacv1.RoleBinding
+	workBinding        *rbacv1.RoleBinding
+	inventoryBinding   *rbacv1.RoleBinding
+
+	// addOns and works are read only where a plan needs them.
+	addOns, works content
+	// silent is set once the agent of a cluster that is being deleted has not renewed its lease for a grace period.
+	silent bool
+	// inventory is what is in the namespace of a cluster that is being deleted.
+	inventory inventory
+	// user is the user of the manager.
+	user string
+	now  time.Time
+}
+
+// plan is the writes for one cluster, in this order: the finalizer, the writes, the condition, the end of the finalizers.
+type plan struct {
+	addFinalizer bool
+	writes       []write
+	// condition is nil where no condition is written.
+	condition *metav1.Condition
+	// event goes with a changed condition.
+	event            telemetry.Event
+	removeFinalizers bool
+	// notes are events that go with the writes, whatever the condition.
+	notes []note
+	// wait is when the plan is made again without a change; zero: never.
+	wait time.Duration
+}
+
+// makePlan decides what the hub has for a cluster.
+func makePlan(in input) plan {
+	switch {
+	case !in.cluster.DeletionTimestamp.IsZero():
+		return planDeletion(in)
+	case registration.AdmitsAgent(in.cluster):
+		return planAcceptance(in)
+	case granted(in.cluster) || registration.Denied(in.cluster) && !registration.SimulationRequested(in.cluster):
+		return planDenial(in)
+	default:
+		return plan{}
+	}
+}
+
+// granted reports whether this controller may have created objects for a cluster.
+func granted(cluster *clusterv1.ManagedCluster) bool {
+	return slices.Contains(cluster.Finalizers, clusterv1.ManagedClusterFinalizer)
+}
+
+// planAcceptance gives the agent of a cluster its namespace and permissions. The finalizer comes first, so that everything that is
+// created for a cluster is removed with it.
+func planAcceptance(in input) plan {
+	name := in.cluster.Name
+	switch {
+	case in.foreign():
+		return refusal(in)
+	case in.namespace != nil && !in.namespace.DeletionTimestamp.IsZero():
+		return plan{wait: contentRetry}
+	}
+	return plan{
+		addFinalizer: !granted(in.cluster),
+		writes: slices.Concat(
+			ensureNamespace(in.namespace, name),
+			ensureClusterRole(in.clusterRole, clusterRole(name, true)),
+			ensureClusterRoleBinding(in.clusterRoleBinding, clusterRoleBinding(name)),
+			ensureRoleBinding(in.agentBinding, roleBinding(name, registration.AgentBinding(name), registration.AgentRole)),
+			ensureRoleBinding(in.workBinding, roleBinding(name, registration.WorkBinding(name), registration.WorkRole)),
+		),
+		condition: in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage),
+		event:     telemetry.ClusterAcceptedEvent(name),
+	}
+}
+
+// foreign reports whether the namespace with the name of the cluster is not its own.
+func (in input) foreign() bool {
+	return in.namespace != nil && registration.NamespaceOwner(in.namespace.Labels) != in.cluster.Name
+}
+
+// refusal reports a foreign namespace, which is never adopted. A cluster that was accepted before keeps its condition: agents of
+// Open Cluster Management stop their heartbeat without it.
+func refusal(in input) plan {
+	out := plan{wait: namespaceRetry}
+	if !meta.IsStatusConditionTrue(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
+		message := registration.ForeignNamespaceMessage(in.cluster.Name)
+		out.condition = in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError, message)
+		out.event = telemetry.ClusterNamespaceForeignEvent(in.cluster.Name, message)
+	}
+	return out
+}
+
+// planDenial withdraws the permissions of an agent. The agent still reads its own cluster, to learn of its denial. The permission for
+// works goes with the last work, since the agent removes the finalizer of each. The namespace stays.
+func planDenial(in input) plan {
+	name := in.cluster.Name
+	out := plan{
+		addFinalizer: !granted(in.cluster),
+		writes: slices.Concat(
+			ensureClusterRole(in.clusterRole, clusterRole(name, false)),
+			ensureClusterRoleBinding(in.clusterRoleBinding, clusterRoleBinding(name)),
+			remove(in.agentBinding),
+		),
+		condition: in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied, deniedMessage),
+		event:     telemetry.ClusterDeniedEvent(name),
+	}
+	switch {
+	case in.workBinding == nil:
+	case in.works.empty():
+		out.writes = append(out.writes, write{before: in.workBinding})
+	default:
+		out.wait = contentRetry
+	}
+	return out
+}
+
+// condition returns a condition that differs from the stored one; nil where it is equal.
+func (in input) condition(kind string, status metav1.ConditionStatus, reason, message string) *metav1.Condition {
+	stored := meta.FindStatusCondition(in.cluster.Status.Conditions, kind)
+	if stored != nil && stored.Status == status && stored.Reason == reason && stored.Message == message {
+		return nil
+	}
+	return &metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(in.now.Truncate(time.Second)),
+	}
+}

@@ -1,0 +1,47 @@
+package acceptance
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+// silence observes the leases of clusters that are being deleted. It compares the time in a lease only with the time before, so that
+// the clock of no agent matters. It is safe for concurrent use.
+type silence struct {
+	mu   sync.Mutex
+	seen map[string]observation // by cluster
+}
+
+// observation is the time in a lease, and when this process first read it.
+type observation struct {
+	uid              types.UID
+	renewTime, since time.Time
+}
+
+// observe records the lease of a cluster, and reports whether its agent has been silent for a grace period and the health controller
+// reports the cluster as Unknown, if an agent ever reported it. While the health controller suspends its reports, no agent is silent.
+func (s *silence) observe(cluster *clusterv1.ManagedCluster, renewTime, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, known := s.seen[cluster.Name]
+	if !known || last.uid != cluster.UID || !last.renewTime.Equal(renewTime) {
+		s.seen[cluster.Name] = observation{cluster.UID, renewTime, now}
+		return false
+	}
+	available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+	return now.Sub(last.since) >= registration.GracePeriod(cluster) && (available == nil || available.Status == metav1.ConditionUnknown)
+}
+
+// forget drops a cluster that is gone.
+func (s *silence) forget(cluster string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.seen, cluster)
+}
