@@ -1,8 +1,8 @@
 // Package config contains the manifests of an installation, as files in the binary.
 //
 // It owns the files. Callers apply them. `make generate` writes crd and rbac from the Go code. manager contains the manager's
-// identity and the policies that the API server checks itself. roles and webhookroles contain roles for administrators to
-// grant.
+// identity and the policies that the API server checks itself. registration contains the roles of
+// registration, on hubs where Berth does it. roles and webhookroles contain roles for administrators to grant.
 package config
 
 import (
@@ -10,7 +10,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
+//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
 var files embed.FS
 
 // memberFiles is apart from files, because CRDs returns everything below its folder.
@@ -34,6 +34,12 @@ func MemberCRDs() fs.FS {
 // each file system, to be applied in order. The files are read-only.
 func Access() []fs.FS {
 	return []fs.FS{directory("manager"), directory("rbac"), directory("roles")}
+}
+
+// Registration returns the roles of the controllers that register clusters, and the roles that they bind for agents: YAML files at
+// the root of the file system, for hubs on which these controllers run. The files are read-only.
+func Registration() fs.FS {
+	return directory("registration")
 }
 
 // WebhookRoles returns the roles to grant that require the manager's webhooks. A hub without webhooks must not have these

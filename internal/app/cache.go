@@ -3,7 +3,10 @@ package app
 import (
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +16,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/source/informer"
@@ -33,17 +37,20 @@ func newCaches(leases *health.LeaseWatch) cache.Options {
 	return out
 }
 
-// cacheOptions keeps out of memory what no controller reads: most service accounts, leases of other components, and the
-// parts of objects that the transforms drop.
+// cacheOptions keeps out of memory what no controller reads: most service accounts, leases of other components, namespaces,
+// role bindings and certificate requests without the label of a cluster, and the parts of objects that the transforms drop.
 func cacheOptions() cache.Options {
 	slimmer := transform.New()
 	return cache.Options{
 		DefaultTransform: slimmer.Object,
 		ByObject: map[client.Object]cache.ByObject{
-			&clusterv1.ManagedCluster{}:         {Transform: slimmer.Cluster},
-			&clusterv1beta1.Placement{}:         {Transform: slimmer.Placement},
-			&clusterv1beta1.PlacementDecision{}: {Transform: slimmer.Slice},
-			grant.AccountKind():                 {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
+			&clusterv1.ManagedCluster{}:                 {Transform: slimmer.Cluster},
+			&clusterv1beta1.Placement{}:                 {Transform: slimmer.Placement},
+			&clusterv1beta1.PlacementDecision{}:         {Transform: slimmer.Slice},
+			grant.AccountKind():                         {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
+			&certificatesv1.CertificateSigningRequest{}: {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
+			&corev1.Namespace{}:                         {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
+			&rbacv1.RoleBinding{}:                       {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
 			&coordinationv1.Lease{}: {
 				Field: fields.OneTermEqualSelector(metav1.ObjectNameField, clusterv1.ManagedClusterLeaseName), Transform: health.Slim,
 			},

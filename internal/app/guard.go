@@ -29,5 +29,8 @@ func (a *managerBuilder) warnings() []string {
 	for _, unguarded := range a.guards.Unguarded() {
 		out = append(out, unguarded.String())
 	}
+	if a.ocm != nil {
+		out = append(out, a.ocm.Warnings()...)
+	}
 	return out
 }

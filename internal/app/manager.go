@@ -9,7 +9,10 @@ import (
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -35,8 +38,10 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/apiserver"
 	"github.com/berth-project/berth/internal/certificate"
+	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/binding"
 	"github.com/berth-project/berth/internal/controller/clusterset"
+	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/placement"
@@ -45,6 +50,7 @@ import (
 	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/preflight"
 	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/registration/ocm"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
 )
@@ -52,17 +58,19 @@ import (
 // controllers are the controllers of the manager by name, in the order in which they are added.
 func controllers() []controllerEntry {
 	return []controllerEntry{
-		{placement.Name, addPlacement},
-		{clusterset.Name, func(_ context.Context, a *managerBuilder) error { return clusterset.Add(a.mgr, clock.RealClock{}) }},
-		{binding.Name, func(ctx context.Context, a *managerBuilder) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
-		{grant.Name, func(_ context.Context, a *managerBuilder) error {
+		{name: placement.Name, add: addPlacement},
+		{name: clusterset.Name, add: func(_ context.Context, a *managerBuilder) error { return clusterset.Add(a.mgr, clock.RealClock{}) }},
+		{name: binding.Name, add: func(ctx context.Context, a *managerBuilder) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
+		{name: grant.Name, add: func(_ context.Context, a *managerBuilder) error {
 			return grant.Add(a.mgr, grant.Options{GrantLabelGuarded: a.guards.GrantLabelGuarded})
 		}},
-		{apiserver.Name, addViews},
-		{setrole.Name, func(ctx context.Context, a *managerBuilder) error {
+		{name: apiserver.Name, add: addViews},
+		{name: setrole.Name, add: func(ctx context.Context, a *managerBuilder) error {
 			return setrole.Add(ctx, a.mgr, setrole.Options{Clock: clock.RealClock{}, Guarded: a.guards.SetAdminsInForce})
 		}},
-		{health.Name, addHealth},
+		{name: health.Name, add: addHealth},
+		{name: acceptance.Name, add: addAcceptance},
+		{name: csr.Name, add: addCSR},
 	}
 }
 
@@ -88,6 +96,8 @@ type managerBuilder struct {
 	preflight *preflight.Monitor
 	// guards finds roles without their guard.
 	guards *guard.Monitor
+	// ocm finds the registration controller of Open Cluster Management; nil where no controller registers clusters.
+	ocm *ocm.Monitor
 }
 
 func controllerNames() []string {
@@ -177,6 +187,9 @@ func (a *managerBuilder) addAll(ctx context.Context) error {
 	if err := a.addGuards(); err != nil {
 		return err
 	}
+	if err := a.addOCM(); err != nil {
+		return err
+	}
 	if err := a.addCertificate(); err != nil {
 		return err
 	}
@@ -217,7 +230,7 @@ func hubConfig(options Options) (*rest.Config, error) {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		admissionregistrationv1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
+		admissionregistrationv1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
 		clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {

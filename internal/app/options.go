@@ -15,13 +15,15 @@ import (
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/controller/clusterset"
 	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/registration/approval"
 )
 
 // Options configures a manager. Its zero value is not usable; start from DefaultOptions.
 type Options struct {
 	// Kubeconfig is the path of the kubeconfig of the hub; empty means in-cluster, or $KUBECONFIG.
 	Kubeconfig string
-	// Controllers are the controllers to run: "*" all, "name" that controller, "-name" not that controller.
+	// Controllers are the controllers to run: "*" all but those that register clusters, "name" that controller, "-name" not that
+	// controller.
 	Controllers []string
 	// Workers is the number of placements that are decided concurrently.
 	Workers int
@@ -44,6 +46,8 @@ type Options struct {
 	// LeaseDuration is how long a lease is valid after its last renewal. A leader that cannot renew it stops after
 	// RenewDeadline. RetryPeriod is the time between attempts.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// MaxCertificateDuration is the longest life of a certificate that the controller csr approves.
+	MaxCertificateDuration time.Duration
 	// Health configures how silent clusters are handled.
 	Health HealthOptions
 	// Views configures the views.
@@ -76,6 +80,7 @@ func DefaultOptions() Options {
 		LeaseDuration:           15 * time.Second,
 		RenewDeadline:           10 * time.Second,
 		RetryPeriod:             2 * time.Second,
+		MaxCertificateDuration:  approval.DefaultMaxDuration,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
 		Webhooks:                WebhookOptions{Address: addressOff},
@@ -88,7 +93,8 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of the kubeconfig of the hub; empty: in-cluster, or $KUBECONFIG")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"controllers to run: '*' all, 'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
+		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), " and ")+", which register clusters and need config/registration; "+
+			"'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests to the API server in a burst")
@@ -103,6 +109,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long the lease is valid after its last renewal")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader retries a failed renewal before it stops")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between attempts to acquire or renew the lease")
+	flags.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
+		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
 	o.Health.addFlags(flags)
 	o.Views.addFlags(flags)
 	o.Webhooks.addFlags(flags)
@@ -122,6 +130,7 @@ func (o *Options) validate() error {
 	check(o.Workers >= 1 && o.Workers <= 256, "--workers %d: must be 1 to 256", o.Workers)
 	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
+	check(o.MaxCertificateDuration > 0, "--max-certificate-duration %s: must be above 0", o.MaxCertificateDuration)
 	check(loopback(o.ProfileAddress), "--profile-bind-address %q: must be host:port with a loopback host such as 127.0.0.1, or 0", o.ProfileAddress)
 	limit := o.Health.UnreachableLimit
 	check(limit >= 1 && limit <= 100, "--unreachable-limit %d: must be a percentage, 1 to 100", limit)
@@ -163,7 +172,8 @@ func loopback(address string) bool {
 	return address == addressOff || err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
-// runsController returns whether a controller runs: the first entry that names it decides, else "*".
+// runsController returns whether a controller runs: the first entry that names it decides, else "*", which does not include the
+// controllers that register clusters.
 func (o *Options) runsController(name string) bool {
 	for _, entry := range o.Controllers {
 		switch entry {
@@ -173,5 +183,5 @@ func (o *Options) runsController(name string) bool {
 			return false
 		}
 	}
-	return slices.Contains(o.Controllers, "*")
+	return slices.Contains(o.Controllers, "*") && !slices.Contains(RegistrationControllers(), name)
 }

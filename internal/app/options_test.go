@@ -20,6 +20,16 @@ func TestWhichControllersRun(t *testing.T) {
 	}
 }
 
+// TestControllersThatRegisterClustersAreNamed: an upgrade of a hub must not start a second registration.
+func TestControllersThatRegisterClustersAreNamed(t *testing.T) {
+	for flag, want := range map[string]bool{"*": false, "*,csr": true, "csr": true, "-csr,csr": false, "*,acceptance": false} {
+		options := Options{Controllers: strings.Split(flag, ",")}
+		if got := options.runsController("csr"); got != want {
+			t.Errorf("--controllers=%s: the controller csr runs: %v, want %v", flag, got, want)
+		}
+	}
+}
+
 func TestOptionsAreValidated(t *testing.T) {
 	cases := map[string]struct {
 		args []string

@@ -24,13 +24,17 @@ const (
 	PartPlacement = "placement"
 )
 
+// The controllers that register clusters. Their permissions are in config/registration.
+const partAcceptance, partCSR = "acceptance", "csr"
+
 // maxConcurrentReviews bounds the concurrent permission reviews.
 const maxConcurrentReviews = 8
 
 const (
-	admission = "admissionregistration.k8s.io"
-	rbac      = "rbac.authorization.k8s.io"
-	system    = "berth-system"
+	admission    = "admissionregistration.k8s.io"
+	certificates = "certificates.k8s.io"
+	rbac         = "rbac.authorization.k8s.io"
+	system       = "berth-system"
 )
 
 // permission is the permissions of a part of the manager. Resources, names and verbs are separated by commas.
@@ -38,7 +42,7 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac, by the part that needs them.
+// permissions are the permissions in config/rbac and config/registration, by the part that needs them.
 func permissions() []permission {
 	return []permission{
 		{part: PartManager, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get"},
@@ -74,6 +78,30 @@ func permissions() []permission {
 		{part: "health", group: group, resources: "placementdecisions", verbs: "list"},
 		{part: "health", group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease", verbs: "get,list,watch,create,patch"},
 		{part: "health", group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+		{part: partAcceptance, group: group, resources: "managedclusters", verbs: "get,list,watch,update,patch"},
+		{part: partAcceptance, group: group, resources: "managedclusters/status", verbs: "patch,update"},
+		{part: partAcceptance, resources: "namespaces", verbs: "get,list,watch,create,delete"},
+		{part: partAcceptance, group: rbac, resources: "clusterroles,clusterrolebindings,rolebindings", verbs: "get,list,watch,create,patch,delete"},
+		{
+			part: partAcceptance, group: rbac, resources: "clusterroles", verbs: "bind",
+			names: "open-cluster-management:managedcluster:registration,open-cluster-management:managedcluster:work,berth:namespace-inventory",
+		},
+		{part: partAcceptance, group: "register.open-cluster-management.io", resources: "managedclusters/clientcertificates", verbs: "renew"},
+		{part: partAcceptance, group: certificates, resources: "certificatesigningrequests", verbs: "create,get,list,watch"},
+		{part: partAcceptance, group: "addon.open-cluster-management.io", resources: "managedclusteraddons", verbs: "list,patch,delete"},
+		{part: partAcceptance, group: "work.open-cluster-management.io", resources: "manifestworks", verbs: "list,patch,delete"},
+		{part: partAcceptance, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease,registration-controller-lock", verbs: "get"},
+		{part: partAcceptance, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
+		{part: partAcceptance, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+		{part: partCSR, group: group, resources: "managedclusters", verbs: "get,list,watch,patch"},
+		{part: partCSR, group: group, resources: "managedclusters/status", verbs: "patch"},
+		{part: partCSR, group: certificates, resources: "certificatesigningrequests", verbs: "get,list,watch"},
+		{part: partCSR, group: certificates, resources: "certificatesigningrequests/approval", verbs: "update"},
+		{part: partCSR, group: certificates, resources: "signers", names: "kubernetes.io/kube-apiserver-client", verbs: "approve"},
+		{part: partCSR, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
+		{part: partCSR, group: "coordination.k8s.io", resources: "leases", names: "registration-controller-lock", verbs: "get"},
+		{part: partCSR, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
+		{part: partCSR, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
 		{part: PartWebhooks, resources: "namespaces", verbs: "get"},
 		{part: PartWebhooks, group: group, resources: "managedclustersets", verbs: "get,list,watch"},
 		{part: PartWebhooks, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
@@ -176,7 +204,7 @@ func reviewAll(ctx context.Context, hub client.Client, requests []accessRequest)
 func (a accessRequest) missing() []Missing {
 	out := make([]Missing, 0, len(a.parts))
 	for _, part := range a.parts {
-		lack := Missing{Kind: KindPermission, What: "the permission to " + a.describe(), Effect: part + " cannot do this part of its work"}
+		lack := Missing{Kind: KindPermission, manifests: manifestsOf(part), What: "the permission to " + a.describe(), Effect: part + " cannot do this part of its work"}
 		switch reads := a.Verb == "list" || a.Verb == "watch"; {
 		case reads && part == PartPlacement:
 			lack.Required = true
@@ -188,9 +216,17 @@ func (a accessRequest) missing() []Missing {
 	return out
 }
 
+// manifestsOf returns the folder of the roles of a part.
+func manifestsOf(part string) string {
+	if part == partAcceptance || part == partCSR {
+		return "config/registration"
+	}
+	return "config/rbac"
+}
+
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", "views", "setrole", "health"}
+	return []string{"clusterset", "binding", "grant", "views", "setrole", "health", partAcceptance, partCSR}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

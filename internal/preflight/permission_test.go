@@ -12,9 +12,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPermissionsMatchTheRoles compares the checked permissions with config/rbac: they are the same.
+// TestPermissionsMatchTheRoles compares the checked permissions with config/rbac, and those of the controllers that register
+// clusters with config/registration: they are the same.
 func TestPermissionsMatchTheRoles(t *testing.T) {
-	data, err := os.ReadFile("../../config/rbac/role.yaml")
+	registers := func(part string) bool { return part == partAcceptance || part == partCSR }
+	comparePermissions(t, "config/rbac", func(part string) bool { return !registers(part) })
+	comparePermissions(t, "config/registration", registers)
+}
+
+func comparePermissions(t *testing.T, folder string, runs func(part string) bool) {
+	t.Helper()
+	data, err := os.ReadFile("../../" + folder + "/role.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +45,13 @@ func TestPermissionsMatchTheRoles(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, request := range accessRequests(func(string) bool { return true }, system) {
+	for _, request := range accessRequests(runs, system) {
 		got = append(got, request.describe())
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Errorf("permissions (-config/rbac +checked):\n%s", diff)
+		t.Errorf("permissions (-%s +checked):\n%s", folder, diff)
 	}
 }
 

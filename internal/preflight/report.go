@@ -32,6 +32,8 @@ type Missing struct {
 
 	// resource and field are set for a missing field.
 	resource, field string
+	// manifests is the folder with a missing permission.
+	manifests string
 }
 
 // String returns one line for logs and pages.
@@ -41,7 +43,7 @@ func (l Missing) String() string {
 		effect = "no placement is decided, and every decision stays as it is"
 	}
 	if l.Kind == KindPermission {
-		remedy = "apply config/rbac"
+		remedy = "apply " + l.manifests
 	}
 	if l.DisabledController != "" {
 		remedy += " and restart the manager"

@@ -198,6 +198,7 @@ func TestDefinitions(t *testing.T) {
 	telemetry.NewCertificate(registry, func() (time.Time, bool) { return time.Time{}, true })
 	telemetry.NewGuard(registry, func() []guard.Unguarded { return nil })
 	telemetry.NewPreflight(registry, func() preflight.Report { return preflight.Report{} })
+	telemetry.NewCertificateRequests(registry, func() int { return 0 })
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,7 @@ func newManager() *hubManager {
 	options.MetricsSecure = true // like the metrics of the API server
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Health.Simulate = true
+	options.Controllers = append(options.Controllers, app.RegistrationControllers()...)
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
 	return &hubManager{options: options, logsItself: func() bool { return false }}
 }
@@ -78,6 +79,9 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	manifests := []fs.FS{apiserver.Local()}
 	if serves.Webhooks {
 		manifests = append(manifests, config.WebhookRoles())
+	}
+	if options.RegistersClusters() {
+		manifests = append(manifests, config.Registration())
 	}
 	return cli.Manager{
 		Manifests: manifests,

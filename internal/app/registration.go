@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/berth-project/berth/internal/controller/acceptance"
+	"github.com/berth-project/berth/internal/controller/csr"
+	"github.com/berth-project/berth/internal/registration/ocm"
+)
+
+// RegistrationControllers returns the controllers that register clusters. "*" does not include them, because they need
+// permissions of their own, and because another product may register the clusters of a hub.
+func RegistrationControllers() []string { return []string{acceptance.Name, csr.Name} }
+
+// RegistersClusters reports whether a controller that registers clusters runs.
+func (o *Options) RegistersClusters() bool {
+	return o.runsController(acceptance.Name) || o.runsController(csr.Name)
+}
+
+// addOCM adds the monitor that stops the controllers of registration while those of Open Cluster Management run.
+func (a *managerBuilder) addOCM() error {
+	if !a.options.RegistersClusters() {
+		return nil
+	}
+	a.ocm = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	if err := a.mgr.Add(a.ocm); err != nil {
+		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
+	}
+	return nil
+}
+
+func addAcceptance(_ context.Context, a *managerBuilder) error {
+	return acceptance.Add(a.mgr, acceptance.Options{Clock: clock.RealClock{}, Blocked: a.ocm.Blocked})
+}
+
+func addCSR(ctx context.Context, a *managerBuilder) error {
+	return csr.Add(ctx, a.mgr, csr.Options{
+		Clock: clock.RealClock{}, MaxDuration: a.options.MaxCertificateDuration, Blocked: a.ocm.Blocked, Registry: metrics.Registry,
+	})
+}

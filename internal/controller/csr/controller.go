@@ -1,0 +1,160 @@
+// Package csr runs the controller that approves and denies the CertificateSigningRequests of agents. Package approval owns the rules.
+//
+// It reconciles all open requests of one cluster at a time, so that two members with one name are compared in order. It signs nothing.
+// The invariant: a request that is approved, denied or signed is never written again.
+package csr
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/registration/approval"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+// Name is the controller's name, for --controllers, logs and metrics.
+const Name = "csr"
+
+const (
+	// workers is how many clusters are reconciled concurrently.
+	workers = 4
+	// maxOpen bounds the open requests of a cluster that are decided at a time, the oldest first.
+	maxOpen = 50
+	// conflictRetry is the delay after a conflict with another client.
+	conflictRetry = 200 * time.Millisecond
+	// blockedRetry is the delay between attempts while another controller registers clusters, and reviewRetry that between
+	// reviews of a refused renewal. No event announces the change of either.
+	blockedRetry = 30 * time.Second
+	reviewRetry  = 30 * time.Second
+)
+
+// Options configures the controller.
+type Options struct {
+	Clock clock.PassiveClock
+	// MaxDuration is the longest life of a certificate that is approved.
+	MaxDuration time.Duration
+	// Blocked reports whether another controller registers the clusters of the hub, so that this controller must not write.
+	Blocked  func() bool
+	Registry prometheus.Registerer
+}
+
+// Add adds the controller to a manager.
+func Add(ctx context.Context, mgr manager.Manager, options Options) error {
+	r := &reconciler{client: mgr.GetClient(), options: options, recorder: mgr.GetEventRecorder("csr-controller"), open: map[string]int{}}
+	r.metrics = telemetry.NewCertificateRequests(options.Registry, r.pending)
+	if err := r.watch(ctx, mgr); err != nil {
+		return fmt.Errorf("adding the controller of certificate requests: %w", err)
+	}
+	return nil
+}
+
+// reconciler reconciles the open requests of each cluster.
+type reconciler struct {
+	client   client.Client
+	recorder events.EventRecorder
+	metrics  *telemetry.CertificateRequests
+	options  Options
+
+	mu sync.Mutex
+	// open counts the waiting requests by cluster.
+	open map[string]int
+}
+
+// pending returns how many requests wait.
+func (r *reconciler) pending() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	total := 0
+	for _, count := range r.open {
+		total += count
+	}
+	return total
+}
+
+func (r *reconciler) setPending(cluster string, count int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if count == 0 {
+		delete(r.open, cluster)
+		return
+	}
+	r.open[cluster] = count
+}
+
+// Reconcile decides on the open requests of a cluster.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if r.options.Blocked() {
+		return reconcile.Result{RequeueAfter: blockedRetry}, nil
+	}
+	requests, err := r.openRequests(ctx, request.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p := &pass{reconciler: r, name: request.Name}
+	if p.cluster, err = r.readCluster(ctx, request.Name); err != nil {
+		return reconcile.Result{}, err
+	}
+	for _, csr := range requests {
+		if err := p.decide(ctx, csr); err != nil {
+			return result(ctx, reconcile.Result{}, err)
+		}
+	}
+	r.setPending(request.Name, p.waiting)
+	return result(ctx, reconcile.Result{RequeueAfter: p.retry}, p.writeConflict(ctx))
+}
+
+// result turns a conflict with another client into a retry.
+func result(ctx context.Context, done reconcile.Result, err error) (reconcile.Result, error) {
+	if apply.IsConflict(err) {
+		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return done, err
+}
+
+// readCluster returns a cluster; nil where it does not exist.
+func (r *reconciler) readCluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	cluster := &clusterv1.ManagedCluster{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, cluster)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // nil is the cluster that does not exist
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ManagedCluster %s: %w", name, err)
+	}
+	return cluster, nil
+}
+
+// openRequests returns the oldest requests of a cluster that are neither approved, denied nor signed.
+func (r *reconciler) openRequests(ctx context.Context, cluster string) ([]*certificatesv1.CertificateSigningRequest, error) {
+	list := &certificatesv1.CertificateSigningRequestList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{requestsByCluster: cluster}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the certificate requests of ManagedCluster %s: %w", cluster, err)
+	}
+	var out []*certificatesv1.CertificateSigningRequest
+	for i := range list.Items {
+		if !approval.Finished(&list.Items[i]) {
+			out = append(out, &list.Items[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b *certificatesv1.CertificateSigningRequest) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return out[:min(len(out), maxOpen)], nil
+}
