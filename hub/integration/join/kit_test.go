@@ -1,0 +1,278 @@
+package join
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+const memberUID, otherUID = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
+
+var errStillThere = errors.New("it exists")
+
+// testHub is the shared hub with a manager.
+type testHub struct {
+	client.WithWatch
+	t *testing.T
+}
+
+func newTestHub(t *testing.T) *testHub {
+	t.Helper()
+	return &testHub{WithWatch: hubtest.NewClient(t, shared.Config()), t: t}
+}
+
+func (s *testHub) eventually(check func(context.Context) error) {
+	s.t.Helper()
+	hubtest.Eventually(s.t, testTimeout, check)
+}
+
+// cluster stores a cluster. It is removed after the test, with its finalizers, since the manager may be gone.
+func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) {
+	s.t.Helper()
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Annotations: map[string]string{clusterv1.JoinRequesterAnnotationKey: registration.JoinUser(name)},
+	}}
+	cluster.Spec.HubAcceptsClient = true
+	for _, change := range changes {
+		change(cluster)
+	}
+	if err := s.Create(s.t.Context(), cluster); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		ctx := context.WithoutCancel(s.t.Context())
+		left := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		_ = s.Delete(ctx, left)
+		_ = s.Patch(ctx, left, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	})
+}
+
+func (s *testHub) stored(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	out := &clusterv1.ManagedCluster{}
+	err := s.Get(ctx, client.ObjectKey{Name: name}, out)
+	return out, err
+}
+
+// change changes a stored cluster.
+func (s *testHub) change(name string, change func(*clusterv1.ManagedCluster)) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		cluster, err := s.stored(ctx, name)
+		if err != nil {
+			return err
+		}
+		before := cluster.DeepCopy()
+		change(cluster)
+		return s.Patch(ctx, cluster, client.MergeFrom(before))
+	})
+}
+
+func (s *testHub) setAccepted(name string, accepts bool) {
+	s.t.Helper()
+	s.change(name, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = accepts })
+}
+
+// report writes what the first report of an agent writes.
+func (s *testHub) report(name string) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		cluster, err := s.stored(ctx, name)
+		if err != nil {
+			return err
+		}
+		before := cluster.DeepCopy()
+		for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
+			meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Agent"})
+		}
+		return s.Status().Patch(ctx, cluster, client.MergeFrom(before))
+	})
+}
+
+// awaitCondition waits for a condition, and returns its message.
+func (s *testHub) awaitCondition(name, kind string, status metav1.ConditionStatus, reason string) string {
+	s.t.Helper()
+	var message string
+	s.eventually(func(ctx context.Context) error {
+		cluster, err := s.stored(ctx, name)
+		if err != nil {
+			return err
+		}
+		found := meta.FindStatusCondition(cluster.Status.Conditions, kind)
+		if found == nil || found.Status != status || found.Reason != reason {
+			return fmt.Errorf("the condition is %v, want %s %s", found, status, reason)
+		}
+		message = found.Message
+		return nil
+	})
+	return message
+}
+
+func (s *testHub) awaitAccepted(name string) {
+	s.t.Helper()
+	s.awaitCondition(name, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted)
+}
+
+// awaitGone waits until an object does not exist.
+func (s *testHub) awaitGone(object client.Object) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		err := s.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("%T %s: %w, with finalizers %v", object, object.GetName(), errStillThere, object.GetFinalizers()))
+	})
+}
+
+// awaitEvent waits for an event with a reason about a cluster.
+func (s *testHub) awaitEvent(reason, about string) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		list := &corev1.EventList{}
+		if err := s.List(ctx, list); err != nil {
+			return err
+		}
+		for _, event := range list.Items {
+			if event.Reason == reason && event.InvolvedObject.Name == about {
+				return nil
+			}
+		}
+		return fmt.Errorf("no event %s about %s", reason, about)
+	})
+}
+
+// objects returns what the hub has for a cluster, by kind and name.
+func (s *testHub) objects(name string) map[string]client.Object {
+	s.t.Helper()
+	out := map[string]client.Object{}
+	for key, object := range map[string]client.Object{
+		"cluster":            &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		"namespace":          &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		"clusterrole":        &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:managedcluster:" + name}},
+		"clusterrolebinding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:managedcluster:" + name}},
+		"registration":       &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "open-cluster-management:managedcluster:" + name + ":registration"}},
+		"work":               &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "open-cluster-management:managedcluster:" + name + ":work"}},
+	} {
+		err := s.Get(s.t.Context(), client.ObjectKeyFromObject(object), object)
+		if client.IgnoreNotFound(err) != nil {
+			s.t.Fatal(err)
+		}
+		if err == nil {
+			out[key] = object
+		}
+	}
+	return out
+}
+
+func (s *testHub) versions(name string) map[string]string {
+	s.t.Helper()
+	out := map[string]string{}
+	for key, object := range s.objects(name) {
+		out[key] = object.GetResourceVersion()
+	}
+	return out
+}
+
+// agent returns a client of the agent of a cluster.
+func (s *testHub) agent(cluster string) client.Client {
+	s.t.Helper()
+	return hubtest.NewClient(s.t, shared.ConfigFor(s.t, registration.AgentUser(cluster, "a"), registration.AgentGroup(cluster), registration.AgentsGroup))
+}
+
+// allowed returns whether the API server allows an agent a request, written as verb, resource, subresource, group, namespace and name.
+func allowed(ctx context.Context, agent client.Client, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
+	err := agent.Create(ctx, review)
+	return review.Status.Allowed, err
+}
+
+// request creates a certificate request as a user. Every test user may create requests.
+func (s *testHub) request(user string, groups []string, label, identity, uid string) string {
+	s.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+		CommonName: registration.AgentUser(identity, "a"), Organization: []string{registration.AgentGroup(identity), registration.AgentsGroup},
+	}}, key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	csr := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: label + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: label}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+		},
+	}
+	if uid != "" {
+		csr.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: uid}
+	}
+	as := hubtest.NewClient(s.t, shared.ConfigFor(s.t, user, append(groups, "requesters")...))
+	s.eventually(func(ctx context.Context) error { return as.Create(ctx, csr) })
+	return csr.Name
+}
+
+// allowRequests lets every test user create certificate requests.
+func (s *testHub) allowRequests() {
+	s.t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "requesters"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"}},
+	}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "requesters"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "requesters"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "requesters"}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := client.IgnoreAlreadyExists(s.Create(s.t.Context(), object)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// state returns the condition of a request and its reason; Pending without one.
+func (s *testHub) state(ctx context.Context, name string) (string, error) {
+	csr := &certificatesv1.CertificateSigningRequest{}
+	if err := s.Get(ctx, client.ObjectKey{Name: name}, csr); err != nil {
+		return "", err
+	}
+	for _, condition := range csr.Status.Conditions {
+		if condition.Type != certificatesv1.CertificateFailed {
+			return string(condition.Type) + " " + condition.Reason, nil
+		}
+	}
+	return "Pending", nil
+}
+
+func (s *testHub) awaitState(name, want string) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		got, err := s.state(ctx, name)
+		if err == nil && got != want {
+			err = fmt.Errorf("the request %s is %q, want %q", name, got, want)
+		}
+		return err
+	})
+}
