@@ -3,7 +3,9 @@
 package join
 
 import (
+	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,4 +26,22 @@ func TestMain(m *testing.M) {
 func startManager(t *testing.T) *hubtest.Manager {
 	t.Helper()
 	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr"}})
+}
+
+var errNotLogged = errors.New("not logged")
+
+// besideOCM is a manager that logs an error.
+type besideOCM struct{ *hubtest.Manager }
+
+// startBesideOCM starts a manager that registers clusters, on a hub where another controller does.
+func startBesideOCM(t *testing.T) besideOCM {
+	t.Helper()
+	return besideOCM{hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr"}, AllowErrors: true})}
+}
+
+func (m besideOCM) logged(text string) error {
+	if !strings.Contains(m.Log(), text) {
+		return errNotLogged
+	}
+	return nil
 }
