@@ -1,0 +1,276 @@
+package acceptance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// given returns an accepted cluster c1 for which nothing exists.
+func given(changes ...func(*input)) input {
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{}}}
+	cluster.Spec.HubAcceptsClient = true
+	in := input{cluster: cluster, now: now, user: "manager"}
+	for _, change := range changes {
+		change(&in)
+	}
+	return in
+}
+
+// settled applies plans until nothing is left to write.
+func settled(in *input) {
+	for range 3 {
+		applyTo(in, makePlan(*in))
+	}
+}
+
+// applyTo stores the writes of a plan in an input.
+func applyTo(in *input, todo plan) {
+	if todo.addFinalizer {
+		in.cluster.Finalizers = append(in.cluster.Finalizers, clusterv1.ManagedClusterFinalizer)
+	}
+	if todo.condition != nil {
+		meta.SetStatusCondition(&in.cluster.Status.Conditions, *todo.condition)
+	}
+	for _, w := range todo.writes {
+		object := w.after
+		if object == nil {
+			object = w.before
+		}
+		kept := w.after != nil
+		switch object := object.(type) {
+		case *corev1.Namespace:
+			in.namespace = pointer(object, kept)
+		case *rbacv1.ClusterRole:
+			in.clusterRole = pointer(object, kept)
+		case *rbacv1.ClusterRoleBinding:
+			in.clusterRoleBinding = pointer(object, kept)
+		case *rbacv1.RoleBinding:
+			to := map[string]**rbacv1.RoleBinding{
+				registration.AgentBinding("c1"): &in.agentBinding, registration.WorkBinding("c1"): &in.workBinding, inventoryName: &in.inventoryBinding,
+			}[object.Name]
+			*to = pointer(object, kept)
+		}
+	}
+}
+
+func pointer[T any](object *T, kept bool) *T {
+	if !kept {
+		return nil
+	}
+	return object
+}
+
+func denied(in *input)    { settled(in); in.cluster.Spec.HubAcceptsClient = false }
+func simulated(in *input) { in.cluster.Annotations[clusterv1.SimulatedAnnotationKey] = "true" }
+
+func deleted(in *input) {
+	settled(in)
+	in.cluster.DeletionTimestamp = &metav1.Time{Time: now.Add(-time.Hour)}
+}
+
+func foreign(in *input) {
+	in.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
+}
+
+func objects(kind string, names ...string) content {
+	out := content{kind: kind}
+	for _, name := range names {
+		object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if name, terminating := strings.CutSuffix(name, "!"); terminating {
+			object.Name, object.DeletionTimestamp, object.Finalizers = name, &metav1.Time{Time: now}, []string{"x"}
+		}
+		if name, priority, ok := strings.Cut(object.Name, "@"); ok {
+			object.Name, object.Annotations = name, map[string]string{clusterv1.CleanupPriorityAnnotationKey: priority}
+		}
+		out.objects = append(out.objects, object)
+	}
+	return out
+}
+
+// inventoried returns an input whose namespace was listed.
+func inventoried(changes ...func(*input)) func(*input) {
+	return func(in *input) {
+		deleted(in)
+		in.inventoryBinding, in.inventory.complete = inventoryBinding("c1", "manager"), true
+		in.inventoryBinding.CreationTimestamp.Time = now
+		for _, change := range changes {
+			change(in)
+		}
+	}
+}
+
+// text returns a plan as lines.
+func text(todo plan) []string {
+	var out []string
+	if todo.addFinalizer {
+		out = append(out, "add the finalizer")
+	}
+	for _, w := range todo.writes {
+		object, verb := w.after, "patch"
+		switch {
+		case w.before == nil:
+			verb = "create"
+		case w.after == nil:
+			object, verb = w.before, "delete"
+		}
+		out = append(out, verb+" "+short(object))
+	}
+	for _, n := range todo.notes {
+		out = append(out, "event "+n.event.Reason)
+	}
+	if todo.condition != nil {
+		out = append(out, fmt.Sprintf("%s %s %s", todo.condition.Type, todo.condition.Status, todo.condition.Reason))
+	}
+	if todo.removeFinalizers {
+		out = append(out, "remove the finalizers")
+	}
+	if todo.wait > 0 {
+		out = append(out, "again in "+todo.wait.String())
+	}
+	return out
+}
+
+func short(object client.Object) string {
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1.")
+	return kind + " " + strings.Replace(object.GetName(), "open-cluster-management:managedcluster:", "…", 1)
+}
+
+func TestPlan(t *testing.T) {
+	creates := []string{
+		"add the finalizer", "create Namespace c1", "create ClusterRole …c1", "create ClusterRoleBinding …c1",
+		"create RoleBinding …c1:registration", "create RoleBinding …c1:work", "HubAcceptedManagedCluster True HubClusterAdminAccepted",
+	}
+	withdrawn := []string{"delete RoleBinding …c1:registration", "delete RoleBinding …c1:work", "delete ClusterRoleBinding …c1", "delete ClusterRole …c1", "Deleting True NoResource"}
+	end := func(more ...string) []string { return append(slices.Clone(withdrawn[:4]), more...) }
+	content := func(addOns, works []string, more ...func(*input)) []func(*input) {
+		return append([]func(*input){deleted, func(in *input) {
+			in.addOns, in.works = objects("ManagedClusterAddOn", addOns...), objects("ManifestWork", works...)
+		}}, more...)
+	}
+	reduce, remaining, later := "patch ClusterRole …c1", "Deleting True ResourceRemaining", "again in 5s"
+	force := func(in *input) { in.cluster.Annotations[clusterv1.ForceDeleteAfterAnnotationKey] = "10m" }
+	silent := func(in *input) { in.silent = true }
+	for sentence, test := range map[string]struct {
+		in   []func(*input)
+		want []string
+	}{
+		"accepted":                                     {want: creates},
+		"accepted, and everything exists":              {[]func(*input){settled}, nil},
+		"accepted and simulated":                       {[]func(*input){simulated}, nil},
+		"not accepted":                                 {[]func(*input){func(in *input) { in.cluster.Spec.HubAcceptsClient = false }}, nil},
+		"accepted, and the namespace is foreign":       {[]func(*input){foreign}, []string{"HubAcceptedManagedCluster False Error", "again in 1m0s"}},
+		"accepted before, and the label is lost":       {[]func(*input){settled, foreign}, []string{"again in 1m0s"}},
+		"accepted, and the namespace terminates":       {[]func(*input){settled, func(in *input) { in.namespace.DeletionTimestamp = &metav1.Time{Time: now} }}, []string{later}},
+		"accepted, and a binding is gone":              {[]func(*input){settled, func(in *input) { in.workBinding = nil }}, []string{"create RoleBinding …c1:work"}},
+		"accepted, and a binding has another subject":  {[]func(*input){settled, func(in *input) { in.workBinding.Subjects = nil }}, []string{"patch RoleBinding …c1:work"}},
+		"accepted, and a binding has another role":     {[]func(*input){settled, func(in *input) { in.workBinding.RoleRef.Name = "x" }}, []string{"delete RoleBinding …c1:work", "create RoleBinding …c1:work"}},
+		"accepted, and a role has a further label":     {[]func(*input){settled, func(in *input) { in.clusterRole.Labels["x"] = "y" }}, nil},
+		"accepted, and a role lost its label":          {[]func(*input){settled, func(in *input) { in.clusterRole.Labels = nil }}, []string{reduce}},
+		"denied":                                       {[]func(*input){denied}, []string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work", "HubAcceptedManagedCluster False HubClusterAdminDenied"}},
+		"denied, with works":                           {[]func(*input){denied, func(in *input) { in.works = objects("ManifestWork", "w") }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
+		"denied, and works cannot be read":             {[]func(*input){denied, func(in *input) { in.works.unknown = true }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
+		"denied, and everything is withdrawn":          {[]func(*input){denied, settled}, nil},
+		"denied after it was accepted, simulated":      {[]func(*input){denied, simulated, settled}, nil},
+		"deleted without our finalizer":                {[]func(*input){deleted, func(in *input) { in.cluster.Finalizers = nil }}, nil},
+		"deleted, with add-ons and works":              {content([]string{"a"}, []string{"w"}), []string{reduce, "delete PartialObjectMetadata a", remaining, later}},
+		"deleted, with works of priorities":            {content(nil, []string{"b@10", "a@9", "c@9", "d@11"}), []string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later}},
+		"deleted, with works of bad priorities":        {content(nil, []string{"b@1", "a@101", "c@x"}), []string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later}},
+		"deleted, and the agent has work to do":        {content(nil, []string{"a!"}), []string{reduce, remaining, later}},
+		"deleted, and a silent agent may be replaced":  {content(nil, []string{"a!"}, force, silent), []string{reduce, "patch PartialObjectMetadata a", "event ForcedRemoval", remaining, later}},
+		"deleted, the agent is silent without consent": {content(nil, []string{"a!"}, silent), []string{reduce, remaining, later}},
+		"deleted, the agent is there":                  {content(nil, []string{"a!"}, force), []string{reduce, remaining, later}},
+		"deleted, the time has not come":               {content(nil, []string{"a!"}, force, silent, func(in *input) { in.cluster.DeletionTimestamp.Time = now }), []string{reduce, remaining, later}},
+		"deleted, works of a foreign namespace stay":   {content(nil, []string{"a"}, func(in *input) { in.namespace.Labels = nil }), append(slices.Clone(withdrawn), "remove the finalizers")},
+		"deleted, the namespace is to be listed":       {[]func(*input){deleted}, end("create RoleBinding berth-inventory", withdrawn[4], "again in 1s")},
+		"deleted, the namespace is empty":              {[]func(*input){inventoried()}, end("delete Namespace c1", withdrawn[4], "remove the finalizers")},
+		"deleted, the namespace is not listed yet":     {[]func(*input){inventoried(func(in *input) { in.inventory = inventory{} })}, end(withdrawn[4], "again in 1s")},
+		"deleted, the namespace cannot be listed": {[]func(*input){inventoried(func(in *input) {
+			in.inventory, in.inventoryBinding.CreationTimestamp.Time = inventory{}, now.Add(-time.Hour)
+		})}, end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers")},
+		"deleted, the namespace has a foreign object": {[]func(*input){inventoried(func(in *input) { in.inventory.foreign = []string{"secrets/a"} })},
+			end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers")},
+		"deleted, the manager may not list": {[]func(*input){deleted, func(in *input) { in.inventory.refused = true }},
+			end("event NamespaceKept", withdrawn[4], "remove the finalizers")},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			got := text(makePlan(given(test.in...)))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSilence reads leases at several times. The time in a lease is compared only with the time before.
+func TestSilence(t *testing.T) {
+	cluster := given().cluster
+	cluster.UID = "u1"
+	far := now.Add(1000 * time.Hour) // the clock of the agent
+	s := silence{seen: map[string]observation{}}
+	step := func(what string, renewed time.Time, after time.Duration, want bool) {
+		t.Helper()
+		if got := s.observe(cluster, renewed, now.Add(after)); got != want {
+			t.Errorf("%s: silent %t, want %t", what, got, want)
+		}
+	}
+	step("first read", far, 0, false)
+	step("within the grace period", far, 5*time.Minute-time.Second, false)
+	step("after the grace period", far, 5*time.Minute, true)
+	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue}}
+	step("while the cluster is reported as available", far, 6*time.Minute, false)
+	cluster.Status.Conditions[0].Status = metav1.ConditionUnknown
+	step("once it is Unknown", far, 7*time.Minute, true)
+	step("renewed", far.Add(time.Second), 8*time.Minute, false)
+	cluster.UID = "u2"
+	step("another cluster of this name", far.Add(time.Second), time.Hour, false)
+	s.forget("c1")
+	if len(s.seen) > 0 {
+		t.Errorf("observations are left: %v", s.seen)
+	}
+}
+
+func TestWhatBelongsToACluster(t *testing.T) {
+	object := func(name string, labels, annotations map[string]string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
+	}
+	label := map[string]string{clusterv1.ClusterNameLabelKey: "c1"}
+	for sentence, test := range map[string]struct {
+		resource string
+		object   *metav1.PartialObjectMetadata
+		want     bool
+	}{
+		"its lease":                    {"leases", object(clusterv1.ManagedClusterLeaseName, nil, nil), true},
+		"an event":                     {"events", object("e", nil, nil), true},
+		"the CA of the hub":            {"configmaps", object("kube-root-ca.crt", nil, nil), true},
+		"a configuration":              {"configmaps", object("a", label, nil), false},
+		"the account of the agent":     {"serviceaccounts", object("berth-agent", nil, nil), true},
+		"an account":                   {"serviceaccounts", object("a", label, nil), false},
+		"the token of the agent":       {"secrets", object("t", nil, map[string]string{corev1.ServiceAccountNameKey: "berth-agent"}), true},
+		"a secret":                     {"secrets", object("t", label, nil), false},
+		"its binding":                  {"rolebindings", object("b", label, nil), true},
+		"a binding":                    {"rolebindings", object("b", nil, nil), false},
+		"a placement":                  {"placements", object("p", label, nil), false},
+		"a kind that is not known":     {"widgets", object("w", label, nil), false},
+		"a score of the cluster":       {"addonplacementscores", object("s", nil, nil), true},
+		"a binding of another cluster": {"rolebindings", object("b", map[string]string{clusterv1.ClusterNameLabelKey: "c10"}, nil), false},
+	} {
+		if got := belongs(test.resource, test.object, "c1"); got != test.want {
+			t.Errorf("%s: belongs %t, want %t", sentence, got, test.want)
+		}
+	}
+}
