@@ -25,7 +25,7 @@ func refusedCluster(why string) string {
 func TestReservedClusterNamesAreRefused(t *testing.T) {
 	administrator := adminUser(t)
 	for _, name := range []string{
-		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub", "open-cluster-managementx",
+		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub", "open-cluster-managementx", "managed-clusters",
 	} {
 		removeAfterTest(t, clusters+"/"+name)
 		got := administrator.create(t, clusters, cluster(name, ""))
