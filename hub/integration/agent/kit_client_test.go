@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+)
+
+// object is an object as JSON has it.
+type object = map[string]any
+
+// requester is a user of the hub, with a certificate.
+type requester struct {
+	name, host string
+	groups     []string
+	client     *http.Client
+}
+
+// newRequester returns a user without permissions.
+func newRequester(t *testing.T, name string, groups ...string) requester {
+	t.Helper()
+	return connect(t, name, groups, shared.ConfigFor(t, name, groups...))
+}
+
+// administrator returns the administrator of the hub, for the preparation of tests.
+func administrator(t *testing.T) requester {
+	t.Helper()
+	return connect(t, "berth-admin", nil, shared.Config())
+}
+
+func connect(t *testing.T, name string, groups []string, config *rest.Config) requester {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return requester{name: name, host: config.Host, groups: groups, client: client}
+}
+
+// response is a response of the API server.
+type response struct {
+	code int
+	// message is the message of a refusal.
+	message string
+	body    object
+}
+
+const (
+	jsonBody   = "application/json"
+	mergePatch = "application/merge-patch+json"
+)
+
+// do sends a request. The path may have a query.
+func (r requester) do(t *testing.T, method, path, contentType string, body any) response {
+	t.Helper()
+	var data []byte
+	if body != nil { // a deletion with a body ignores the options in the query
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, r.host+path, bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", contentType)
+	answer, err := r.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	out := response{code: answer.StatusCode}
+	if err := json.NewDecoder(answer.Body).Decode(&out.body); err != nil {
+		out.body = object{"message": fmt.Sprint("no JSON: ", err)} // a proxy answers in text
+	}
+	if out.code >= http.StatusBadRequest {
+		out.message, _ = out.body["message"].(string)
+	}
+	return out
+}
+
+func (r requester) create(t *testing.T, collection string, body object) response {
+	t.Helper()
+	return r.do(t, http.MethodPost, collection, jsonBody, body)
+}
+
+func (r requester) get(t *testing.T, path string) response {
+	t.Helper()
+	return r.do(t, http.MethodGet, path, jsonBody, nil)
+}
+
+// put replaces an object with what the administrator reads, after a merge patch.
+func (r requester) put(t *testing.T, path, patch string) response {
+	t.Helper()
+	for {
+		got := r.do(t, http.MethodPut, path, jsonBody, merged(t, mustGet(t, path), patch))
+		if got.code != http.StatusConflict {
+			return got
+		}
+	}
+}
+
+func (r requester) merge(t *testing.T, path, patch string) response {
+	t.Helper()
+	return r.do(t, http.MethodPatch, path, mergePatch, json.RawMessage(patch))
+}
+
+func (r requester) remove(t *testing.T, path string) response {
+	t.Helper()
+	return r.do(t, http.MethodDelete, path, jsonBody, nil)
+}
+
+// mustSucceed fails the test unless the request succeeded.
+func (r response) mustSucceed(t *testing.T) object {
+	t.Helper()
+	if r.code >= http.StatusBadRequest {
+		t.Fatalf("%d: %s", r.code, r.message)
+	}
+	return r.body
+}
+
+// expectRefusal fails the test unless the policy refused the request with a message.
+func (r response) expectRefusal(t *testing.T, message string) {
+	t.Helper()
+	const policy = "ValidatingAdmissionPolicy 'berth-agents' with binding 'berth-agents' denied request: "
+	_, got, found := strings.Cut(r.message, policy)
+	if !found || !strings.HasPrefix(got, message) {
+		t.Errorf("%d: %s\nwant a refusal by the policy: %s", r.code, r.message, message)
+	}
+}
+
+// expect fails the test unless the request succeeded where the message is empty, else was refused with it.
+func (r response) expect(t *testing.T, message string) {
+	t.Helper()
+	if message != "" {
+		r.expectRefusal(t, message)
+	} else if r.code >= http.StatusBadRequest {
+		t.Errorf("%d: %s", r.code, r.message)
+	}
+}
+
+func mustGet(t *testing.T, path string) object {
+	t.Helper()
+	return administrator(t).get(t, path).mustSucceed(t)
+}
+
+// merged returns an object after a merge patch. Lists are replaced, null removes.
+func merged(t *testing.T, in object, patch string) object {
+	t.Helper()
+	var changes object
+	if err := json.Unmarshal([]byte(patch), &changes); err != nil {
+		t.Fatal(err)
+	}
+	out := (&unstructured.Unstructured{Object: in}).DeepCopy().Object
+	apply(out, changes)
+	return out
+}
+
+func apply(into, changes object) {
+	for key, value := range changes {
+		below, nested := value.(object)
+		old, exists := into[key].(object)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case nested && exists:
+			apply(old, below)
+		default:
+			into[key] = value
+		}
+	}
+}

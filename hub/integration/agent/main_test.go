@@ -1,0 +1,27 @@
+// Package agent tests which writes admission permits to agents, and to the users that join clusters: a table of every write
+// on every kind of the hub, the fields of each permitted write, and attempts to get more.
+//
+// The hub has no manager, since the rules must hold without one. The agents have a certificate, and the roles that an accepted
+// cluster has, or every role.
+package agent
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// testTimeout is far more than anything here needs on an idle machine.
+const testTimeout = 60 * time.Second
+
+var (
+	shared *hubtest.Hub
+	update = flag.Bool("update", false, "write the list of permitted writes anew")
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: os.DirFS("testdata/manifests")}))
+}
