@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
@@ -22,6 +23,8 @@ import (
 const (
 	// SetAdmins limits what the admin role of a cluster set allows.
 	SetAdmins = "berth-set-admins"
+	// Agents limits what the roles of agents and bootstrap users allow.
+	Agents = "berth-agents"
 
 	bindings = "berth-bindings"
 	setRoles = "berth-set-roles"
@@ -30,7 +33,7 @@ const (
 	bindingWebhook = "managedclustersetbindings.cluster.open-cluster-management.io"
 )
 
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-bindings;berth-set-roles;berth-set-admins,verbs=get
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-agents;berth-bindings;berth-set-roles;berth-set-admins,verbs=get
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=berth,verbs=get
 
 // Unguarded is a role on the hub without its guard.
@@ -50,8 +53,9 @@ func (u Unguarded) String() string {
 // such guard.
 type guardedRole struct {
 	role string
-	// level selects the roles of sets by their label; if it is empty, the role is found by its name.
-	level           string
+	// level selects the roles of sets by their label. If it is empty, labelKey selects the roles with this label. If that is empty too,
+	// the role is found by its name.
+	level, labelKey string
 	policy, webhook string
 	// label is what the conditions of the policy and of the webhook must mention; empty for any conditions.
 	label        string
@@ -76,6 +80,11 @@ func guardedRoles() []guardedRole {
 		{
 			role: "berth:managedclusterset:binder:*", level: "binder", policy: setRoles,
 			risk:   "users who may write ClusterRoles may empty one, bind it, and wait until the manager fills it",
+			remedy: "apply config/manager",
+		},
+		{
+			role: "open-cluster-management:managedcluster:*", labelKey: clusterv1.ClusterNameLabelKey, policy: Agents,
+			risk:   "an agent may label its cluster into the placements of other teams, taint it, and change what the hub reports on it",
 			remedy: "apply config/manager",
 		},
 	}
@@ -126,12 +135,20 @@ func (r guardedRole) unguarded(ctx context.Context, roles, hub client.Reader, se
 }
 
 func (r guardedRole) exists(ctx context.Context, roles client.Reader) (bool, error) {
-	if r.level == "" {
+	var selectors []client.ListOption
+	switch {
+	case r.level != "":
+		selectors = []client.ListOption{
+			client.MatchingLabels{clusterv1beta2.SetRoleLabel: r.level}, client.MatchingLabels{clusterv1beta2.DeprecatedSetRoleLabel: r.level},
+		}
+	case r.labelKey != "":
+		selectors = []client.ListOption{client.HasLabels{r.labelKey}}
+	default:
 		return exists(roles.Get(ctx, client.ObjectKey{Name: r.role}, &rbacv1.ClusterRole{}))
 	}
-	for _, key := range []string{clusterv1beta2.SetRoleLabel, clusterv1beta2.DeprecatedSetRoleLabel} {
+	for _, selector := range selectors {
 		list := &rbacv1.ClusterRoleList{}
-		if err := roles.List(ctx, list, client.MatchingLabels{key: r.level}, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		if err := roles.List(ctx, list, selector, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
 			return false, fmt.Errorf("listing ClusterRoles: %w", err)
 		}
 		if len(list.Items) > 0 {

@@ -22,11 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
 )
 
 var errBoom = errors.New("boom")
+
+const agentRole = "open-cluster-management:managedcluster:c1"
 
 func newClient(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
@@ -54,6 +57,9 @@ func installed(t *testing.T) []client.Object {
 			out = append(out, decoded(t, data)...)
 		}
 	}
+	out = append(out, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
+		Name: agentRole, Labels: map[string]string{clusterv1.ClusterNameLabelKey: "c1"},
+	}})
 	for _, level := range []string{"admin", "binder"} {
 		out = append(out, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
 			Name: "berth:managedclusterset:" + level + ":dev", Labels: map[string]string{clusterv1beta2.DeprecatedSetRoleLabel: level},
@@ -99,6 +105,7 @@ func decoded(t *testing.T, data []byte) []client.Object {
 func TestUnguardedRolesAreReported(t *testing.T) {
 	const editor, creator = "berth:placement:editor", "berth:managedcluster:creator"
 	const admins, binders = "berth:managedclusterset:admin:*", "berth:managedclusterset:binder:*"
+	const agents = "open-cluster-management:managedcluster:*"
 	policy, bound := &admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}
 	hooks := &admissionv1.ValidatingWebhookConfiguration{}
 	without := func(gone map[string]client.Object) func(client.Object) bool {
@@ -123,6 +130,8 @@ func TestUnguardedRolesAreReported(t *testing.T) {
 		"no webhooks, and no role that needs them":  {remove: without(map[string]client.Object{webhooks: hooks, creator: nil})},
 		"no policy for the roles of sets":           {remove: without(map[string]client.Object{setRoles: nil}), want: []string{binders}},
 		"no policy for the admins of sets":          {remove: without(map[string]client.Object{SetAdmins: policy}), want: []string{admins}},
+		"no policy for agents":                      {remove: without(map[string]client.Object{Agents: nil}), want: []string{agents}},
+		"no policy for agents, and no agent":        {remove: without(map[string]client.Object{Agents: nil, agentRole: nil})},
 		"a policy that is not bound":                {remove: without(map[string]client.Object{SetAdmins: bound}), want: []string{admins}},
 		"a policy that only warns": {want: []string{admins}, spoil: func(object client.Object) {
 			if binding, ok := object.(*admissionv1.ValidatingAdmissionPolicyBinding); ok && binding.Name == SetAdmins {

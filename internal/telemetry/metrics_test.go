@@ -173,6 +173,7 @@ func TestGuardMetric(t *testing.T) {
 	want := map[string]float64{
 		"berth_role_unguarded role=berth:managedcluster:creator": 0, "berth_role_unguarded role=berth:managedclusterset:admin:*": 0,
 		"berth_role_unguarded role=berth:managedclusterset:binder:*": 0, "berth_role_unguarded role=berth:placement:editor": 1,
+		"berth_role_unguarded role=open-cluster-management:managedcluster:*": 0,
 	}
 	if diff := cmp.Diff(want, readMetrics(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

@@ -16,12 +16,12 @@ func TestFieldsOfALeaseThatAnAgentMayChange(t *testing.T) {
 	who := newAgent(t, "own")
 	const refused = ofOwn + "may change only the holder and the times of a lease"
 	for sentence, test := range map[string]struct{ patch, want string }{
-		"its time":                 {`{"spec":{"renewTime":"2026-01-01T00:00:00.000000Z"}}`, ""},
-		"its holder":               {`{"spec":{"holderIdentity":"agent","acquireTime":"2026-01-01T00:00:00.000000Z","leaseTransitions":1}}`, ""},
-		"its period":               {`{"spec":{"leaseDurationSeconds":3600}}`, refused},
-		"its label":                {`{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`, refused},
-		"an annotation":            {`{"metadata":{"annotations":{"a":"b"}}}`, refused},
-		"a finalizer":              {`{"metadata":{"finalizers":["example.com/mine"]}}`, refused},
+		"its time":      {`{"spec":{"renewTime":"2026-01-01T00:00:00.000000Z"}}`, ""},
+		"its holder":    {`{"spec":{"holderIdentity":"agent","acquireTime":"2026-01-01T00:00:00.000000Z","leaseTransitions":1}}`, ""},
+		"its period":    {`{"spec":{"leaseDurationSeconds":3600}}`, refused},
+		"its label":     {`{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`, refused},
+		"an annotation": {`{"metadata":{"annotations":{"a":"b"}}}`, refused},
+		"a finalizer":   {`{"metadata":{"finalizers":["example.com/mine"]}}`, refused},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			who.do(t, http.MethodPut, path+"?dryRun=All", jsonBody, merged(t, mustGet(t, path), test.patch)).expect(t, test.want)
