@@ -50,10 +50,10 @@ func TestAnAgentChangingItsHealthTaint(t *testing.T) {
 	down := `{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2020-01-01T00:00:00Z"}]}}`
 	adminUser(t).merge(t, path, down).expectSuccess(t)
 	for sentence, try := range map[string]struct{ taint, refusal string }{
-		"off":                    {``, mayNotReport(own, unreachable)},
-		"its effect":             {`{"key":"` + unreachable + `","effect":"PreferNoSelect"}`, mayNotReport(own, unreachable)},
-		"its value":              {`{"key":"` + unreachable + `","effect":"NoSelect","value":"x"}`, mayNotReport(own, unreachable)},
-		"the other health taint": {`{"key":"` + unavailable + `","effect":"NoSelect"}`, mayNotReport(own, unavailable)},
+		"off":                    {``, limitedAgent(own, noTaintOfAgent)},
+		"its effect":             {`{"key":"` + unreachable + `","effect":"PreferNoSelect"}`, limitedAgent(own, noTaintOfAgent)},
+		"its value":              {`{"key":"` + unreachable + `","effect":"NoSelect","value":"x"}`, limitedAgent(own, noTaintOfAgent)},
+		"the other health taint": {`{"key":"` + unavailable + `","effect":"NoSelect"}`, limitedAgent(own, noTaintOfAgent)},
 		"since another time":     {`{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2030-01-01T00:00:00Z"}`, mayNotSetTime(own)},
 	} {
 		t.Run(sentence, func(t *testing.T) {

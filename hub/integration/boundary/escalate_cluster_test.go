@@ -286,7 +286,8 @@ func TestAClusterThatMovesLeavesItsAdminsAtOnce(t *testing.T) {
 	})
 }
 
-// TestOnlyAdminsOfASetAreLimited: agents, and users with roles of the administrator's own, may write what they could.
+// TestOnlyAdminsOfASetAreLimited: the policy about admins of sets limits neither agents, nor users with roles of the administrator's
+// own.
 func TestOnlyAdminsOfASetAreLimited(t *testing.T) {
 	set := newSet(t)
 	own := newCluster(t, set)
@@ -294,7 +295,7 @@ func TestOnlyAdminsOfASetAreLimited(t *testing.T) {
 		return `{"spec":{"leaseDurationSeconds":120,"managedClusterClientConfigs":[{"url":"https://` + url + `.example.com"}]}}`
 	}
 	agent := newAgent(t, own)
-	agent.rewrite(t, clusters+"/"+own, change("agent")).expectSuccess(t)
+	agent.rewrite(t, clusters+"/"+own, `{"spec":{"managedClusterClientConfigs":[{"url":"https://agent.example.com"}]}}`).expectSuccess(t)
 
 	owner := newUser(t, "owner")
 	bindRole(t, owner.subject(), role(t, ruleFor("*", "managedclusters", own)))

@@ -95,6 +95,19 @@ func limited(cluster, why string) string {
 	return byPolicy("berth-set-admins", resourceTitle("managedclusters", cluster), "the admin role of a cluster set "+why)
 }
 
+// What the policy about agents refuses.
+const (
+	noLabelOfAgent = `may not change labels, which decide the sets and placements of a cluster: only those that begin with ` +
+		`"info.open-cluster-management.io/", where a role permits it`
+	noTaintOfAgent      = "may not change spec.taints"
+	noAcceptanceOfAgent = "may not change spec.hubAcceptsClient: an administrator accepts and denies clusters"
+)
+
+// limitedAgent refuses what the agent of a cluster may not change of it.
+func limitedAgent(cluster, why string) string {
+	return byPolicy("berth-agents", resourceTitle("managedclusters", cluster), fmt.Sprintf("the agent of the cluster %q %s", cluster, why))
+}
+
 // byPolicy is the refusal of a request that a role allows and a policy of Berth forbids.
 func byPolicy(policy, title, why string) string {
 	return fmt.Sprintf("%s is forbidden: ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", title, policy, policy, why)
