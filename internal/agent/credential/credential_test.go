@@ -1,0 +1,165 @@
+package credential
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+var (
+	start = time.Unix(1_000_000, 0)
+	names = Names{Cluster: "c1", Agent: "a1"}
+)
+
+// newPair returns a certificate of a user for an hour, and its key.
+func newPair(t *testing.T, user string) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: user}, NotBefore: start, NotAfter: start.Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
+}
+
+func newCredential(t *testing.T) Credential {
+	t.Helper()
+	cert, key := newPair(t, names.User())
+	ca, _ := newPair(t, "ca")
+	return Credential{Names: names, Connection: Connection{Entry: "hub", Server: "https://hub.example:6443", CA: ca}, Cert: cert, Key: key}
+}
+
+func TestCheck(t *testing.T) {
+	good := newCredential(t)
+	nextCA, _ := newPair(t, "next")
+	otherCert, otherKey := newPair(t, "system:open-cluster-management:c10:a1")
+	with := func(change func(*Credential)) Credential {
+		out := good
+		change(&out)
+		return out
+	}
+	hub := func(change func(*Connection)) *Connection {
+		out := good.Connection
+		change(&out)
+		return &out
+	}
+	same := hub(func(*Connection) {})
+	for sentence, test := range map[string]struct {
+		stored    Credential
+		bootstrap *Connection
+		after     time.Duration
+		want      error
+	}{
+		"a valid certificate":                           {good, same, time.Minute, nil},
+		"no bootstrap kubeconfig":                       {good, nil, time.Minute, nil},
+		"no certificate":                                {Credential{Names: names}, same, time.Minute, ErrNoCertificate},
+		"an expired certificate":                        {good, same, 2 * time.Hour, ErrExpired},
+		"a certificate of the future":                   {good, same, -time.Minute, ErrNotYetValid},
+		"a certificate of a cluster with a longer name": {with(func(c *Credential) { c.Cert, c.Key = otherCert, otherKey }), same, time.Minute, ErrOtherIdentity},
+		"a key of another certificate":                  {with(func(c *Credential) { c.Key = otherKey }), same, time.Minute, errNotCertificate},
+		"another server":                                {good, hub(func(c *Connection) { c.Server = "https://other.example" }), time.Minute, ErrOtherHub},
+		"another proxy":                                 {good, hub(func(c *Connection) { c.ProxyURL = "http://proxy.example" }), time.Minute, ErrOtherHub},
+		"another name of the cluster entry":             {good, hub(func(c *Connection) { c.Entry = "moved" }), time.Minute, ErrOtherHub},
+		"another CA":                                    {good, hub(func(c *Connection) { c.CA = nextCA }), time.Minute, ErrOtherHub},
+		"the hub has published another CA since":        {good.WithCABundle(nextCA), same, time.Minute, nil},
+		"the hub has published two CAs since":           {good.WithCABundle(append([]byte{}, good.Connection.CA...)).WithCABundle(nextCA), same, time.Minute, nil},
+		"published since, and another bootstrap CA":     {good.WithCABundle(nextCA), hub(func(c *Connection) { c.CA = otherCert }), time.Minute, ErrOtherHub},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if err := test.stored.Check(names, test.bootstrap, start.Add(test.after)); !errors.Is(err, test.want) {
+				t.Errorf("Check = %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+func TestFolderReturnsWhatWasSaved(t *testing.T) {
+	folder := Folder(filepath.Join(t.TempDir(), "new"))
+	if files, err := folder.Load(t.Context()); err != nil || len(files) != 0 {
+		t.Fatalf("an empty folder has %v, %v", files, err)
+	}
+	next, _ := newPair(t, "next")
+	want := newCredential(t).WithCABundle(next)
+	files, err := want.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Save(t.Context(), files); err != nil {
+		t.Fatal(err)
+	}
+	read, err := folder.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("credential (-want +got):\n%s", diff)
+	}
+	// Other clients use the folder as a kubeconfig.
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(string(folder), "kubeconfig"))
+	if err != nil || config.CertFile != filepath.Join(string(folder), "tls.crt") {
+		t.Errorf("the kubeconfig refers to %v, %v", config, err)
+	}
+}
+
+func TestLoadWithNames(t *testing.T) {
+	stored := Files{ClusterKey: []byte("c1"), AgentKey: []byte("a1")}
+	for sentence, test := range map[string]struct {
+		stored Files
+		given  Names
+		want   Names
+		saves  bool
+		fails  bool
+	}{
+		"stored names":              {stored, Names{}, names, false, false},
+		"given names win":           {stored, Names{Cluster: "c2"}, Names{Cluster: "c2", Agent: "a1"}, true, false},
+		"new names are stored":      {Files{}, Names{Cluster: "c2", Agent: "a2"}, Names{Cluster: "c2", Agent: "a2"}, true, false},
+		"a name with dots":          {Files{}, Names{Cluster: "c.2", Agent: "a2"}, Names{}, false, true},
+		"an agent of two names":     {Files{}, Names{Cluster: "c2", Agent: "a:b"}, Names{}, false, true},
+		"a kubeconfig that is torn": {Files{KubeconfigKey: []byte("{")}, Names{}, Names{}, false, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			store := &fakeStore{files: test.stored}
+			got, err := LoadWithNames(t.Context(), store, test.given)
+			if (err != nil) != test.fails || got.Names != test.want || (store.saved != nil) != test.saves {
+				t.Errorf("names %v, saved %v, error %v", got.Names, store.saved, err)
+			}
+		})
+	}
+	store := &fakeStore{files: Files{}}
+	if got, err := LoadWithNames(t.Context(), store, Names{}); err != nil || got.Validate() != nil || string(store.saved[ClusterKey]) != got.Cluster {
+		t.Errorf("random names %v, saved %v, error %v", got.Names, store.saved, err)
+	}
+}
+
+type fakeStore struct{ files, saved Files }
+
+func (s *fakeStore) Load(context.Context) (Files, error) { return s.files, nil }
+
+func (s *fakeStore) Save(_ context.Context, files Files) error {
+	s.saved = files
+	return nil
+}
