@@ -55,7 +55,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	a := &process{
-		options: options, clock: clock.RealClock{}, random: rand.Float64, //nolint:gosec // jitter
+		options: options, clock: clock.RealClock{}, random: rand.Float64,
 		log: newLogger(os.Stderr, options), health: newHealthPage(),
 	}
 	config, err := options.memberConfig()

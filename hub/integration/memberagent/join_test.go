@@ -44,7 +44,7 @@ func (c *cluster) bootstrapKubeconfig() string {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: named.Name},
 		},
 	)
-	return hub.WriteKubeconfig(c.t, hub.ConfigFor(c.t, bootstrapUser))
+	return c.hub.WriteKubeconfig(c.t, c.hub.ConfigFor(c.t, bootstrapUser))
 }
 
 // awaitRequest waits for a request of the agent other than those already seen.
@@ -93,7 +93,7 @@ func (c *cluster) sign(request *certificatesv1.CertificateSigningRequest, lifeti
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	pki := filepath.Join(hub.DataDir(), "pki", "users-ca")
+	pki := filepath.Join(c.hub.DataDir(), "pki", "users-ca")
 	ca, err := tls.LoadX509KeyPair(pki+".crt", pki+".key")
 	if err != nil {
 		c.t.Fatal(err)
@@ -113,7 +113,7 @@ func (c *cluster) sign(request *certificatesv1.CertificateSigningRequest, lifeti
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// file returns a file of the agent's folder; empty where there is none.
+// file returns a file of the agent's folder; empty where it does not exist.
 func (c *cluster) file(name string) string {
 	text, err := os.ReadFile(filepath.Join(c.dir, name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -123,7 +123,7 @@ func (c *cluster) file(name string) string {
 }
 
 func TestAnAgentJoinsWithARequestAndRenewsItsCertificate(t *testing.T) {
-	c := newCluster(t, "joining")
+	c := newCluster(t, hub, "joining")
 	c.startAgent(member, "--bootstrap-kubeconfig="+c.bootstrapKubeconfig(), "--cluster-name="+c.name, "--agent-name=a1", "--external-url=https://edge.example:6443")
 
 	denied := c.awaitRequest()

@@ -33,6 +33,7 @@ import (
 type cluster struct {
 	client.WithWatch
 	t    *testing.T
+	hub  *hubtest.Hub
 	name string
 	// dir stores the hub kubeconfig of the agent.
 	dir    string
@@ -41,10 +42,10 @@ type cluster struct {
 }
 
 // newCluster returns a cluster that does not exist yet.
-func newCluster(t *testing.T, name string) *cluster {
+func newCluster(t *testing.T, on *hubtest.Hub, name string) *cluster {
 	t.Helper()
 	return &cluster{
-		WithWatch: hubtest.NewClient(t, hub.Config()), t: t, name: name,
+		WithWatch: hubtest.NewClient(t, on.Config()), t: t, hub: on, name: name,
 		dir: filepath.Join(t.TempDir(), "hub-kubeconfig"), health: hubtest.FreeAddress(t),
 	}
 }
@@ -100,7 +101,7 @@ func (c *cluster) setAccepted(accepted bool) {
 // giveCertificate stores a hub kubeconfig with a certificate of the hub, as if the agent had joined.
 func (c *cluster) giveCertificate(agent string) {
 	c.t.Helper()
-	config := hub.ConfigFor(c.t, registration.AgentUser(c.name, agent), registration.AgentGroup(c.name), registration.AgentsGroup)
+	config := c.hub.ConfigFor(c.t, registration.AgentUser(c.name, agent), registration.AgentGroup(c.name), registration.AgentsGroup)
 	kubeconfig := api.NewConfig()
 	kubeconfig.Clusters["hub"] = &api.Cluster{Server: config.Host, CertificateAuthorityData: authority(c.t, config)}
 	kubeconfig.AuthInfos["default-auth"] = &api.AuthInfo{ClientCertificate: "tls.crt", ClientKey: "tls.key"}
@@ -217,7 +218,7 @@ func (c *cluster) awaitRenewal() {
 }
 
 // ready returns the status and the text of the agent's page /readyz.
-func (c *cluster) ready(ctx context.Context) (int, string, error) {
+func (c *cluster) ready(ctx context.Context) (code int, text string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.health+"/readyz", http.NoBody)
 	if err != nil {
 		return 0, "", err

@@ -2,7 +2,6 @@ package memberagent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -61,7 +59,7 @@ func TestAnAgentReportsItsMemberAndIsQuietThen(t *testing.T) {
 			Spec:       clusterv1alpha1.ClusterClaimSpec{Value: "x"},
 		},
 	)
-	c := newCluster(t, "report")
+	c := newCluster(t, hub, "report")
 	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
 	c.giveCertificate("a1")
 	c.accept()
@@ -141,31 +139,32 @@ func (c *cluster) requireQuiet() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	events, err := c.Watch(ctx, &clusterv1.ManagedClusterList{}, &client.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", c.name), Raw: &metav1.ListOptions{ResourceVersion: found.ResourceVersion},
-	})
+	events, err := c.Watch(ctx, &clusterv1.ManagedClusterList{}, &client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", c.name)})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer events.Stop()
 	for {
 		select {
-		case event, open := <-events.ResultChan():
-			if open && event.Type != watch.Bookmark {
-				c.t.Errorf("the cluster was written, though nothing changed: %s", cmp.Diff(found, event.Object))
+		case event := <-events.ResultChan():
+			now, ok := event.Object.(*clusterv1.ManagedCluster)
+			if ok && now.ResourceVersion != found.ResourceVersion {
+				c.t.Errorf("the cluster was written, though nothing changed (-before +after):\n%s", cmp.Diff(found, now))
 				return
 			}
+			if !ok && ctx.Err() == nil {
+				c.t.Fatalf("the watch ended: %v", event.Object)
+			}
 		case <-ctx.Done():
-			return
 		}
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
 func TestAnAgentStopsItsLeaseWhileItsClusterIsDenied(t *testing.T) {
-	c := newCluster(t, "denied")
+	c := newCluster(t, hub, "denied")
 	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
 	c.giveCertificate("a1")
 	c.accept()
@@ -198,7 +197,7 @@ func TestAMemberThatStopsIsUnavailableAfterTwentySeconds(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stopping.Stop() })
-	c := newCluster(t, "stopping")
+	c := newCluster(t, hub, "stopping")
 	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
 	c.giveCertificate("a1")
 	c.accept()

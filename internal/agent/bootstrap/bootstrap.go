@@ -1,6 +1,6 @@
 // Package bootstrap registers a cluster with a hub by a bootstrap credential: it creates the ManagedCluster.
 //
-// It creates the ManagedCluster not accepted and without labels, taints or sets, and never changes one that exists. Acceptance
+// It creates the ManagedCluster not accepted and without labels, taints or sets, and never changes an existing ManagedCluster. Acceptance
 // is the decision of an administrator of the hub.
 package bootstrap
 

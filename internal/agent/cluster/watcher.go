@@ -77,7 +77,7 @@ type unstreamed struct{ *cache.ListWatch }
 func (unstreamed) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (w *Watcher) observe(object any) {
-	cluster, _ := object.(*clusterv1.ManagedCluster) //nolint:errcheck // nil where there is none
+	cluster, _ := object.(*clusterv1.ManagedCluster)
 	w.change(func(s State) State { return s.observe(cluster, w.clock.Now()) })
 }
 

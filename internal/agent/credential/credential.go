@@ -1,5 +1,5 @@
 // Package credential owns the identity of an agent on its hub: the names of the cluster and of the agent, the key pair, and
-// how to reach the hub; and where these are stored, a folder or a Secret.
+// how to reach the hub. It stores these in a folder or a Secret.
 //
 // It requests no certificate. The files and keys are the same as those of OCM's agents. The invariant: a credential is used
 // only if its certificate is for its cluster and its agent.

@@ -83,8 +83,8 @@ const (
 	Issued
 )
 
-// Inspect returns the state of a request, and the hub's message for a denied or failed one.
-func Inspect(request *certificatesv1.CertificateSigningRequest) (State, string) {
+// Inspect returns the state of a request, and the hub's message where it is denied or failed.
+func Inspect(request *certificatesv1.CertificateSigningRequest) (state State, message string) {
 	for _, condition := range request.Status.Conditions {
 		switch {
 		case condition.Status == corev1.ConditionFalse:

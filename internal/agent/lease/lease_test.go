@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 
 	"github.com/berth-project/berth/internal/agent/client"
 )
@@ -64,7 +63,7 @@ func (h *fakeHub) Update(_ context.Context, _ client.Object, body, into runtime.
 
 func TestRenewChangesTheTimeOnlyAndReadsTheLeaseOnce(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "managed-cluster-lease", errors.New("written"))
-	hub := &fakeHub{lease: &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("holder")}}}
+	hub := &fakeHub{lease: &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("holder")}}}
 	clock := testingclock.NewFakeClock(time.Unix(100, 0))
 	r := &Renewer{Hub: hub, Clock: clock, Name: "c1", Log: slog.New(slog.DiscardHandler)}
 	for range 3 {

@@ -141,14 +141,14 @@ func (c *claimCache) list() (map[string]string, bool) {
 }
 
 // valueOf returns a claim and its value.
-func valueOf(object any) (metav1.Object, string) {
-	switch claim := object.(type) {
+func valueOf(object any) (claim metav1.Object, value string) {
+	switch found := object.(type) {
 	case *clusterv1alpha1.ClusterClaim:
-		return claim, claim.Spec.Value
+		return found, found.Spec.Value
 	case *aboutv1beta1.ClusterProperty:
-		return claim, claim.Spec.Value
+		return found, found.Spec.Value
 	case *aboutv1alpha1.ClusterProperty:
-		return claim, claim.Spec.Value
+		return found, found.Spec.Value
 	default:
 		return nil, ""
 	}

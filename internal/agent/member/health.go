@@ -13,7 +13,7 @@ import (
 const (
 	// failureThreshold is how long probes fail before the member counts as unavailable.
 	failureThreshold = 20 * time.Second
-	// probeInterval and retryInterval are the pauses after a probe that succeeded and after one that failed.
+	// probeInterval and retryInterval are the pauses after a probe that succeeded and after a failed probe.
 	probeInterval = 10 * time.Second
 	retryInterval = 5 * time.Second
 	// maxProbeText bounds the response of a probe in the message of a condition.

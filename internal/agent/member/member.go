@@ -54,7 +54,7 @@ type Member struct {
 	version string
 }
 
-// New returns a member of which only the UID is read.
+// New returns a member with a UID. Run reads the rest.
 func New(c *client.Client, clk clock.Clock, log *slog.Logger, uid string) *Member {
 	out := &Member{client: c, clock: clk, log: log, uid: uid}
 	out.nodes = newNodeCache(c, out.Send)

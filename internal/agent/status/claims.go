@@ -71,7 +71,7 @@ func fits(name, value string) bool {
 	return utf8.RuneCountInString(name) <= maxClaimName && length >= 1 && length <= maxClaimValue
 }
 
-// message describes the claims that are left out; empty where there are none.
+// message describes the claims that are left out; empty where all are reported.
 func (o Omitted) message() string {
 	var parts []string
 	if len(o.TooLong) > 0 {

@@ -72,8 +72,10 @@ func product(version string, nodes []*corev1.Node) string {
 	}
 	byLabel := common(nodes, func(node *corev1.Node) string {
 		for _, mark := range []struct{ label, product string }{
-			{"kubernetes.azure.com/cluster", "AKS"}, {"node.openshift.io/os_id", "OpenShift"},
-			{"eks.amazonaws.com/nodegroup", "EKS"}, {"cloud.google.com/gke-nodepool", "GKE"},
+			{"kubernetes.azure.com/cluster", "AKS"},
+			{"node.openshift.io/os_id", "OpenShift"},
+			{"eks.amazonaws.com/nodegroup", "EKS"},
+			{"cloud.google.com/gke-nodepool", "GKE"},
 		} {
 			if _, ok := node.Labels[mark.label]; ok {
 				return mark.product

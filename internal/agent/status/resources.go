@@ -19,9 +19,7 @@ const (
 func Capacity(nodes []*corev1.Node, stored clusterv1.ResourceList) clusterv1.ResourceList {
 	out := clusterv1.ResourceList{}
 	maps.Copy(out, stored)
-	for name, quantity := range sum(nodes, func(node *corev1.Node) corev1.ResourceList { return node.Status.Capacity }) {
-		out[name] = quantity
-	}
+	maps.Copy(out, sum(nodes, func(node *corev1.Node) corev1.ResourceList { return node.Status.Capacity }))
 	return out
 }
 

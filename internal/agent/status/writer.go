@@ -100,17 +100,14 @@ func (w *Writer) Run(ctx context.Context) {
 		changed, cancel := w.anyChange(ctx)
 		again, err := w.sync(ctx)
 		w.Report(err)
-		switch {
-		case err == nil:
-			failures = 0
-		default:
-			failures++
-			again = minRetry + backoff.FullJitter(failures, minRetry, maxRetry, w.Random())
-			w.Log.Warn("the status was not written", "error", err, "failures", failures)
-			_ = backoff.Sleep(ctx, w.Clock, again) // the loop ends with the context
+		if err != nil {
 			cancel()
+			failures++
+			w.Log.Warn("the status was not written", "error", err, "failures", failures)
+			_ = backoff.Sleep(ctx, w.Clock, minRetry+backoff.FullJitter(failures, minRetry, maxRetry, w.Random())) // the loop ends with the context
 			continue
 		}
+		failures = 0
 		_ = backoff.SleepUntil(ctx, w.Clock, again, changed) // the loop ends with the context
 		cancel()
 		_ = backoff.Sleep(ctx, w.Clock, settleTime)

@@ -1,0 +1,6 @@
+// Package agent runs on a member and imports no engine.
+package agent
+
+import (
+	_ "github.com/berth-project/berth/internal/source/live" // want depguard: list 'surface-agent'
+)

@@ -1,0 +1,33 @@
+package memberagent
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+func TestAnAgentRenewsItsLeaseAfterARestartOfTheHub(t *testing.T) {
+	options := hubtest.Options{DataDir: t.TempDir()}
+	first, err := hubtest.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(t, first, "restarted")
+	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.giveCertificate("a1")
+	c.accept()
+	c.startAgent(member)
+	c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
+	c.awaitRenewal()
+
+	first.Kill()
+	second := hubtest.New(t, options) // on the same port, which is in its data
+	if first.Config().Host != second.Config().Host {
+		t.Skip("another process has taken the port of the hub")
+	}
+	c.awaitRenewal()
+	c.requireQuiet() // the conditions and facts are the same as before
+}
