@@ -36,8 +36,8 @@ func Access() []fs.FS {
 	return []fs.FS{directory("manager"), directory("rbac"), directory("roles")}
 }
 
-// Registration returns the roles of the controllers that register clusters, and the roles that they bind for agents: YAML files at
-// the root of the file system, for hubs on which these controllers run. The files are read-only.
+// Registration returns the roles of the controllers that register clusters, and the roles that they bind for agents. They are for
+// hubs on which these controllers run: YAML files at the root of the file system, read-only.
 func Registration() fs.FS {
 	return directory("registration")
 }

@@ -43,7 +43,10 @@ type permission struct {
 }
 
 // permissions are the permissions in config/rbac and config/registration, by the part that needs them.
-func permissions() []permission {
+func permissions() []permission { return append(managerPermissions(), registrationPermissions()...) }
+
+// managerPermissions are the permissions in config/rbac.
+func managerPermissions() []permission {
 	return []permission{
 		{part: PartManager, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get"},
 		{part: PartLease, group: "coordination.k8s.io", resources: "leases", namespace: system, verbs: "get,create,update"},
@@ -78,6 +81,25 @@ func permissions() []permission {
 		{part: "health", group: group, resources: "placementdecisions", verbs: "list"},
 		{part: "health", group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease", verbs: "get,list,watch,create,patch"},
 		{part: "health", group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+		{part: PartWebhooks, resources: "namespaces", verbs: "get"},
+		{part: PartWebhooks, group: group, resources: "managedclustersets", verbs: "get,list,watch"},
+		{part: PartWebhooks, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
+		{part: PartServing, group: admission, resources: "mutatingwebhookconfigurations,validatingwebhookconfigurations", names: "berth", verbs: "get,create,patch"},
+		{part: PartServing, group: "apiregistration.k8s.io", resources: "apiservices", names: "v1.view." + group, verbs: "get,create,patch"},
+		{part: PartServing, resources: "secrets", names: "berth-serving", namespace: system, verbs: "get,create,patch"},
+		{
+			part: PartGuards, group: admission, resources: "validatingadmissionpolicies,validatingadmissionpolicybindings",
+			names: "berth-agents,berth-bindings,berth-set-roles,berth-set-admins", verbs: "get",
+		},
+		{part: PartMetrics, group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
+		{part: PartMetrics, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
+		{part: PartGuards, group: rbac, resources: "clusterroles", verbs: "list,watch"},
+	}
+}
+
+// registrationPermissions are the permissions in config/registration.
+func registrationPermissions() []permission {
+	return []permission{
 		{part: partAcceptance, group: group, resources: "managedclusters", verbs: "get,list,watch,update,patch"},
 		{part: partAcceptance, group: group, resources: "managedclusters/status", verbs: "patch,update"},
 		{part: partAcceptance, resources: "namespaces", verbs: "get,list,watch,create,delete"},
@@ -102,19 +124,6 @@ func permissions() []permission {
 		{part: partCSR, group: "coordination.k8s.io", resources: "leases", names: "registration-controller-lock", verbs: "get"},
 		{part: partCSR, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
 		{part: partCSR, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
-		{part: PartWebhooks, resources: "namespaces", verbs: "get"},
-		{part: PartWebhooks, group: group, resources: "managedclustersets", verbs: "get,list,watch"},
-		{part: PartWebhooks, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
-		{part: PartServing, group: admission, resources: "mutatingwebhookconfigurations,validatingwebhookconfigurations", names: "berth", verbs: "get,create,patch"},
-		{part: PartServing, group: "apiregistration.k8s.io", resources: "apiservices", names: "v1.view." + group, verbs: "get,create,patch"},
-		{part: PartServing, resources: "secrets", names: "berth-serving", namespace: system, verbs: "get,create,patch"},
-		{
-			part: PartGuards, group: admission, resources: "validatingadmissionpolicies,validatingadmissionpolicybindings",
-			names: "berth-agents,berth-bindings,berth-set-roles,berth-set-admins", verbs: "get",
-		},
-		{part: PartMetrics, group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
-		{part: PartMetrics, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
-		{part: PartGuards, group: rbac, resources: "clusterroles", verbs: "list,watch"},
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: request.Name}, cluster); err != nil {
-		r.silence.forget(request.Name)
+		r.silence.evict(request.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	in, readErr := r.gather(ctx, cluster)

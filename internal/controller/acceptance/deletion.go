@@ -66,7 +66,7 @@ func planDeletion(in input) plan {
 	switch {
 	case !granted(in.cluster):
 		return plan{}
-	case in.owned() && !(in.addOns.empty() && in.works.empty()):
+	case in.owned() && (!in.addOns.empty() || !in.works.empty()):
 		return planContent(in)
 	default:
 		return planEnd(in)

@@ -202,10 +202,14 @@ func TestPlan(t *testing.T) {
 		"deleted, the namespace cannot be listed": {[]func(*input){inventoried(func(in *input) {
 			in.inventory, in.inventoryBinding.CreationTimestamp.Time = inventory{}, now.Add(-time.Hour)
 		})}, end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers")},
-		"deleted, the namespace has a foreign object": {[]func(*input){inventoried(func(in *input) { in.inventory.foreign = []string{"secrets/a"} })},
-			end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers")},
-		"deleted, the manager may not list": {[]func(*input){deleted, func(in *input) { in.inventory.refused = true }},
-			end("event NamespaceKept", withdrawn[4], "remove the finalizers")},
+		"deleted, the namespace has a foreign object": {
+			[]func(*input){inventoried(func(in *input) { in.inventory.foreign = []string{"secrets/a"} })},
+			end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers"),
+		},
+		"deleted, the manager may not list": {
+			[]func(*input){deleted, func(in *input) { in.inventory.refused = true }},
+			end("event NamespaceKept", withdrawn[4], "remove the finalizers"),
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			got := text(makePlan(given(test.in...)))
@@ -238,7 +242,7 @@ func TestSilence(t *testing.T) {
 	step("renewed", far.Add(time.Second), 8*time.Minute, false)
 	cluster.UID = "u2"
 	step("another cluster of this name", far.Add(time.Second), time.Hour, false)
-	s.forget("c1")
+	s.evict("c1")
 	if len(s.seen) > 0 {
 		t.Errorf("observations are left: %v", s.seen)
 	}

@@ -25,8 +25,8 @@ type observation struct {
 	renewTime, since time.Time
 }
 
-// observe records the lease of a cluster, and reports whether its agent has been silent for a grace period and the health controller
-// reports the cluster as Unknown, if an agent ever reported it. While the health controller suspends its reports, no agent is silent.
+// observe records the lease of a cluster, and reports whether its agent has been silent for a grace period. A cluster that an agent has
+// reported must also be Unknown: while the health controller suspends its reports, no agent counts as silent.
 func (s *silence) observe(cluster *clusterv1.ManagedCluster, renewTime, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,8 +39,8 @@ func (s *silence) observe(cluster *clusterv1.ManagedCluster, renewTime, now time
 	return now.Sub(last.since) >= registration.GracePeriod(cluster) && (available == nil || available.Status == metav1.ConditionUnknown)
 }
 
-// forget drops a cluster that is gone.
-func (s *silence) forget(cluster string) {
+// evict drops a cluster that is gone.
+func (s *silence) evict(cluster string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.seen, cluster)

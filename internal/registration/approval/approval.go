@@ -80,7 +80,7 @@ type Decision struct {
 // Input is what a Decision is made from.
 type Input struct {
 	Request *certificatesv1.CertificateSigningRequest
-	// Cluster is the cluster that the label of the request names; nil where there is none.
+	// Cluster is the cluster that the label of the request names; nil where it does not exist.
 	Cluster *clusterv1.ManagedCluster
 	// MaxDuration bounds spec.expirationSeconds.
 	MaxDuration time.Duration

@@ -257,10 +257,10 @@ func TestDecide(t *testing.T) {
 			c.Annotations[clusterv1.AutoRejoinAnnotationKey] = "true"
 			r.Annotations = nil
 		}, "Wait ClusterIdentityUnknown"},
-		"a second member, before the first joined": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+		"a second member, before the first joined": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
 			c.Annotations[clusterv1.ClusterUIDAnnotationKey] = otherUID
 		}, "Wait ClusterIdentityConflict"},
-		"the same member again, before it joined": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+		"the same member again, before it joined": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
 			c.Annotations[clusterv1.ClusterUIDAnnotationKey] = uid
 		}, approve},
 	} {

@@ -1,0 +1,166 @@
+package csr
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/registration/approval"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+const uid = "11111111-2222-3333-4444-555555555555"
+
+var errBoom = errors.New("boom")
+
+// faults are the writes that fail, and the answer of the permission review.
+type faults struct {
+	pin, approve, review error
+	refuse               bool
+	blocked              bool
+}
+
+// kit is a reconciler on a hub with the accepted cluster c1 and one request of it.
+type kit struct {
+	*reconciler
+	client.WithWatch
+}
+
+func newKit(t *testing.T, fault *faults, requester string, groups ...string) kit {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clusterv1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: "c1", Annotations: map[string]string{clusterv1.JoinRequesterAnnotationKey: registration.JoinUser("c1")},
+	}}
+	cluster.Spec.HubAcceptsClient = true
+	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: "True", Reason: "A"}}
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, newRequest(t, requester, groups)).WithStatusSubresource(cluster).
+		WithIndex(&certificatesv1.CertificateSigningRequest{}, requestsByCluster, clusterLabel).Build()
+	failing := interceptor.NewClient(hub, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if fault.pin != nil {
+				return fault.pin
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, _ string, object client.Object, _ ...client.SubResourceUpdateOption) error {
+			if fault.approve != nil {
+				return fault.approve
+			}
+			return c.Status().Update(ctx, object) // the fake client has no subresource approval
+		},
+		Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+			review, ok := object.(*authorizationv1.SubjectAccessReview)
+			if ok {
+				review.Status.Allowed = !fault.refuse
+			}
+			return fault.review
+		},
+	})
+	r := &reconciler{
+		client: failing, recorder: events.NewFakeRecorder(10), open: map[string]int{},
+		metrics: telemetry.NewCertificateRequests(prometheus.NewRegistry(), func() int { return 0 }),
+		options: Options{
+			Clock: clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), MaxDuration: approval.DefaultMaxDuration,
+			Blocked: func() bool { return fault.blocked },
+		},
+	}
+	return kit{r, hub}
+}
+
+func newRequest(t *testing.T, requester string, groups []string) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+		CommonName: registration.AgentUser("c1", "a"), Organization: []string{registration.AgentGroup("c1")},
+	}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{
+		Name: "r", Labels: map[string]string{clusterv1.ClusterNameLabelKey: "c1"}, Annotations: map[string]string{clusterv1.ClusterUIDAnnotationKey: uid},
+	}}
+	out.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	out.Spec.SignerName, out.Spec.Usages = certificatesv1.KubeAPIServerClientSignerName, []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
+	out.Spec.Username, out.Spec.Groups = requester, groups
+	return out
+}
+
+// reconcile returns whether the request is approved and the recorded UID, after one pass.
+func (k kit) reconcile(t *testing.T) (approved bool, pinned string, err error) {
+	t.Helper()
+	_, err = k.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "c1"}})
+	request, cluster := &certificatesv1.CertificateSigningRequest{}, &clusterv1.ManagedCluster{}
+	if err := errors.Join(k.Get(t.Context(), client.ObjectKey{Name: "r"}, request), k.Get(t.Context(), client.ObjectKey{Name: "c1"}, cluster)); err != nil {
+		t.Fatal(err)
+	}
+	return approval.Finished(request), cluster.Annotations[clusterv1.ClusterUIDAnnotationKey], err
+}
+
+// TestAMemberIsRecordedBeforeItsRequestIsApproved fails each write once. No member gets a certificate without a record.
+func TestAMemberIsRecordedBeforeItsRequestIsApproved(t *testing.T) {
+	fault := &faults{pin: errBoom}
+	k := newKit(t, fault, registration.JoinUser("c1"))
+	if approved, pinned, err := k.reconcile(t); approved || pinned != "" || !errors.Is(err, errBoom) {
+		t.Errorf("the record fails: approved %t, recorded %q, %v", approved, pinned, err)
+	}
+	*fault = faults{approve: errBoom}
+	if approved, pinned, err := k.reconcile(t); approved || pinned != uid || !errors.Is(err, errBoom) {
+		t.Errorf("the approval fails: approved %t, recorded %q, %v", approved, pinned, err)
+	}
+	*fault = faults{}
+	if approved, pinned, err := k.reconcile(t); !approved || pinned != uid || err != nil {
+		t.Errorf("nothing fails: approved %t, recorded %q, %v", approved, pinned, err)
+	}
+	*fault = faults{pin: errBoom, approve: errBoom}
+	if _, _, err := k.reconcile(t); err != nil {
+		t.Errorf("an approved request is written again: %v", err)
+	}
+}
+
+func TestARenewalWaitsForItsPermission(t *testing.T) {
+	fault := &faults{refuse: true}
+	k := newKit(t, fault, registration.AgentUser("c1", "a"), registration.AgentGroup("c1"))
+	if approved, _, err := k.reconcile(t); approved || err != nil || k.pending() != 1 {
+		t.Errorf("refused: approved %t, pending %d, %v", approved, k.pending(), err)
+	}
+	*fault = faults{review: errBoom}
+	if approved, _, err := k.reconcile(t); approved || !errors.Is(err, errBoom) {
+		t.Errorf("the review fails: approved %t, %v", approved, err)
+	}
+	*fault = faults{blocked: true}
+	if approved, _, err := k.reconcile(t); approved || err != nil {
+		t.Errorf("another controller registers clusters: approved %t, %v", approved, err)
+	}
+	*fault = faults{}
+	if approved, _, err := k.reconcile(t); !approved || err != nil || k.pending() != 0 {
+		t.Errorf("allowed: approved %t, pending %d, %v", approved, k.pending(), err)
+	}
+}
