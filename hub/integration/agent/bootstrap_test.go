@@ -109,12 +109,13 @@ func TestABootstrapUserCreatesClustersOnAHubWithAManager(t *testing.T) {
 	t.Cleanup(func() { shared = plain })
 	user := withRole(t, newBootstrapUser(t), "bootstrap", bootstrapRules()...)
 	user.awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "create", Group: clusterGroup, Resource: "managedclusters"})
-	hubtest.Eventually(t, testTimeout, func(context.Context) error {
-		got := administrator(t).create(t, clusters+"?dryRun=All", cluster(t, "edge", `{}`))
-		if spec, _ := got.body["spec"].(object); got.code != http.StatusCreated || spec["taints"] == nil {
-			return fmt.Errorf("%w: %s", errNotStamped, got.message)
+	admin := administrator(t)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		got, err := admin.send(ctx, http.MethodPost, clusters+"?dryRun=All", jsonBody, cluster(t, "edge", `{}`))
+		if spec, _ := got.body["spec"].(object); err == nil && (got.code != http.StatusCreated || spec["taints"] == nil) {
+			err = fmt.Errorf("%w: %s", errNotStamped, got.message)
 		}
-		return nil
+		return err
 	})
 	stored := user.create(t, clusters, cluster(t, "edge", `{}`)).mustSucceed(t)
 	labels, taints := stored["metadata"].(object)["labels"].(object), stored["spec"].(object)["taints"].([]any)

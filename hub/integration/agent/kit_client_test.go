@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -59,21 +60,30 @@ const (
 // do sends a request. The path may have a query.
 func (r requester) do(t *testing.T, method, path, contentType string, body any) response {
 	t.Helper()
+	out, err := r.send(t.Context(), method, path, contentType, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// send sends a request. An error means that there is no response.
+func (r requester) send(ctx context.Context, method, path, contentType string, body any) (response, error) {
 	var data []byte
 	if body != nil { // a deletion with a body ignores the options in the query
 		var err error
 		if data, err = json.Marshal(body); err != nil {
-			t.Fatal(err)
+			return response{}, err
 		}
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, r.host+path, bytes.NewReader(data))
+	request, err := http.NewRequestWithContext(ctx, method, r.host+path, bytes.NewReader(data))
 	if err != nil {
-		t.Fatal(err)
+		return response{}, err
 	}
 	request.Header.Set("Content-Type", contentType)
 	answer, err := r.client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return response{}, err
 	}
 	defer answer.Body.Close()
 	out := response{code: answer.StatusCode}
@@ -83,7 +93,7 @@ func (r requester) do(t *testing.T, method, path, contentType string, body any) 
 	if out.code >= http.StatusBadRequest {
 		out.message, _ = out.body["message"].(string)
 	}
-	return out
+	return out, nil
 }
 
 func (r requester) create(t *testing.T, collection string, body object) response {

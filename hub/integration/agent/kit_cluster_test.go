@@ -47,19 +47,11 @@ func mustCreate(t *testing.T, collection string, body object) string {
 
 func removeAfterTest(t *testing.T, path string) {
 	t.Helper()
-	config, host := administrator(t).client, shared.Config().Host
+	admin, ctx := administrator(t), context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodDelete, host+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := config.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusNotFound && answer.StatusCode >= http.StatusBadRequest {
-			t.Errorf("deleting %s: %s", path, answer.Status)
+		got, err := admin.send(ctx, http.MethodDelete, path, jsonBody, nil)
+		if err != nil || got.code >= http.StatusBadRequest && got.code != http.StatusNotFound {
+			t.Errorf("deleting %s: %v: %s", path, err, got.message)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -70,11 +69,7 @@ func TestClaimsThatAnAgentMayReport(t *testing.T) {
 	}
 	const refused = `the agent of the cluster "claims" may not report more than 256 entries in status.clusterClaims`
 	send := func(by requester, count int) response {
-		data := json.RawMessage{}
-		if encoded, err := json.Marshal(claims(count)); err == nil {
-			data = encoded
-		}
-		return by.do(t, http.MethodPatch, path, mergePatch, data)
+		return by.do(t, http.MethodPatch, path, mergePatch, claims(count))
 	}
 	send(who, 256).expect(t, "")
 	send(who, 257).expectRefusal(t, refused)
