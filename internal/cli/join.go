@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -147,6 +148,8 @@ func (o *joinOptions) runAgent(ctx context.Context, bootstrap []byte) error {
 			return fmt.Errorf("writing the files of the agent: %w", err)
 		}
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // the agent ends with this command
+	defer stop()
 	args := append([]string{
 		"--cluster-name=" + o.cluster, "--hub-kubeconfig-dir=" + filepath.Join(dir, "hub"),
 		"--bootstrap-kubeconfig=" + filepath.Join(dir, "bootstrap.kubeconfig"), "--member-kubeconfig=" + filepath.Join(dir, "member.kubeconfig"),

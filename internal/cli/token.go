@@ -18,8 +18,8 @@ import (
 const createLong = `Create a join token: the right of one agent to request the first certificate of one cluster.
 
 The ManagedCluster is created if it does not exist, and waits to be accepted. The token may read that ManagedCluster, create
-certificate requests and read a request by its name. It is of no use for any other cluster, and ends with its lifetime or once
-the cluster has joined.
+certificate requests and read a request by its name. It is of no use for any other cluster. Once the cluster has joined, no
+further request with the token is approved.
 
 Prints the command that joins the cluster. It has the hash of the hub's authority, so that the token is sent to this hub only.`
 

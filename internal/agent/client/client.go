@@ -7,10 +7,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -135,6 +138,9 @@ func (c *Client) GetRaw(ctx context.Context, at string) (body []byte, code int, 
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	body, err = c.rest.Get().AbsPath(at).MaxRetries(0).Do(ctx).StatusCode(&code).Raw()
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && code == 0 { // client-go drops the code of a plain text response
+		code = int(status.ErrStatus.Code)
+	}
 	if err != nil {
 		return body, code, fmt.Errorf("reading %s: %w", at, err)
 	}

@@ -1,0 +1,150 @@
+// Package member tests how a cluster joins with the commands of docs/how-to/join-a-cluster.md: a real hub, a real API server as
+// the member, and the agent as a process.
+package member
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// timeout is far more than anything here needs on an idle machine.
+const timeout = 2 * time.Minute
+
+// TestAClusterJoinsFallsSilentAndRecovers follows a cluster from its join token to its recovery.
+func TestAClusterJoinsFallsSilentAndRecovers(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
+	member := hubtest.New(t, hubtest.Options{})
+	admin := hubtest.NewClient(t, hub.Config())
+	command := run(t, hub, "token", "create", "--cluster", "edge-1", "--label", "region=eu")
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
+	shortLease := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"leaseDurationSeconds":1}}`))
+	if err := admin.Patch(t.Context(), cluster, shortLease); err != nil {
+		t.Fatal(err)
+	}
+
+	dir := t.TempDir()
+	stop := startAgent(t, command, member, dir)
+	if got := run(t, hub, "accept", "edge-1"); got != "managedcluster edge-1 accepted\n" {
+		t.Errorf("accept prints %q", got)
+	}
+	identity := &corev1.Namespace{}
+	if err := hubtest.NewClient(t, member.Config()).Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, identity); err != nil {
+		t.Fatal(err)
+	}
+	joined := func(ctx context.Context) error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return err
+		}
+		conditions := cluster.Status.Conditions
+		switch {
+		case !meta.IsStatusConditionTrue(conditions, clusterv1.ManagedClusterConditionJoined):
+			return fmt.Errorf("the cluster has not joined: %v", conditions)
+		case !meta.IsStatusConditionTrue(conditions, clusterv1.ManagedClusterConditionAvailable):
+			return fmt.Errorf("the cluster is not available: %v", conditions)
+		case len(cluster.Spec.Taints) > 0:
+			return fmt.Errorf("the cluster has taints: %v", cluster.Spec.Taints)
+		case cluster.Status.Version.Kubernetes == "" || claim(cluster, clusterv1.ClaimID) != string(identity.UID):
+			return fmt.Errorf("version %q and claims %v, want those of the member", cluster.Status.Version.Kubernetes, cluster.Status.ClusterClaims)
+		case cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != string(identity.UID):
+			return fmt.Errorf("annotations %v, want the identity of the member pinned", cluster.Annotations)
+		}
+		return nil
+	}
+	hubtest.Eventually(t, timeout, joined)
+
+	stop()
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return err
+		}
+		available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+		if available == nil || available.Status != metav1.ConditionUnknown || len(cluster.Spec.Taints) != 1 || cluster.Spec.Taints[0].Key != clusterv1.ManagedClusterTaintUnreachable {
+			return fmt.Errorf("after the agent stopped: %v, taints %v; want Unknown and unreachable", available, cluster.Spec.Taints)
+		}
+		return nil
+	})
+
+	startAgent(t, command, member, dir)
+	hubtest.Eventually(t, timeout, joined)
+}
+
+func claim(cluster *clusterv1.ManagedCluster, name string) string {
+	for _, found := range cluster.Status.ClusterClaims {
+		if found.Name == name {
+			return found.Value
+		}
+	}
+	return ""
+}
+
+// run runs a command on the hub as the administrator and returns what it prints.
+func run(t *testing.T, hub *hubtest.Hub, args ...string) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
+	if code := cli.Run(t.Context(), append(args, "--kubeconfig="+hub.Kubeconfig()), streams, clock.RealClock{}); code != cli.ExitOK {
+		t.Fatalf("%v: exit code %d: %s", args, code, errOut.String())
+	}
+	return out.String()
+}
+
+// startAgent runs the printed command on the member. It returns a function that stops the agent, which runs until the end of the
+// test otherwise.
+func startAgent(t *testing.T, command string, member *hubtest.Hub, dir string) (stop func()) {
+	t.Helper()
+	plugin, err := hubtest.PluginBinary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := hubtest.AgentBinary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
+	if len(words) < 3 || strings.Join(words[:3], " ") != "kubectl berth join" {
+		t.Fatalf("the printed command is %q", command)
+	}
+	args := append(words[2:], "--kubeconfig="+member.Kubeconfig(), "--dir="+dir, "--", "--health-probe-bind-address=0")
+	process := exec.Command(plugin, args...)
+	process.Env = append(os.Environ(), "PATH="+filepath.Dir(agent)+":"+os.Getenv("PATH"))
+	var output bytes.Buffer
+	process.Stdout, process.Stderr = &output, &output
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		if err := errors.Join(process.Process.Signal(syscall.SIGTERM), process.Wait()); err != nil {
+			t.Errorf("stopping the agent: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("the agent printed:\n%s", output.String())
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
