@@ -27,6 +27,8 @@ const (
 	denied   = "Denied IdentityContradictsLabel"
 )
 
+var errNotTainted = errors.New("the cluster is not tainted")
+
 // reviewsOfOCM are the permissions that the operator of Open Cluster Management reviews with the credentials of an agent. It counts the
 // agent as degraded without any one.
 func reviewsOfOCM(cluster string) []authorizationv1.ResourceAttributes {
@@ -292,6 +294,31 @@ func TestCertificateRequests(t *testing.T) {
 	}
 	s.setAccepted("old", true)
 	s.awaitState(name, approved)
+}
+
+// TestWhatTheHubWritesIsNoReportOfAnAgent waits until an accepted cluster without an agent is Unknown, by the lease that the hub created.
+// The cluster is tainted only once an agent has reported it.
+func TestWhatTheHubWritesIsNoReportOfAnAgent(t *testing.T) {
+	s := newTestHub(t)
+	startManager(t)
+	s.cluster("unjoined", func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds = 1 })
+	unknown := func() {
+		s.awaitCondition("unjoined", clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
+	}
+	unknown()
+	cluster, err := s.stored(t.Context(), "unjoined")
+	if err != nil || len(cluster.Spec.Taints) > 0 {
+		t.Errorf("the cluster is tainted: %v, %v", cluster.Spec.Taints, err)
+	}
+	s.report("unjoined")
+	unknown()
+	s.eventually(func(ctx context.Context) error {
+		cluster, err := s.stored(ctx, "unjoined")
+		if err == nil && len(cluster.Spec.Taints) == 0 {
+			err = errNotTainted
+		}
+		return err
+	})
 }
 
 // TestBerthHubRegistersClusters holds that berth-hub runs the controllers and has their roles without any flag.
