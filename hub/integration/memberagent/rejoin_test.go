@@ -1,0 +1,89 @@
+package memberagent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/credential"
+)
+
+// rejoinTimeout is the five minutes for which a cluster is gone before its agent joins again, and a margin.
+const rejoinTimeout = 8 * time.Minute
+
+func TestAnAgentJoinsAgainWhenItsClusterWasDeleted(t *testing.T) {
+	if !hubtest.LongTests() {
+		t.Skip("takes more than five minutes")
+	}
+	c := newCluster(t, hub, "deleted")
+	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.giveCertificate("a1")
+	c.accept()
+	c.startAgent(member, "--bootstrap-kubeconfig="+c.bootstrapKubeconfig())
+	first := c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
+
+	binding := &rbacv1.ClusterRoleBinding{}
+	if err := c.Get(t.Context(), ctrlclient.ObjectKey{Name: "open-cluster-management:managedcluster:" + c.name}, binding); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []ctrlclient.Object{first, binding} {
+		if err := c.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hubtest.Eventually(t, rejoinTimeout, func(ctx context.Context) error {
+		found, err := c.stored(ctx)
+		if err == nil && (found.UID == first.UID || found.Spec.HubAcceptsClient) {
+			err = errors.New("the deleted cluster is still there")
+		}
+		return err
+	})
+	c.awaitRequest()
+
+	// The old certificate is still valid, so acceptance is enough.
+	binding.ResourceVersion, binding.UID = "", ""
+	c.create(binding)
+	c.setAccepted(true)
+	c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
+	c.awaitRenewal()
+}
+
+func TestASecretOfTheMemberStoresTheCredential(t *testing.T) {
+	toMember, err := client.New(member.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := credential.Secret{Client: toMember, Namespace: member.Namespace(t)}
+	if files, err := store.Load(t.Context()); err != nil || len(files) != 0 {
+		t.Fatalf("a member without the Secret has %v, %v", files, err)
+	}
+	for _, files := range []credential.Files{
+		{credential.ClusterKey: []byte("c1"), credential.AgentKey: []byte("a1")},
+		{credential.KubeconfigKey: []byte("k"), credential.AgentKey: []byte("a2")},
+	} {
+		if err := store.Save(t.Context(), files); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := store.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := credential.Files{credential.ClusterKey: []byte("c1"), credential.AgentKey: []byte("a2"), credential.KubeconfigKey: []byte("k")}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if err := toMember.Get(t.Context(), client.Namespace("no-such"), &clusterv1.ManagedCluster{}); !apierrors.IsNotFound(err) {
+		t.Errorf("reading a namespace that does not exist: %v", err)
+	}
+}
