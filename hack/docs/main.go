@@ -28,7 +28,7 @@ type page struct {
 
 func main() {
 	pages := []page{
-		{"reference/api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs()) }},
+		{"reference/api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs(), config.MemberCRDs()) }},
 		{"reference/cli.md", func(w io.Writer) error {
 			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand(), agent.NewCommand())
 		}},
