@@ -48,9 +48,8 @@ func TestAnAgentJoinsAgainWhenItsClusterWasDeleted(t *testing.T) {
 		}
 		return err
 	})
-	c.awaitRequest()
 
-	// The old certificate is still valid, so acceptance is enough.
+	// The certificate is still valid, so acceptance is enough.
 	binding.ResourceVersion, binding.UID = "", ""
 	c.create(binding)
 	c.setAccepted(true)
