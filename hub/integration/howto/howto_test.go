@@ -99,7 +99,11 @@ func checkout(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, path := range map[string]string{"berth-hub": hub, "berth": manager, "kubectl-berth": plugin} {
+	agent, err := hubtest.AgentBinary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"berth-hub": hub, "berth": manager, "kubectl-berth": plugin, "berth-agent": agent} {
 		link(t, path, filepath.Join(bin, name))
 	}
 	if err := os.WriteFile(filepath.Join(bin, "kubectl"), []byte(kubectl), 0o700); err != nil {
