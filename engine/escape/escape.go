@@ -42,8 +42,8 @@ func escapeRunes(text string, control func(rune) bool) string {
 	return out.String()
 }
 
-// escapeRune returns the text that replaces a control character. But for ESC it is what JSON spells, so that a JSON document
-// stays the same document: it never holds ESC as such.
+// escapeRune returns the text that replaces a control character. It is the escape of JSON, so that an escaped JSON document has
+// the same content. ESC, which a JSON document never contains, has a shorter one.
 func escapeRune(r rune) string {
 	switch {
 	case r == '\x1b':
