@@ -18,8 +18,8 @@ func freeFlags() map[string]string {
 	return map[string]string{
 		"hub-url": "an address of its own",
 		"label":   "a label of a new cluster",
-		"ttl":     "a length of time",
-		"hub":     "an address of its own", "token": "secret", "ca-hash": "hash", "ca-file": "file", "image": "image", "dir": "folder",
+		"ttl":     "a length of time", "timeout": "a length of time", "member-kubeconfig": "file",
+		"hub": "an address of its own", "token": "secret", "ca-hash": "hash", "ca-file": "file", "image": "image", "dir": "folder",
 		"filename": "file", "base": "file", "strategy": "file", "status": "file", "kubeconfig": "file",
 		"now": "instant", "at": "instant", "since": "instant", "request-timeout": "duration", "duration": "duration",
 		"selector": "selector", "drain": "selector", "as": "user", "as-group": "user", "v": "number",

@@ -30,8 +30,8 @@ import (
 // timeout is far more than anything here needs on an idle machine.
 const timeout = 2 * time.Minute
 
-// TestAClusterJoinsFallsSilentAndRecovers follows a cluster from its join token to its recovery.
-func TestAClusterJoinsFallsSilentAndRecovers(t *testing.T) {
+// TestAClusterJoinsFallsSilentRecoversAndLeaves follows a cluster from its join token to its end.
+func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
 	member := hubtest.New(t, hubtest.Options{})
 	admin := hubtest.NewClient(t, hub.Config())
@@ -86,6 +86,19 @@ func TestAClusterJoinsFallsSilentAndRecovers(t *testing.T) {
 
 	startAgent(t, command, member, dir)
 	hubtest.Eventually(t, timeout, joined)
+
+	if got := run(t, hub, "unjoin", "edge-1", "--member-kubeconfig="+member.Kubeconfig()); got != "managedcluster edge-1 deleted\nthe agent of edge-1 removed from the member\n" {
+		t.Errorf("unjoin prints %q", got)
+	}
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		left := &corev1.Namespace{}
+		if err := admin.Get(ctx, client.ObjectKey{Name: "edge-1"}, left); client.IgnoreNotFound(err) != nil {
+			return err
+		} else if err == nil {
+			return fmt.Errorf("the namespace of the cluster is left: %v", left.Status.Conditions)
+		}
+		return nil
+	})
 }
 
 func claim(cluster *clusterv1.ManagedCluster, name string) string {

@@ -22,6 +22,7 @@ const (
 	AgentNamespace = "open-cluster-management-agent"
 
 	agentName        = "berth-agent"
+	agentRole        = "berth:agent"
 	bootstrapName    = "bootstrap-hub-kubeconfig"
 	storedKubeconfig = "hub-kubeconfig-secret"
 	bootstrapFolder  = "/bootstrap"
@@ -61,7 +62,7 @@ func (a Agent) Install(ctx context.Context, config *rest.Config) error {
 // objects returns what the agent consists of, in the order of creation.
 func (a Agent) objects() []client.Object {
 	own := metav1.ObjectMeta{Namespace: AgentNamespace, Name: agentName}
-	shared := metav1.ObjectMeta{Name: "berth:agent"}
+	shared := metav1.ObjectMeta{Name: agentRole}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: AgentNamespace, Name: agentName}}
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}

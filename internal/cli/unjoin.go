@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+)
+
+const unjoinLong = `Remove a cluster from the hub: delete its ManagedCluster and wait until it is gone.
+
+The hub removes add-ons first, then works, then the permissions of the agent and the namespace. It waits for the agent where the
+cluster still holds works. With --member-kubeconfig an agent that "kubectl berth join --image" installed is removed from the
+member afterwards.`
+
+const unjoinExamples = `  # Remove edge-1 from the hub, and its agent from the member
+  kubectl berth unjoin edge-1 --member-kubeconfig edge-1.kubeconfig`
+
+// unjoinOptions is the command line of `kubectl berth unjoin`.
+type unjoinOptions struct {
+	streams genericiooptions.IOStreams
+	flags   *source.HubFlags
+
+	memberKubeconfig string
+	timeout          time.Duration
+}
+
+func newUnjoin(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &unjoinOptions{streams: streams, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use: "unjoin NAME [flags]", Short: "Remove a cluster from the hub", Long: unjoinLong, Example: unjoinExamples,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return source.NewUsageError(cmd, fmt.Errorf("name one cluster: %s NAME", cmd.Name()))
+			}
+			return nil
+		},
+		ValidArgsFunction: completer{o.flags}.completeOne(source.ClusterKind()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args[0])
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVar(&o.memberKubeconfig, "member-kubeconfig", "", "`file` with the kubeconfig of the member, to remove its agent too")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how `long` to wait until the cluster is gone")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeHubFlags(cmd)
+	return cmd
+}
+
+func (o *unjoinOptions) run(ctx context.Context, name string) error {
+	config, err := o.flags.RESTConfig(o.streams.ErrOut)
+	if err != nil {
+		return err
+	}
+	hub, err := join.NewClient(config)
+	if err != nil {
+		return err
+	}
+	if err := join.Delete(ctx, hub, name, o.timeout); err != nil {
+		return err
+	}
+	printer.Printf(o.streams.Out, "managedcluster %s deleted\n", name)
+	if o.memberKubeconfig == "" {
+		return nil
+	}
+	memberConfig, err := clientcmd.BuildConfigFromFlags("", o.memberKubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of the member: %w", err)
+	}
+	member, err := join.NewClient(memberConfig)
+	if err != nil {
+		return err
+	}
+	if err := join.Uninstall(ctx, member); err != nil {
+		return err
+	}
+	printer.Printf(o.streams.Out, "the agent of %s removed from the member\n", name)
+	return nil
+}
