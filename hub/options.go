@@ -89,6 +89,9 @@ func (o Options) validate() error {
 			return fmt.Errorf("starting the hub: advertised URL %q is not of the form https://HOST:PORT", o.AdvertiseURL)
 		}
 	}
+	if o.AdvertiseURL == "" && net.ParseIP(o.host()).IsUnspecified() {
+		return fmt.Errorf("starting the hub: listening on %s needs the URL that agents use: --advertise-url https://HOST:PORT", o.Listen)
+	}
 	for _, san := range o.SANs {
 		if net.ParseIP(san) == nil && len(validation.IsDNS1123Subdomain(san)) > 0 {
 			return fmt.Errorf("starting the hub: %q is neither a DNS name nor an IP address for the certificate", san)

@@ -14,7 +14,11 @@ import (
 
 const acceptLong = `Accept clusters: their agents get their permissions on the hub, and placements may select them.
 
-You need the permission to update managedclusters/accept in the API group register.open-cluster-management.io.`
+An agent of Open Cluster Management has a bootstrap identity that all clusters share. Its certificate request is approved with the
+cluster, unless there are several.
+
+You need the permission to update managedclusters/accept in the API group register.open-cluster-management.io, and to approve
+certificate requests.`
 
 const denyLong = `Deny clusters: their agents lose their permissions on the hub, and placements select them no more.
 
@@ -75,6 +79,16 @@ func setAccepted(ctx context.Context, streams genericiooptions.IOStreams, flags 
 			unchanged = " already"
 		}
 		printer.Printf(streams.Out, "managedcluster %s %s%s\n", name, verb, unchanged)
+		if !accepted {
+			continue
+		}
+		request, err := join.ApproveShared(ctx, hub, name)
+		if err != nil {
+			return err
+		}
+		if request != "" {
+			printer.Printf(streams.Out, "certificatesigningrequest %s approved\n", request)
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,8 @@ The ManagedCluster is created if it does not exist, and waits to be accepted. Th
 certificate requests and read a request by its name. It is of no use for any other cluster. Once the cluster has joined, no
 further request with the token is approved.
 
-Prints the command that joins the cluster. It has the hash of the hub's authority, so that the token is sent to this hub only.`
+Prints the command that joins the cluster. It has the hash of the hub's authority, or the authority itself where the hub does not
+present it, so that the token is sent to this hub only.`
 
 const createExamples = `  # Let cluster edge-1 join the set edge within a day
   kubectl berth token create --cluster edge-1 --set edge
@@ -93,15 +95,21 @@ func (o *tokenOptions) run(ctx context.Context) error {
 	if o.url != "" {
 		endpoint.URL = o.url
 	}
+	var verify verification
+	if o.output == "command" {
+		if verify, err = newVerification(ctx, endpoint); err != nil {
+			return err
+		}
+	}
 	token, err := o.token.Create(ctx, hub)
 	if err != nil {
 		return err
 	}
-	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.print(w, endpoint, token) })
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.print(w, endpoint, verify, token) })
 }
 
 // print writes the token in the requested form.
-func (o *tokenOptions) print(w io.Writer, hub join.Endpoint, token string) error {
+func (o *tokenOptions) print(w io.Writer, hub join.Endpoint, verify verification, token string) error {
 	switch o.output {
 	case "token":
 		_, err := fmt.Fprintln(w, token)
@@ -114,10 +122,23 @@ func (o *tokenOptions) print(w io.Writer, hub join.Endpoint, token string) error
 		_, err = w.Write(text)
 		return err
 	}
+	_, err := fmt.Fprintf(w, "%skubectl berth join --hub %s --cluster %s \\\n  %s \\\n  --token %s\n", verify.before, hub.URL, o.token.Cluster, verify.flag, token)
+	return err
+}
+
+// verification is how the join command verifies the hub: a flag, and the commands before that it needs.
+type verification struct{ before, flag string }
+
+// newVerification verifies the hub by the hash of its authority where the hub presents that in the handshake, else by a file.
+func newVerification(ctx context.Context, hub join.Endpoint) (verification, error) {
 	hash, err := hub.Hash()
 	if err != nil {
-		return err
+		return verification{}, fmt.Errorf("%w; use a kubeconfig with certificate-authority-data", err)
 	}
-	_, err = fmt.Fprintf(w, "kubectl berth join --hub %s --cluster %s \\\n  --ca-hash %s \\\n  --token %s\n", hub.URL, o.token.Cluster, hash, token)
-	return err
+	if _, err := join.Verify(ctx, hub.URL, hash); err == nil {
+		return verification{flag: "--ca-hash " + hash}, nil
+	}
+	const file = "hub-ca.crt"
+	text := strings.TrimRight(string(hub.Authority), "\n")
+	return verification{before: "cat > " + file + " <<'END'\n" + text + "\nEND\n", flag: "--ca-file " + file}, nil
 }

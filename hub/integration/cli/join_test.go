@@ -1,11 +1,18 @@
 package cli
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -143,11 +150,73 @@ func TestAClusterIsAcceptedAndDenied(t *testing.T) {
 	if got := run(t.Context(), "token", "create", "--cluster", "pending-1"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "has joined: add --rejoin") {
 		t.Errorf("a second token of a cluster that has joined: %+v, want it refused", got)
 	}
+	if got := run(t.Context(), "token", "create", "--cluster", "pending-1", "--rejoin", "--label", "region=eu"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "another label region") {
+		t.Errorf("a token with a label that the cluster does not have: %+v, want it refused", got)
+	}
+	if got := run(t.Context(), "token", "create", "--cluster", "pending-1", "--rejoin", "--hub-url", "https://127.0.0.1:1"); !strings.HasPrefix(got.out, "cat > hub-ca.crt") || !strings.Contains(got.out, "--ca-file hub-ca.crt") {
+		t.Errorf("a token for a hub that presents no authority: %+v, want the authority beside the command", got)
+	}
 	expect("--cluster pending-1", "token", "create", "--cluster", "pending-1", "--rejoin")
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: "pending-1"}, cluster); err != nil || cluster.Annotations[clusterv1.AutoRejoinAnnotationKey] != "true" {
 		t.Errorf("annotations %v, %v, want the cluster to be allowed to rejoin", cluster.Annotations, err)
 	}
 	if err := admin.Delete(t.Context(), cluster); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
+	}
+}
+
+// TestAcceptingApprovesTheRequestOfTheSharedIdentity accepts a cluster whose agent has the bootstrap identity of OCM.
+func TestAcceptingApprovesTheRequestOfTheSharedIdentity(t *testing.T) {
+	admin := hubtest.NewClient(t, shared.Config())
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "shared-1"}}
+	if err := admin.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	config := shared.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:bootstrap:ocmhub", Groups: []string{"system:bootstrappers:managedcluster", "system:authenticated", "system:masters"}}
+	bootstrap := kubernetes.NewForConfigOrDie(config)
+	request := func() string {
+		t.Helper()
+		made, err := bootstrap.CertificatesV1().CertificateSigningRequests().Create(t.Context(), newAgentRequest(t, "shared-1"), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Name
+	}
+	name := request()
+	if got := run(t.Context(), "clusters", "pending"); !strings.Contains(got.out, "shared-1   not accepted") {
+		t.Errorf("pending before the acceptance: %+v", got)
+	}
+	if got := run(t.Context(), "accept", "shared-1"); got.code != cli.ExitOK || got.out != "managedcluster shared-1 accepted\ncertificatesigningrequest "+name+" approved\n" {
+		t.Errorf("accept: %+v, want the request approved", got)
+	}
+	first, second := request(), request()
+	if got := run(t.Context(), "clusters", "pending"); !strings.Contains(got.out, "has a bootstrap identity that all clusters share") {
+		t.Errorf("pending with a request: %+v, want why it waits", got)
+	}
+	if got := run(t.Context(), "accept", "shared-1"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "2 agents request the certificate") {
+		t.Errorf("accept with the requests %s and %s: %+v, want it refused", first, second, got)
+	}
+}
+
+// newAgentRequest returns the request of an agent for the certificate of a cluster.
+func newAgentRequest(t *testing.T, cluster string) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := pkix.Name{CommonName: registration.AgentUser(cluster, "a1"), Organization: []string{registration.AgentGroup(cluster), registration.AgentsGroup}}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: cluster}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+		},
 	}
 }

@@ -40,16 +40,28 @@ type Pending struct {
 	Requester string
 }
 
-// ListPending returns the clusters that have not joined yet, by name. Simulated clusters wait for nothing.
+// ListPending returns the clusters that have not joined yet or whose agents wait for a certificate, by name. Simulated clusters
+// wait for nothing.
 func ListPending(ctx context.Context, hub client.Client) ([]Pending, error) {
 	var list clusterv1.ManagedClusterList
 	if err := hub.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("listing ManagedClusters: %w", err)
 	}
-	var out []Pending
+	clusters := map[string]*clusterv1.ManagedCluster{}
 	for i := range list.Items {
-		cluster := &list.Items[i]
-		if reason := pendingReason(cluster); reason != "" {
+		clusters[list.Items[i].Name] = &list.Items[i]
+	}
+	waiting, err := listWaiting(ctx, hub, clusters)
+	if err != nil {
+		return nil, err
+	}
+	var out []Pending
+	for _, cluster := range clusters {
+		reason := pendingReason(cluster)
+		if requests := waiting[cluster.Name]; len(requests) > 0 && cluster.Spec.HubAcceptsClient {
+			reason = fmt.Sprintf("request %s: %s", requests[0].request.Name, requests[0].message)
+		}
+		if reason != "" {
 			out = append(out, Pending{cluster.Name, reason, cluster.Annotations[clusterv1.JoinRequesterAnnotationKey]})
 		}
 	}

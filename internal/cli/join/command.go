@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -42,11 +43,12 @@ type Endpoint struct {
 func FindEndpoint(ctx context.Context, hub client.Client, own *rest.Config) (Endpoint, error) {
 	info := &corev1.ConfigMap{}
 	err := hub.Get(ctx, client.ObjectKey{Namespace: metav1.NamespacePublic, Name: "cluster-info"}, info)
-	if err == nil {
-		if published, err := clientcmd.Load([]byte(info.Data["kubeconfig"])); err == nil {
-			for _, cluster := range published.Clusters {
-				return Endpoint{cluster.Server, cluster.CertificateAuthorityData}, nil
-			}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return Endpoint{}, fmt.Errorf("reading the URL of the hub: %w", err)
+	}
+	if published, failed := clientcmd.Load([]byte(info.Data["kubeconfig"])); err == nil && failed == nil {
+		for _, cluster := range published.Clusters {
+			return Endpoint{cluster.Server, cluster.CertificateAuthorityData}, nil
 		}
 	}
 	loaded := rest.CopyConfig(own)

@@ -73,7 +73,7 @@ func (t Token) Create(ctx context.Context, hub client.Client) (string, error) {
 		if err := controllerutil.SetOwnerReference(cluster, object, hub.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 			return "", fmt.Errorf("setting the owner of %s: %w", object.GetName(), err)
 		}
-		if err := createMissing(ctx, hub, object); err != nil {
+		if err := createOwned(ctx, hub, object, cluster); err != nil {
 			return "", err
 		}
 	}
@@ -104,6 +104,11 @@ func (t Token) cluster(ctx context.Context, hub client.Client) (*clusterv1.Manag
 	stored := &clusterv1.ManagedCluster{}
 	if err := hub.Get(ctx, client.ObjectKeyFromObject(made), stored); err != nil {
 		return nil, fmt.Errorf("reading ManagedCluster %s: %w", t.Cluster, err)
+	}
+	for key, value := range t.Labels {
+		if stored.Labels[key] != value {
+			return nil, fmt.Errorf("ManagedCluster %s exists with another label %s: leave out --label, or label the cluster first", t.Cluster, key)
+		}
 	}
 	switch set := stored.Labels[clusterv1beta2.ClusterSetLabel]; {
 	case t.Set != "" && t.Set != set:
@@ -139,6 +144,23 @@ func (t Token) permissions() []client.Object {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: registration.JoinNamespace, Name: t.Cluster}},
 		},
 	}
+}
+
+// createOwned creates an object unless it exists. An object of an earlier cluster of the same name is about to be collected as
+// garbage, and a token of it would be invalid within seconds.
+func createOwned(ctx context.Context, hub client.Client, object client.Object, owner *clusterv1.ManagedCluster) error {
+	if err := createMissing(ctx, hub, object); err != nil {
+		return err
+	}
+	if err := hub.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return fmt.Errorf("reading %T %s: %w", object, object.GetName(), err)
+	}
+	for _, reference := range object.GetOwnerReferences() {
+		if reference.UID == owner.UID {
+			return nil
+		}
+	}
+	return fmt.Errorf("%T %s belongs to an earlier cluster of this name: try again in a minute, or delete it", object, object.GetName())
 }
 
 // createMissing creates an object unless it exists.
