@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -137,7 +138,7 @@ func startAgent(t *testing.T, command string, member *hubtest.Hub, dir string) (
 	if len(words) < 3 || strings.Join(words[:3], " ") != "kubectl berth join" {
 		t.Fatalf("the printed command is %q", command)
 	}
-	args := append(words[2:], "--kubeconfig="+member.Kubeconfig(), "--dir="+dir, "--", "--health-probe-bind-address=0")
+	args := slices.Concat(words[2:], []string{"--kubeconfig=" + member.Kubeconfig(), "--dir=" + dir, "--", "--health-probe-bind-address=0"})
 	process := exec.Command(plugin, args...)
 	process.Env = append(os.Environ(), "PATH="+filepath.Dir(agent)+":"+os.Getenv("PATH"))
 	var output bytes.Buffer
