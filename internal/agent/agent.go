@@ -28,6 +28,8 @@ const (
 	maxRetry = 60 * time.Second
 	// ensureInterval is how often the ManagedCluster is looked for while a certificate is awaited.
 	ensureInterval = time.Hour
+	// steadyPhase is how long a phase lasts after which the pauses start anew.
+	steadyPhase = 10 * time.Minute
 )
 
 var errNoBootstrap = errors.New("there is no bootstrap credential; create one with `kubectl berth token create` and give it with --bootstrap-kubeconfig")
@@ -102,20 +104,27 @@ func (a *process) awaitUID(ctx context.Context, toMember *client.Client) string 
 	return ""
 }
 
-// phases runs a session while the stored certificate is valid, and the bootstrap otherwise.
+// phases runs a session while the stored certificate is valid, and the bootstrap otherwise. It pauses after each phase, also after
+// a success: a certificate that is of no use as soon as it is signed must not be requested again at once.
 func (a *process) phases(ctx context.Context) {
-	failures, report := 0, a.health.reporter("registration")
-	for ctx.Err() == nil {
-		err := a.phase(ctx)
-		if err == nil || ctx.Err() != nil {
-			failures = 0
-			continue
+	report := a.health.reporter("registration")
+	for short := 0; ctx.Err() == nil; {
+		started := a.clock.Now()
+		if err := a.phase(ctx); err != nil && ctx.Err() == nil {
+			report(err)
+			a.log.Warn("the cluster is not registered", "error", err)
 		}
-		report(err)
-		failures++
-		a.log.Warn("the cluster is not registered", "error", err)
-		a.pause(ctx, failures)
+		short = shortPhases(short, a.clock.Since(started))
+		a.pause(ctx, short)
 	}
+}
+
+// shortPhases returns the number of short phases in a row after one that lasted for some time.
+func shortPhases(before int, lasted time.Duration) int {
+	if lasted >= steadyPhase {
+		return 0
+	}
+	return before + 1
 }
 
 // phase runs one phase to its end.

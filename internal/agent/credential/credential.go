@@ -36,7 +36,6 @@ var (
 	ErrExpired        = errors.New("the certificate has expired")
 	ErrOtherIdentity  = errors.New("the certificate is for another cluster or agent")
 	ErrOtherHub       = errors.New("the bootstrap kubeconfig names another hub")
-	ErrNotYetValid    = errors.New("the certificate is not valid yet")
 	errNotCertificate = errors.New("the certificate and the key do not match")
 )
 
@@ -83,7 +82,8 @@ func (c Credential) Leaf() (*x509.Certificate, error) {
 }
 
 // Check returns why a credential is of no use now; nil if it is. bootstrap is how the bootstrap kubeconfig reaches the hub; nil
-// without a bootstrap kubeconfig.
+// without a bootstrap kubeconfig. The start of the certificate is left to the hub: the clock of a member that is behind would make
+// each new certificate useless.
 func (c Credential) Check(names Names, bootstrap *Connection, now time.Time) error {
 	leaf, err := c.Leaf()
 	if err != nil {
@@ -94,8 +94,6 @@ func (c Credential) Check(names Names, bootstrap *Connection, now time.Time) err
 		return fmt.Errorf("%w: it is for %q, this is %q", ErrOtherIdentity, leaf.Subject.CommonName, names.User())
 	case now.After(leaf.NotAfter):
 		return fmt.Errorf("%w at %s", ErrExpired, leaf.NotAfter.UTC().Format(time.RFC3339))
-	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("%w: it is from %s", ErrNotYetValid, leaf.NotBefore.UTC().Format(time.RFC3339))
 	case bootstrap != nil:
 		return c.checkHub(*bootstrap)
 	default:
