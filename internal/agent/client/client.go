@@ -15,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -92,12 +93,13 @@ func newScheme() *runtime.Scheme {
 		corev1.SchemeGroupVersion: {
 			&corev1.Node{}, &corev1.NodeList{}, &corev1.Namespace{}, &corev1.ConfigMap{}, &corev1.Secret{},
 		},
-		coordinationv1.SchemeGroupVersion:  {&coordinationv1.Lease{}},
-		certificatesv1.SchemeGroupVersion:  {&certificatesv1.CertificateSigningRequest{}, &certificatesv1.CertificateSigningRequestList{}},
-		clusterv1.SchemeGroupVersion:       {&clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{}},
-		clusterv1alpha1.SchemeGroupVersion: {&clusterv1alpha1.ClusterClaim{}, &clusterv1alpha1.ClusterClaimList{}},
-		aboutv1alpha1.SchemeGroupVersion:   {&aboutv1alpha1.ClusterProperty{}, &aboutv1alpha1.ClusterPropertyList{}},
-		aboutv1beta1.SchemeGroupVersion:    {&aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}},
+		authenticationv1.SchemeGroupVersion: {&authenticationv1.SelfSubjectReview{}},
+		coordinationv1.SchemeGroupVersion:   {&coordinationv1.Lease{}},
+		certificatesv1.SchemeGroupVersion:   {&certificatesv1.CertificateSigningRequest{}, &certificatesv1.CertificateSigningRequestList{}},
+		clusterv1.SchemeGroupVersion:        {&clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{}},
+		clusterv1alpha1.SchemeGroupVersion:  {&clusterv1alpha1.ClusterClaim{}, &clusterv1alpha1.ClusterClaimList{}},
+		aboutv1alpha1.SchemeGroupVersion:    {&aboutv1alpha1.ClusterProperty{}, &aboutv1alpha1.ClusterPropertyList{}},
+		aboutv1beta1.SchemeGroupVersion:     {&aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}},
 	} {
 		scheme.AddKnownTypes(version, kinds...)
 		metav1.AddToGroupVersion(scheme, version)

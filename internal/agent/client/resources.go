@@ -1,6 +1,7 @@
 package client
 
 import (
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,11 @@ func Lease(cluster string) Object {
 // CSR returns the path of one CertificateSigningRequest, or of all where name is empty.
 func CSR(name string) Object {
 	return Object{Resource: certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), Name: name}
+}
+
+// SelfSubjectReview returns the path of the review of the client's own user.
+func SelfSubjectReview() Object {
+	return Object{Resource: authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews")}
 }
 
 // ConfigMap returns the path of a ConfigMap.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,8 @@ import (
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/credential"
 )
+
+var errBoom = errors.New("boom")
 
 func names() credential.Names { return credential.Names{Cluster: "c1", Agent: "a1"} }
 
@@ -113,9 +116,10 @@ func TestRenewAtLeavesAFifthToAQuarterOfTheLifetime(t *testing.T) {
 	}
 }
 
-// fakeHub holds requests, and signs every request with a subject.
+// fakeHub holds requests of users, and signs every request with a subject. The agent is the user "bootstrap".
 type fakeHub struct {
-	held    int
+	held    map[string]int
+	noUser  error
 	listErr error
 	getErr  error
 	signAs  string
@@ -125,11 +129,20 @@ type fakeHub struct {
 }
 
 func (h *fakeHub) List(_ context.Context, _ client.Object, _ metav1.ListOptions, into runtime.Object) error {
-	into.(*certificatesv1.CertificateSigningRequestList).Items = make([]certificatesv1.CertificateSigningRequest, h.held)
+	list := into.(*certificatesv1.CertificateSigningRequestList)
+	for user, number := range h.held {
+		for range number {
+			list.Items = append(list.Items, certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Username: user}})
+		}
+	}
 	return h.listErr
 }
 
 func (h *fakeHub) Create(_ context.Context, _ client.Object, body, into runtime.Object) error {
+	if review, ok := into.(*authenticationv1.SelfSubjectReview); ok {
+		review.Status.UserInfo.Username = "bootstrap"
+		return h.noUser
+	}
 	h.created++
 	h.stored = body.(*certificatesv1.CertificateSigningRequest).DeepCopy()
 	h.stored.Name = "c1-x"
@@ -173,8 +186,12 @@ func TestAttempt(t *testing.T) {
 		want    error
 	}{
 		"a certificate":                            {fakeHub{signAs: names().User()}, 1, nil},
-		"nine requests on the hub":                 {fakeHub{signAs: names().User(), held: 9}, 1, nil},
-		"ten requests on the hub":                  {fakeHub{signAs: names().User(), held: 10}, 0, errManyRequests},
+		"nine requests of the agent":               {fakeHub{signAs: names().User(), held: map[string]int{names().User(): 9, "other": 20}}, 1, nil},
+		"ten requests of the agent":                {fakeHub{signAs: names().User(), held: map[string]int{names().User(): 10}}, 0, errManyRequests},
+		"ten requests of the bootstrap user":       {fakeHub{signAs: names().User(), held: map[string]int{"bootstrap": 9, names().User(): 1}}, 0, errManyRequests},
+		"requests of other users with the label":   {fakeHub{signAs: names().User(), held: map[string]int{"other": 400}}, 1, nil},
+		"a hub that does not return the user":      {fakeHub{signAs: names().User(), held: map[string]int{names().User(): 10}, noUser: apierrors.NewForbidden(resource, "", nil)}, 0, errManyRequests},
+		"the user is not read":                     {fakeHub{signAs: names().User(), held: map[string]int{"other": 10}, noUser: errBoom}, 0, errBoom},
 		"an identity that may not list":            {fakeHub{signAs: names().User(), listErr: apierrors.NewForbidden(resource, "", nil)}, 1, nil},
 		"a certificate of another cluster":         {fakeHub{signAs: "system:open-cluster-management:c2:a1"}, 1, errOtherKey},
 		"a request that is removed before signing": {fakeHub{getErr: apierrors.NewNotFound(resource, "c1-x")}, 1, apierrors.NewNotFound(resource, "c1-x")},

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,8 @@ import (
 const (
 	// maxRequests is the number of requests of one cluster at which an agent makes no other.
 	maxRequests = 10
+	// maxListed bounds the requests that are read. Those of other users count for nothing, so more than maxRequests are read.
+	maxListed = 500
 
 	minPoll      = time.Second
 	maxPoll      = 30 * time.Second
@@ -32,7 +36,7 @@ const (
 
 // Errors of a certificate that does not go with its request.
 var (
-	errManyRequests = errors.New("the hub holds ten or more certificate requests of this cluster")
+	errManyRequests = errors.New("the hub holds ten or more certificate requests of this agent")
 	errOtherKey     = errors.New("the hub signed another request")
 )
 
@@ -120,24 +124,52 @@ func (r *Requester) attempt(ctx context.Context) (KeyPair, error) {
 	return pair, verify(pair, r.Names)
 }
 
-// checkCount refuses another request while the hub holds many of this cluster. A bootstrap identity that may not list them is
+// checkCount refuses another request while the hub holds many of this agent. A bootstrap identity that may not list them is
 // bound to one cluster, and the hub removes requests that are not decided.
 func (r *Requester) checkCount(ctx context.Context) error {
 	list := &certificatesv1.CertificateSigningRequestList{}
 	err := r.Hub.List(ctx, client.CSR(""), metav1.ListOptions{
-		LabelSelector: clusterv1.ClusterNameLabelKey + "=" + r.Names.Cluster, Limit: maxRequests,
+		LabelSelector: clusterv1.ClusterNameLabelKey + "=" + r.Names.Cluster, Limit: maxListed,
 	}, list)
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil
-	case err != nil:
-		return err //nolint:wrapcheck // the client names the object
-	case len(list.Items) >= maxRequests:
-		return fmt.Errorf("%w; delete those with the label %s=%s, or wait until the hub removes them",
-			errManyRequests, clusterv1.ClusterNameLabelKey, r.Names.Cluster)
-	default:
+	if apierrors.IsForbidden(err) {
 		return nil
 	}
+	if err != nil {
+		return err //nolint:wrapcheck // the client names the object
+	}
+	if len(list.Items) < maxRequests {
+		return nil
+	}
+	user, err := r.user(ctx)
+	if err != nil {
+		return err
+	}
+	if count := countOf(list.Items, user, r.Names.User()); count >= maxRequests {
+		return fmt.Errorf("%w; delete those with the label %s=%s of the users %s and %s, or wait until the hub removes them",
+			errManyRequests, clusterv1.ClusterNameLabelKey, r.Names.Cluster, user, r.Names.User())
+	}
+	return nil
+}
+
+// user returns the user of the credential that sends the requests; that of the agent where the hub does not return it.
+func (r *Requester) user(ctx context.Context) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	err := r.Hub.Create(ctx, client.SelfSubjectReview(), &authenticationv1.SelfSubjectReview{}, review)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return r.Names.User(), nil
+	}
+	return review.Status.UserInfo.Username, err //nolint:wrapcheck // the client names the object
+}
+
+// countOf returns the number of requests of some users. The hub records the user of a request, and any user may set the label.
+func countOf(requests []certificatesv1.CertificateSigningRequest, users ...string) int {
+	count := 0
+	for i := range requests {
+		if slices.Contains(users, requests[i].Spec.Username) {
+			count++
+		}
+	}
+	return count
 }
 
 // await polls a request by its name, because an agent may not watch requests, and returns its certificate.
