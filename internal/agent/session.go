@@ -30,6 +30,7 @@ const (
 
 var (
 	errNotAccepted = errors.New("the hub has not accepted the cluster; accept it with `kubectl berth accept`")
+	errOther       = errors.New("the hub has recorded another member; this member is not reported")
 	errNotReadable = errors.New("the hub does not let the agent read its ManagedCluster: it is not accepted yet, or was deleted")
 	errDeleted     = errors.New("the hub has no ManagedCluster of this name; the agent joins again after 5 minutes if it has a bootstrap credential")
 	errRefused     = errors.New("the hub refuses the certificate; the agent joins again after 5 minutes if it has a bootstrap credential")
@@ -49,7 +50,7 @@ type session struct {
 
 // session runs all parts with a certificate until another credential is stored, or the certificate expires.
 func (a *process) session(ctx context.Context, stored credential.Credential, known *credential.Bootstrap) (err error) {
-	s := &session{process: a, credential: stored, bootstrap: known, gate: client.NewGate(a.clock, a.random), cluster: cluster.NewWatcher(a.clock)}
+	s := &session{process: a, credential: stored, bootstrap: known, gate: client.NewGate(a.clock, a.random), cluster: cluster.NewWatcher(a.clock, a.uid)}
 	if s.hub, err = gatedClient(stored.Config(), s.gate); err != nil {
 		return err
 	}
@@ -147,9 +148,14 @@ func (s *session) renewed(outcome status.Renewal) {
 func (s *session) watchRegistration(ctx context.Context) {
 	report := s.health.reporter("registration")
 	defer report(nil)
-	for {
+	for other := ""; ; {
 		changed, state := s.cluster.Changed(), s.cluster.State()
-		report(registrationFault(state))
+		fault := registrationFault(state)
+		report(fault)
+		if found := state.OtherMember(); found != other {
+			other = found
+			s.log.Warn("the member that the hub has recorded", "cluster", s.credential.Cluster, "other", found, "error", fault)
+		}
 		rejoin, again := state.Rejoin(s.clock.Now())
 		if rejoin != cluster.Stay {
 			if s.mustJoin(ctx, rejoin) && s.joinAgain(ctx) {
@@ -214,6 +220,10 @@ func registrationFault(state cluster.State) error {
 	switch {
 	case state.Access == cluster.Present && state.Accepted():
 		return nil
+	case state.Access == cluster.Present && state.OtherMember() != "":
+		return fmt.Errorf("%w: ManagedCluster %s is the member with the UID %q, and this one has the UID %q; if this member takes its place, "+
+			"delete the ManagedCluster and join again; otherwise give this agent another --cluster-name and an empty hub kubeconfig",
+			errOther, state.Cluster.Name, state.OtherMember(), state.UID)
 	case state.Access == cluster.Present:
 		return fmt.Errorf("%w %s", errNotAccepted, state.Cluster.Name)
 	case state.Access == cluster.Absent:

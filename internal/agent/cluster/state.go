@@ -36,10 +36,23 @@ type State struct {
 	Access  Access
 	// Since is when Access last changed.
 	Since time.Time
+	// UID is that of the member of the agent.
+	UID string
 }
 
-// Accepted returns whether the hub accepts the cluster.
-func (s State) Accepted() bool { return s.Cluster != nil && s.Cluster.Spec.HubAcceptsClient }
+// Accepted returns whether the hub accepts the cluster, and accepts it as this member.
+func (s State) Accepted() bool {
+	return s.Cluster != nil && s.Cluster.Spec.HubAcceptsClient && s.OtherMember() == ""
+}
+
+// OtherMember returns the UID of the member that the hub has recorded where that is another member; otherwise empty. A copy of a
+// member has the credential of the original and must not report in its place.
+func (s State) OtherMember() string {
+	if s.Cluster == nil || s.Cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] == s.UID {
+		return ""
+	}
+	return s.Cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
+}
 
 // observe returns the state after a list or a watch event. A nil cluster is absent.
 func (s State) observe(cluster *clusterv1.ManagedCluster, now time.Time) State {
@@ -64,7 +77,7 @@ func (s State) fail(err error, now time.Time) State {
 }
 
 func (s State) with(cluster *clusterv1.ManagedCluster, access Access, now time.Time) State {
-	out := State{Cluster: cluster, Access: access, Since: s.Since}
+	out := State{Cluster: cluster, Access: access, Since: s.Since, UID: s.UID}
 	if access != s.Access {
 		out.Since = now
 	}

@@ -58,3 +58,26 @@ func TestAFailedReadingKeepsTheCluster(t *testing.T) {
 		t.Error("a refusal removed the cluster")
 	}
 }
+
+func TestAClusterOfAnotherMemberIsNotAccepted(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		annotations map[string]string
+		accepted    bool
+		other       string
+	}{
+		"no recorded UID":           {nil, true, ""},
+		"an empty UID":              {map[string]string{clusterv1.ClusterUIDAnnotationKey: ""}, true, ""},
+		"the UID of this member":    {map[string]string{clusterv1.ClusterUIDAnnotationKey: "u1"}, true, ""},
+		"the UID of another member": {map[string]string{clusterv1.ClusterUIDAnnotationKey: "u10"}, false, "u10"},
+		"another annotation":        {map[string]string{"other": "u10"}, true, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			found := &clusterv1.ManagedCluster{}
+			found.Annotations, found.Spec.HubAcceptsClient = test.annotations, true
+			state := State{UID: "u1"}.observe(found, time.Unix(0, 0))
+			if state.Accepted() != test.accepted || state.OtherMember() != test.other {
+				t.Errorf("Accepted = %t, OtherMember = %q; want %t, %q", state.Accepted(), state.OtherMember(), test.accepted, test.other)
+			}
+		})
+	}
+}

@@ -24,8 +24,10 @@ type Watcher struct {
 	state State
 }
 
-// NewWatcher returns a watcher that has read nothing.
-func NewWatcher(c clock.PassiveClock) *Watcher { return &Watcher{clock: c} }
+// NewWatcher returns a watcher that has read nothing. uid is the UID of the member.
+func NewWatcher(c clock.PassiveClock, uid string) *Watcher {
+	return &Watcher{clock: c, state: State{UID: uid}}
+}
 
 // State returns what was read last.
 func (w *Watcher) State() State {
