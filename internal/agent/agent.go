@@ -133,26 +133,34 @@ func (a *process) phase(ctx context.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	var known *credential.Bootstrap
+	known := a.readBootstrap()
 	var connection *credential.Connection
-	if a.options.BootstrapKubeconfig != "" {
-		found, err := credential.ReadBootstrap(a.options.BootstrapKubeconfig)
-		if err != nil {
-			a.log.Warn("the bootstrap kubeconfig is not used", "error", err)
-		} else {
-			known, connection = found, &found.Connection
-		}
+	if known != nil {
+		connection = &known.Connection
 	}
 	fault := stored.Check(stored.Names, connection, a.clock.Now())
 	switch {
 	case fault == nil:
-		return a.session(ctx, stored, known)
+		return a.session(ctx, stored)
 	case known == nil:
 		return errors.Join(fault, errNoBootstrap)
 	default:
 		a.log.Info("bootstrapping", "reason", fault.Error(), "cluster", stored.Cluster, "agent", stored.Agent)
 		return a.bootstrap(ctx, stored, known)
 	}
+}
+
+// readBootstrap reads the bootstrap kubeconfig; nil where there is none that can be used.
+func (a *process) readBootstrap() *credential.Bootstrap {
+	if a.options.BootstrapKubeconfig == "" {
+		return nil
+	}
+	found, err := credential.ReadBootstrap(a.options.BootstrapKubeconfig)
+	if err != nil {
+		a.log.Warn("the bootstrap kubeconfig is not used", "error", err)
+		return nil
+	}
+	return found
 }
 
 // bootstrap registers the cluster and stores its first certificate.

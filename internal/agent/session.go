@@ -41,7 +41,6 @@ var (
 type session struct {
 	*process
 	credential credential.Credential
-	bootstrap  *credential.Bootstrap
 	gate       *client.Gate
 	hub        *client.Client
 	cluster    *cluster.Watcher
@@ -49,8 +48,8 @@ type session struct {
 }
 
 // session runs all parts with a certificate until another credential is stored, or the certificate expires.
-func (a *process) session(ctx context.Context, stored credential.Credential, known *credential.Bootstrap) (err error) {
-	s := &session{process: a, credential: stored, bootstrap: known, gate: client.NewGate(a.clock, a.random), cluster: cluster.NewWatcher(a.clock, a.uid)}
+func (a *process) session(ctx context.Context, stored credential.Credential) (err error) {
+	s := &session{process: a, credential: stored, gate: client.NewGate(a.clock, a.random), cluster: cluster.NewWatcher(a.clock, a.uid)}
 	if s.hub, err = gatedClient(stored.Config(), s.gate); err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func (s *session) watchRegistration(ctx context.Context) {
 		}
 		rejoin, again := state.Rejoin(s.clock.Now())
 		if rejoin != cluster.Stay {
-			if s.mustJoin(ctx, rejoin) && s.joinAgain(ctx) {
+			if known := s.mustJoin(ctx, rejoin); known != nil && s.joinAgain(ctx, known) {
 				return
 			}
 			again = lookPause
@@ -174,7 +173,7 @@ func (s *session) watchRegistration(ctx context.Context) {
 
 // joinAgain bootstraps beside the parts of the session, and stops when they reach the hub again: a hub that refused every
 // certificate for some minutes needs no approval of the whole fleet. It returns whether another credential is stored.
-func (s *session) joinAgain(ctx context.Context) bool {
+func (s *session) joinAgain(ctx context.Context, known *credential.Bootstrap) bool {
 	joining, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
@@ -187,32 +186,34 @@ func (s *session) joinAgain(ctx context.Context) bool {
 			_ = backoff.SleepUntil(joining, s.clock, time.Hour, changed) // the loop ends with the context
 		}
 	}()
-	err := s.process.bootstrap(joining, s.credential, s.bootstrap)
+	err := s.bootstrap(joining, s.credential, known)
 	if err != nil && joining.Err() == nil {
 		s.log.Warn("the cluster did not join again", "error", err)
 	}
 	return err == nil
 }
 
-// mustJoin returns whether the agent joins again: it has a bootstrap credential, and the ManagedCluster is gone or the
-// certificate refused. A failed look changes nothing.
-func (s *session) mustJoin(ctx context.Context, rejoin cluster.Rejoin) bool {
-	if s.bootstrap == nil {
+// mustJoin returns the bootstrap credential to join again with; nil where the agent has none, or has the ManagedCluster and a
+// certificate that is not refused. A failed look changes nothing. The file is read at each look, because an administrator may
+// replace a join token that has expired.
+func (s *session) mustJoin(ctx context.Context, rejoin cluster.Rejoin) *credential.Bootstrap {
+	known := s.readBootstrap()
+	if known == nil {
 		s.log.Warn("the cluster has to join again", "error", errNoBootstrap)
-		return false
+		return nil
 	}
 	if rejoin == cluster.Look {
-		hub, err := gatedClient(s.bootstrap.Config, client.NewGate(s.clock, s.random))
+		hub, err := gatedClient(known.Config, client.NewGate(s.clock, s.random))
 		if err != nil {
-			return false
+			return nil
 		}
 		defer hub.Close()
 		if err := hub.Get(ctx, client.ManagedCluster(s.credential.Cluster), &clusterv1.ManagedCluster{}); !apierrors.IsNotFound(err) {
-			return false
+			return nil
 		}
 	}
 	s.log.Warn("the cluster joins again", "cluster", s.credential.Cluster)
-	return true
+	return known
 }
 
 // registrationFault returns why a cluster is not reported; nil if it is.

@@ -2,6 +2,10 @@ package agent
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,5 +40,23 @@ func TestRegistrationFaultSaysWhyAClusterIsNotReported(t *testing.T) {
 				t.Errorf("registrationFault = %v, want %v with %q", err, test.want, test.text)
 			}
 		})
+	}
+}
+
+func TestEachLookReadsTheBootstrapKubeconfigAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	s := &session{process: &process{options: Options{BootstrapKubeconfig: file}, log: slog.New(slog.DiscardHandler)}}
+	if s.mustJoin(t.Context(), cluster.Join) != nil {
+		t.Error("the agent joins without a bootstrap kubeconfig")
+	}
+	for _, token := range []string{"first", "second"} {
+		text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"hub","user":"u"}}],
+			"clusters":[{"name":"hub","cluster":{"server":"https://hub.example"}}],"users":[{"name":"u","user":{"token":%q}}]}`, token)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.mustJoin(t.Context(), cluster.Join); got == nil || got.Config.BearerToken != token {
+			t.Errorf("the agent joins with %+v, want the token %s", got, token)
+		}
 	}
 }
