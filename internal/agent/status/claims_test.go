@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,10 @@ func TestClaimsOrderAndPrecedence(t *testing.T) {
 }
 
 func TestClaimsAboveTheLimitsAreLeftOutAndReported(t *testing.T) {
+	long := map[string]string{clusterPropertyID: strings.Repeat("x", 1025)}
+	if got, omitted := Claims(member.Facts{UID: "u1", Properties: long}); len(got) != 1 || got[0].Value != "u1" || !slices.Contains(omitted.TooLong, clusterPropertyID) {
+		t.Errorf("with an ID that is too long the claims are %v, and %v are left out", claimLines(got), omitted)
+	}
 	found := map[string]string{"empty": "", "long": strings.Repeat("ä", 1025), "fits": strings.Repeat("ä", 1024), "id.k8s.io": "u1"}
 	for number := range 24 {
 		found[fmt.Sprintf("z%02d", number)] = "v"

@@ -25,7 +25,7 @@ func derived(facts member.Facts) map[string]string {
 		clusterv1.ClaimRegion:      commonLabel(facts.Nodes, corev1.LabelTopologyRegion),
 		clusterv1.ClaimZone:        commonLabel(facts.Nodes, corev1.LabelTopologyZone),
 	}
-	if id := facts.Properties[clusterPropertyID]; id != "" {
+	if id := facts.Properties[clusterPropertyID]; fits(clusterv1.ClaimID, id) {
 		out[clusterv1.ClaimID] = id
 	}
 	for name, value := range out {
