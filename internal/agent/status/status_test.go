@@ -187,17 +187,22 @@ func TestNewestPrefersTheOwnWriteUntilTheCacheHasIt(t *testing.T) {
 		return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{UID: "u1", ResourceVersion: version, Name: name}}
 	}
 	cached := version("cached", "9")
+	two := ownWrite{}.then(cached, version("first", "10"))
 	for sentence, test := range map[string]struct {
-		written *clusterv1.ManagedCluster
-		want    string
+		last ownWrite
+		want string
 	}{
-		"nothing is written":      {nil, "cached"},
-		"the cache is older":      {version("written", "10"), "written"},
-		"the cache is newer":      {version("written", "8"), "cached"},
-		"the cache has the write": {version("written", "9"), "cached"},
+		"nothing is written":                      {ownWrite{}, "cached"},
+		"the cache is what the write replaced":    {ownWrite{}.then(cached, version("written", "10")), "written"},
+		"the cache is before two writes":          {two.then(two.written, version("second", "11")), "second"},
+		"the cache is between two writes":         {ownWrite{}.then(version("", "8"), cached).then(cached, version("second", "10")), "second"},
+		"the cache has the write":                 {ownWrite{}.then(version("", "8"), version("written", "9")), "cached"},
+		"another client has written since":        {ownWrite{}.then(version("", "7"), version("written", "8")), "cached"},
+		"the hub was restored from a backup":      {ownWrite{}.then(version("", "90"), version("written", "91")), "cached"},
+		"written after the hub had other changes": {two.then(version("", "20"), version("written", "21")), "cached"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			if got := newest(cached, test.written).Name; got != test.want {
+			if got := newest(cached, test.last).Name; got != test.want {
 				t.Errorf("newest = %s, want %s", got, test.want)
 			}
 		})

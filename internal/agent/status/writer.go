@@ -3,12 +3,12 @@ package status
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -68,8 +68,8 @@ type Writer struct {
 
 	// factsAt is when facts were last written.
 	factsAt time.Time
-	// written is the ManagedCluster as the hub returned it after the last write. The cache may be older.
-	written *clusterv1.ManagedCluster
+	// last is the last write. The cache may be older.
+	last ownWrite
 	// hubFailures is the number of failures of the gate at the last report.
 	hubFailures int
 
@@ -141,7 +141,7 @@ func (w *Writer) sync(ctx context.Context) (time.Duration, error) {
 	if !state.Accepted() || state.Access != cluster.Present {
 		return idle, nil
 	}
-	stored := newest(state.Cluster, w.written)
+	stored := newest(state.Cluster, w.last)
 	report, facts := Report{Health: w.Member.Health(), Renewal: w.lastRenewal()}, w.Member.Facts()
 	claims, omitted := Claims(facts)
 	if facts.Complete {
@@ -180,20 +180,36 @@ func (w *Writer) write(ctx context.Context, stored *clusterv1.ManagedCluster, ne
 	}
 	into := &clusterv1.ManagedCluster{}
 	if err := w.Hub.PatchStatus(ctx, client.ManagedCluster(stored.Name), patch, into); err != nil {
-		w.written = nil
+		w.last = ownWrite{}
 		return stored, false, err //nolint:wrapcheck // the client names the object
 	}
-	w.written = into
+	w.last = w.last.then(stored, into)
 	return into, true, nil
 }
 
-// newest returns the version to compare with: what the agent wrote, until the cache has it.
-func newest(cached, written *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
-	if written == nil || written.UID != cached.UID {
+// maxSeen bounds the versions below; a longer row of writes that the cache has not brought costs one conflict.
+const maxSeen = 16
+
+// ownWrite is a write of the agent: the ManagedCluster as the hub returned it, and the resource versions that it replaced.
+type ownWrite struct {
+	written *clusterv1.ManagedCluster
+	seen    []string
+}
+
+// then returns the memory after a write that replaced a version.
+func (o ownWrite) then(replaced, written *clusterv1.ManagedCluster) ownWrite {
+	if o.written != replaced {
+		o.seen = nil
+	}
+	seen := append(slices.Clone(o.seen), replaced.ResourceVersion)
+	return ownWrite{written: written, seen: seen[max(0, len(seen)-maxSeen):]}
+}
+
+// newest returns the version to compare with: what the agent wrote, while the cache has a version that this write replaced. Resource
+// versions are not ordered here: a hub that was restored from a backup has lower ones, and an older status to correct.
+func newest(cached *clusterv1.ManagedCluster, last ownWrite) *clusterv1.ManagedCluster {
+	if last.written == nil || last.written.UID != cached.UID || !slices.Contains(last.seen, cached.ResourceVersion) {
 		return cached
 	}
-	if order, err := resourceversion.CompareResourceVersion(written.ResourceVersion, cached.ResourceVersion); err != nil || order <= 0 {
-		return cached
-	}
-	return written
+	return last.written
 }
