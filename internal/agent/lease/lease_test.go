@@ -36,6 +36,14 @@ func TestPeriodIsBoundedAndJittered(t *testing.T) {
 	}
 }
 
+func TestARetryIsNoLongerThanTheLease(t *testing.T) {
+	for seconds, want := range map[int32]time.Duration{0: time.Minute, 5: 5 * time.Second, 60: time.Minute, 3600: time.Minute} {
+		if got := retryLimit(seconds); got != want {
+			t.Errorf("retryLimit(%d) = %s, want %s", seconds, got, want)
+		}
+	}
+}
+
 // fakeHub stores one lease. Its errors are returned once each.
 type fakeHub struct {
 	lease         *coordinationv1.Lease

@@ -28,3 +28,8 @@ func Duration(leaseDurationSeconds int32) time.Duration {
 	}
 	return time.Duration(min(seconds, maxSeconds)) * time.Second
 }
+
+// retryLimit returns the longest pause after a failed renewal. A pause longer than the lease would miss a renewal for nothing.
+func retryLimit(leaseDurationSeconds int32) time.Duration {
+	return min(maxRetry, Duration(leaseDurationSeconds))
+}

@@ -79,7 +79,8 @@ func (r *Renewer) Run(ctx context.Context) {
 		}
 		failures++
 		r.Log.Warn("the lease was not renewed", "error", err, "failures", failures)
-		_ = backoff.Sleep(ctx, r.Clock, backoff.FullJitter(failures, minRetry, maxRetry, r.Random())) // the loop ends with the context
+		limit := retryLimit(state.Cluster.Spec.LeaseDurationSeconds)
+		_ = backoff.Sleep(ctx, r.Clock, backoff.FullJitter(failures, minRetry, limit, r.Random())) // the loop ends with the context
 	}
 }
 
