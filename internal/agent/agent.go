@@ -105,7 +105,7 @@ func (a *process) awaitUID(ctx context.Context, toMember *client.Client) string 
 }
 
 // phases runs a session while the stored certificate is valid, and the bootstrap otherwise. It pauses after each phase, also after
-// a success: a certificate that is of no use as soon as it is signed must not be requested again at once.
+// a success: without a pause, the agent would request certificates in a loop where each is useless.
 func (a *process) phases(ctx context.Context) {
 	report := a.health.reporter("registration")
 	for short := 0; ctx.Err() == nil; {
@@ -119,7 +119,7 @@ func (a *process) phases(ctx context.Context) {
 	}
 }
 
-// shortPhases returns the number of short phases in a row after one that lasted for some time.
+// shortPhases returns the number of short phases in a row after another phase.
 func shortPhases(before int, lasted time.Duration) int {
 	if lasted >= steadyPhase {
 		return 0
@@ -150,7 +150,7 @@ func (a *process) phase(ctx context.Context) error {
 	}
 }
 
-// readBootstrap reads the bootstrap kubeconfig; nil where there is none that can be used.
+// readBootstrap reads the bootstrap kubeconfig; nil where the agent has no usable file.
 func (a *process) readBootstrap() *credential.Bootstrap {
 	if a.options.BootstrapKubeconfig == "" {
 		return nil
