@@ -1,5 +1,7 @@
 package registration
 
+import "fmt"
+
 // The roles of an agent. Open Cluster Management uses the same names.
 const (
 	// AgentRole is the ClusterRole for the agent's registration. It is bound in the namespace of the cluster.
@@ -14,6 +16,17 @@ const (
 
 // ClusterRole returns the name of the ClusterRole of a cluster, and of its binding.
 func ClusterRole(cluster string) string { return rolePrefix + cluster }
+
+// TakesSharedRole reports whether the ClusterRole of a cluster would be a role that the agents of all clusters share. The hub gives
+// such a cluster nothing: its permissions would be those of every agent, and its end would be the end of the shared role.
+func TakesSharedRole(cluster string) bool {
+	return ClusterRole(cluster) == AgentRole || ClusterRole(cluster) == WorkRole
+}
+
+// SharedRoleMessage describes a cluster whose ClusterRole would be a shared one, and the remedy.
+func SharedRoleMessage(cluster string) string {
+	return fmt.Sprintf("its ClusterRole would be %q, which the agents of all clusters share; register the cluster under another name", ClusterRole(cluster))
+}
 
 // AgentBinding returns the name of the RoleBinding of a cluster to AgentRole.
 func AgentBinding(cluster string) string { return rolePrefix + cluster + ":registration" }

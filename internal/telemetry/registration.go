@@ -12,6 +12,7 @@ const (
 	ReasonClusterAccepted    = "ClusterAccepted"
 	ReasonClusterDenied      = "ClusterDenied"
 	ReasonNamespaceForeign   = "NamespaceForeign"
+	ReasonNameReserved       = "NameReserved"
 	ReasonNamespaceKept      = "NamespaceKept"
 	ReasonForcedRemoval      = "ForcedRemoval"
 	ReasonRequestApproved    = "CertificateRequestApproved"
@@ -73,6 +74,12 @@ func ClusterDeniedEvent(cluster string) Event {
 // ClusterNamespaceForeignEvent returns the event of a cluster that cannot be accepted for its namespace.
 func ClusterNamespaceForeignEvent(cluster, message string) Event {
 	return registrationEvent(corev1.EventTypeWarning, ReasonNamespaceForeign, ActionAcceptanceApplied,
+		"ManagedCluster %s gets no namespace and no permissions: %s", cluster, message)
+}
+
+// ClusterNameReservedEvent returns the event of a cluster that cannot be accepted for its name.
+func ClusterNameReservedEvent(cluster, message string) Event {
+	return registrationEvent(corev1.EventTypeWarning, ReasonNameReserved, ActionAcceptanceApplied,
 		"ManagedCluster %s gets no namespace and no permissions: %s", cluster, message)
 }
 

@@ -25,7 +25,8 @@ func refusedCluster(why string) string {
 func TestReservedClusterNamesAreRefused(t *testing.T) {
 	administrator := adminUser(t)
 	for _, name := range []string{
-		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub", "open-cluster-managementx", "managed-clusters",
+		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub", "open-cluster-managementx",
+		"managed-clusters", "registration", "work",
 	} {
 		removeAfterTest(t, clusters+"/"+name)
 		got := administrator.create(t, clusters, cluster(name, ""))
@@ -38,7 +39,7 @@ func TestReservedClusterNamesAreRefused(t *testing.T) {
 	if got := administrator.create(t, clusters, generated); got.Code != http.StatusUnprocessableEntity {
 		t.Errorf("a generated name: %d %s", got.Code, got.Message)
 	}
-	for _, name := range []string{"kube", "kubernetes", "default-1", "my-kube-system", "berth"} {
+	for _, name := range []string{"kube", "kubernetes", "default-1", "my-kube-system", "berth", "work-1", "registrations"} {
 		mustCreate(t, clusters, cluster(name, ""))
 	}
 }

@@ -66,9 +66,18 @@ type plan struct {
 
 // makePlan decides what the hub has for a cluster.
 func makePlan(in input) plan {
+	shared := registration.TakesSharedRole(in.cluster.Name)
+	if shared { // the roles of all agents outlive the cluster
+		in.clusterRole, in.clusterRoleBinding = nil, nil
+	}
 	switch {
 	case !in.cluster.DeletionTimestamp.IsZero():
 		return planDeletion(in)
+	case shared && registration.AdmitsAgent(in.cluster):
+		message := registration.SharedRoleMessage(in.cluster.Name)
+		return in.refuse(message, telemetry.ClusterNameReservedEvent(in.cluster.Name, message))
+	case shared:
+		return plan{}
 	case registration.AdmitsAgent(in.cluster):
 		return planAcceptance(in)
 	case granted(in.cluster) || registration.Denied(in.cluster) && !registration.SimulationRequested(in.cluster):
@@ -89,7 +98,10 @@ func planAcceptance(in input) plan {
 	name := in.cluster.Name
 	switch {
 	case in.foreign():
-		return refusal(in)
+		message := registration.ForeignNamespaceMessage(name)
+		out := in.refuse(message, telemetry.ClusterNamespaceForeignEvent(name, message))
+		out.wait = namespaceRetry
+		return out
 	case in.namespace != nil && !in.namespace.DeletionTimestamp.IsZero():
 		return plan{wait: contentRetry}
 	}
@@ -112,16 +124,13 @@ func (in input) foreign() bool {
 	return in.namespace != nil && registration.NamespaceOwner(in.namespace.Labels) != in.cluster.Name
 }
 
-// refusal reports a foreign namespace, which is never adopted. A cluster that was accepted before keeps its condition: agents of
-// Open Cluster Management stop their heartbeat without it.
-func refusal(in input) plan {
-	out := plan{wait: namespaceRetry}
-	if !meta.IsStatusConditionTrue(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
-		message := registration.ForeignNamespaceMessage(in.cluster.Name)
-		out.condition = in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError, message)
-		out.event = telemetry.ClusterNamespaceForeignEvent(in.cluster.Name, message)
+// refuse reports why a cluster gets nothing: a namespace of another owner is never adopted, a role of all agents never written. A
+// cluster that was accepted before keeps its condition: agents of Open Cluster Management stop their heartbeat without it.
+func (in input) refuse(message string, event telemetry.Event) plan {
+	if meta.IsStatusConditionTrue(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
+		return plan{}
 	}
-	return out
+	return plan{condition: in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError, message), event: event}
 }
 
 // planDenial withdraws the permissions of an agent. The agent still reads its own cluster, to learn of its denial. The permission for

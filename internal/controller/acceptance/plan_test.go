@@ -220,6 +220,34 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestAClusterWithTheNameOfASharedRoleGetsNothing: its ClusterRole would be that of the works, or of the registration, of all agents.
+func TestAClusterWithTheNameOfASharedRoleGetsNothing(t *testing.T) {
+	for _, name := range []string{"work", "registration"} {
+		named := func(changes ...func(*input)) []string {
+			return text(makePlan(given(append([]func(*input){func(in *input) {
+				in.cluster.Name = name
+				in.clusterRole, in.clusterRoleBinding = clusterRole(name, true), clusterRoleBinding(name)
+			}}, changes...)...)))
+		}
+		granted := func(in *input) { in.cluster.Finalizers = []string{clusterv1.ManagedClusterFinalizer} }
+		for sentence, test := range map[string]struct{ got, want []string }{
+			"accepted": {named(), []string{"HubAcceptedManagedCluster False Error"}},
+			"denied":   {named(granted, func(in *input) { in.cluster.Spec.HubAcceptsClient = false }), nil},
+			"deleted": {
+				named(granted, func(in *input) { in.cluster.DeletionTimestamp = &metav1.Time{Time: now} }),
+				[]string{"Deleting True NoResource", "remove the finalizers"},
+			},
+		} {
+			if diff := cmp.Diff(test.want, test.got); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", name, sentence, diff)
+			}
+		}
+	}
+	if got := makePlan(given(func(in *input) { in.cluster.Name = "work-1" })); len(got.writes) == 0 {
+		t.Error("the cluster work-1 gets nothing")
+	}
+}
+
 // TestSilence reads leases at several times. The time in a lease is compared only with the time before.
 func TestSilence(t *testing.T) {
 	cluster := given().cluster
