@@ -24,6 +24,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/registration/approval"
 	"github.com/berth-project/berth/internal/telemetry"
 )
@@ -34,7 +35,7 @@ const Name = "csr"
 const (
 	// workers is how many clusters are reconciled concurrently.
 	workers = 4
-	// maxOpen bounds the open requests of a cluster that are decided at a time, the oldest first.
+	// maxOpen bounds the open requests of a cluster that are decided at a time.
 	maxOpen = 50
 	// conflictRetry is the delay after a conflict with another client.
 	conflictRetry = 200 * time.Millisecond
@@ -102,14 +103,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if r.options.Blocked() {
 		return reconcile.Result{RequeueAfter: blockedRetry}, nil
 	}
-	requests, err := r.openRequests(ctx, request.Name)
+	cluster, err := r.readCluster(ctx, request.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := &pass{reconciler: r, name: request.Name}
-	if p.cluster, err = r.readCluster(ctx, request.Name); err != nil {
+	requests, err := r.openRequests(ctx, request.Name, cluster)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
+	p := &pass{reconciler: r, name: request.Name, cluster: cluster}
 	for _, csr := range requests {
 		if err := p.decide(ctx, csr); err != nil {
 			return result(ctx, reconcile.Result{}, err)
@@ -141,11 +143,13 @@ func (r *reconciler) readCluster(ctx context.Context, name string) (*clusterv1.M
 	return cluster, nil
 }
 
-// openRequests returns the oldest requests of a cluster that are neither approved, denied nor signed.
-func (r *reconciler) openRequests(ctx context.Context, cluster string) ([]*certificatesv1.CertificateSigningRequest, error) {
+// openRequests returns requests of a cluster that are neither approved, denied nor signed, at most maxOpen.
+func (r *reconciler) openRequests(
+	ctx context.Context, name string, cluster *clusterv1.ManagedCluster,
+) ([]*certificatesv1.CertificateSigningRequest, error) {
 	list := &certificatesv1.CertificateSigningRequestList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{requestsByCluster: cluster}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the certificate requests of ManagedCluster %s: %w", cluster, err)
+	if err := r.client.List(ctx, list, client.MatchingFields{requestsByCluster: name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the certificate requests of ManagedCluster %s: %w", name, err)
 	}
 	var out []*certificatesv1.CertificateSigningRequest
 	for i := range list.Items {
@@ -153,8 +157,25 @@ func (r *reconciler) openRequests(ctx context.Context, cluster string) ([]*certi
 			out = append(out, &list.Items[i])
 		}
 	}
-	slices.SortFunc(out, func(a, b *certificatesv1.CertificateSigningRequest) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	return first(out, name, cluster), nil
+}
+
+// first sorts requests and returns maxOpen of them: those of the agents of the cluster and of its recorded requester, then the
+// others, each the oldest first. Any user with the permission may label a request with any cluster, and must not starve these.
+func first(requests []*certificatesv1.CertificateSigningRequest, name string, cluster *clusterv1.ManagedCluster) []*certificatesv1.CertificateSigningRequest {
+	recorded := ""
+	if cluster != nil {
+		recorded = cluster.Annotations[clusterv1.JoinRequesterAnnotationKey]
+	}
+	rank := func(request *certificatesv1.CertificateSigningRequest) int {
+		user := request.Spec.Username
+		if of, _, ok := registration.ParseAgentUser(user); ok && of == name || recorded != "" && user == recorded {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(requests, func(a, b *certificatesv1.CertificateSigningRequest) int {
+		return cmp.Or(rank(a)-rank(b), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	return out[:min(len(out), maxOpen)], nil
+	return requests[:min(len(requests), maxOpen)]
 }

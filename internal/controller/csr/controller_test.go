@@ -9,6 +9,8 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -162,5 +164,29 @@ func TestARenewalWaitsForItsPermission(t *testing.T) {
 	*fault = faults{}
 	if approved, _, err := k.reconcile(t); !approved || err != nil || k.pending() != 0 {
 		t.Errorf("allowed: approved %t, pending %d, %v", approved, k.pending(), err)
+	}
+}
+
+// TestRequestsOfOtherUsersStarveNoAgent has more requests of others, all older, than are decided at a time.
+func TestRequestsOfOtherUsersStarveNoAgent(t *testing.T) {
+	request := func(name, user string, age time.Duration) *certificatesv1.CertificateSigningRequest {
+		out := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		out.CreationTimestamp.Time, out.Spec.Username = time.Unix(1e9, 0).Add(-age), user
+		return out
+	}
+	var requests []*certificatesv1.CertificateSigningRequest
+	for i := range 2 * maxOpen {
+		requests = append(requests, request(fmt.Sprintf("other-%03d", i), registration.AgentUser("c10", "a"), time.Hour))
+	}
+	requests = append(requests, request("agent", registration.AgentUser("c1", "b"), 0), request("joins", registration.JoinUser("c1"), time.Minute))
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: "c1", Annotations: map[string]string{clusterv1.JoinRequesterAnnotationKey: registration.JoinUser("c1")},
+	}}
+	got := first(slices.Clone(requests), "c1", cluster)
+	if len(got) != maxOpen || got[0].Name != "joins" || got[1].Name != "agent" || got[2].Name != "other-000" {
+		t.Errorf("%d requests, the first are %s, %s, %s", len(got), got[0].Name, got[1].Name, got[2].Name)
+	}
+	if got := first(requests, "c1", nil); got[0].Name != "agent" {
+		t.Errorf("without a cluster, the first is %s", got[0].Name)
 	}
 }
