@@ -134,7 +134,8 @@ func (in input) refuse(message string, event telemetry.Event) plan {
 }
 
 // planDenial withdraws the permissions of an agent. The agent still reads its own cluster, to learn of its denial. The permission for
-// works goes with the last work, since the agent removes the finalizer of each. The namespace stays.
+// works goes with the last work, since the agent removes the finalizer of each. The namespace stays. The conditions of a simulated cluster
+// are those of the simulation.
 func planDenial(in input) plan {
 	name := in.cluster.Name
 	out := plan{
@@ -144,8 +145,10 @@ func planDenial(in input) plan {
 			ensureClusterRoleBinding(in.clusterRoleBinding, clusterRoleBinding(name)),
 			remove(in.agentBinding),
 		),
-		condition: in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied, deniedMessage),
-		event:     telemetry.ClusterDeniedEvent(name),
+	}
+	if !registration.SimulationRequested(in.cluster) {
+		out.condition = in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied, deniedMessage)
+		out.event = telemetry.ClusterDeniedEvent(name)
 	}
 	switch {
 	case in.workBinding == nil:

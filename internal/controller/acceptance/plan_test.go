@@ -83,6 +83,13 @@ func deleted(in *input) {
 	in.cluster.DeletionTimestamp = &metav1.Time{Time: now.Add(-time.Hour)}
 }
 
+// simulationReported is the condition that the controller health writes.
+func simulationReported(in *input) {
+	meta.SetStatusCondition(&in.cluster.Status.Conditions, metav1.Condition{
+		Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonSimulated,
+	})
+}
+
 func foreign(in *input) {
 	in.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
 }
@@ -186,6 +193,9 @@ func TestPlan(t *testing.T) {
 		"denied, and works cannot be read":             {[]func(*input){denied, func(in *input) { in.works.unknown = true }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
 		"denied, and everything is withdrawn":          {[]func(*input){denied, settled}, nil},
 		"denied after it was accepted, simulated":      {[]func(*input){denied, simulated, settled}, nil},
+		"simulated after it was accepted":              {[]func(*input){settled, simulated}, []string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work"}},
+		"simulated after it was accepted, with works":  {[]func(*input){settled, simulated, func(in *input) { in.works = objects("ManifestWork", "w") }}, []string{reduce, "delete RoleBinding …c1:registration", later}},
+		"simulated, and everything is withdrawn":       {[]func(*input){settled, simulated, settled, simulationReported}, nil},
 		"deleted without our finalizer":                {[]func(*input){deleted, func(in *input) { in.cluster.Finalizers = nil }}, nil},
 		"deleted, with add-ons and works":              {content([]string{"a"}, []string{"w"}), []string{reduce, "delete PartialObjectMetadata a", remaining, later}},
 		"deleted, with works of priorities":            {content(nil, []string{"b@10", "a@9", "c@9", "d@11"}), []string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later}},
