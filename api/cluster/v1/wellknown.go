@@ -103,6 +103,9 @@ const (
 	// AutoRejoinAnnotationKey with value "true" on a ManagedCluster approves the request of a cluster with the recorded UID
 	// whose certificate has expired.
 	AutoRejoinAnnotationKey = "berth-project.io/auto-rejoin"
+	// JoinedRequestAnnotationKey on a ManagedCluster is the UID of the CertificateSigningRequest that used up its join token. The hub
+	// writes it, and approves this request even where its first attempt failed.
+	JoinedRequestAnnotationKey = "berth-project.io/joined-request"
 	// ForceDeleteAfterAnnotationKey on a ManagedCluster is a duration, such as 10m. A deletion that takes longer removes the
 	// finalizers of what is left in the namespace of the cluster, while the agent is silent.
 	ForceDeleteAfterAnnotationKey = "berth-project.io/force-delete-after"

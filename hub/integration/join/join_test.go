@@ -231,10 +231,15 @@ func TestCertificateRequests(t *testing.T) {
 	t.Log("the first request of the recorded requester is approved, and its member is recorded")
 	s.awaitState(s.request(registration.JoinUser("c1"), bootstrap, "c1", "c1", memberUID), approved)
 	cluster, err := s.stored(t.Context(), "c1")
-	if err != nil || cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != memberUID {
-		t.Errorf("the recorded UID is %q, %v", cluster.Annotations[clusterv1.ClusterUIDAnnotationKey], err)
+	if err != nil || cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != memberUID || cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" {
+		t.Errorf("the annotations are %v, %v", cluster.Annotations, err)
 	}
 	s.awaitEvent("CertificateRequestApproved", "c1")
+
+	t.Log("with another token, the requests of a cluster that joined wait")
+	s.change("c1", func(c *clusterv1.ManagedCluster) {
+		c.Annotations[clusterv1.JoinRequesterAnnotationKey] = registration.JoinUser("c1")
+	})
 
 	t.Log("the agent renews its certificate")
 	s.report("c1")

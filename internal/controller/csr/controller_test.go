@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -107,7 +108,7 @@ func newRequest(t *testing.T, requester string, groups []string) *certificatesv1
 		t.Fatal(err)
 	}
 	out := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{
-		Name: "r", Labels: map[string]string{clusterv1.ClusterNameLabelKey: "c1"}, Annotations: map[string]string{clusterv1.ClusterUIDAnnotationKey: uid},
+		Name: "r", UID: "request-r", Labels: map[string]string{clusterv1.ClusterNameLabelKey: "c1"}, Annotations: map[string]string{clusterv1.ClusterUIDAnnotationKey: uid},
 	}}
 	out.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	out.Spec.SignerName, out.Spec.Usages = certificatesv1.KubeAPIServerClientSignerName, []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
@@ -144,6 +145,33 @@ func TestAMemberIsRecordedBeforeItsRequestIsApproved(t *testing.T) {
 	*fault = faults{pin: errBoom, approve: errBoom}
 	if _, _, err := k.reconcile(t); err != nil {
 		t.Errorf("an approved request is written again: %v", err)
+	}
+}
+
+func TestAJoinTokenIsGoodForOneCertificate(t *testing.T) {
+	k := newKit(t, &faults{}, registration.JoinUser("c1"))
+	if approved, _, err := k.reconcile(t); !approved || err != nil {
+		t.Fatalf("the first request: approved %t, %v", approved, err)
+	}
+	cluster := &clusterv1.ManagedCluster{}
+	if err := k.Get(t.Context(), client.ObjectKey{Name: "c1"}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{clusterv1.ClusterUIDAnnotationKey: uid, clusterv1.JoinedRequestAnnotationKey: "request-r"}
+	if !maps.Equal(cluster.Annotations, want) {
+		t.Errorf("annotations are %v, want %v", cluster.Annotations, want)
+	}
+	second := newRequest(t, registration.JoinUser("c1"), nil)
+	second.Name, second.UID = "r2", "request-r2"
+	if err := k.Create(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := k.reconcile(t)
+	if err := k.Get(t.Context(), client.ObjectKeyFromObject(second), second); err != nil {
+		t.Fatal(err)
+	}
+	if approval.Finished(second) || k.pending() != 1 || err != nil {
+		t.Errorf("the second request: conditions %v, pending %d, %v", second.Status.Conditions, k.pending(), err)
 	}
 }
 

@@ -81,12 +81,19 @@ func (p *pass) review(ctx context.Context, spec *authorizationv1.SubjectAccessRe
 	return review.Status.Allowed, nil
 }
 
-// approve records the member, then approves its request. In the other order, a failure between the writes would leave a member with
-// a certificate and no record.
+// approve records the member and uses up its join token, then approves its request. In the other order, a failure between the writes
+// would leave a member with a certificate and no record, and a token that is good for another one.
 func (p *pass) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approval.Decision) error {
-	if decision.Pin != "" {
+	if decision.Pin != "" || decision.Consume {
 		next := p.cluster.DeepCopy()
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, decision.Pin)
+		if decision.Pin != "" {
+			metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, decision.Pin)
+		}
+		if decision.Consume {
+			delete(next.Annotations, clusterv1.JoinRequesterAnnotationKey)
+			delete(next.Annotations, clusterv1.AutoRejoinAnnotationKey)
+			metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, string(csr.UID))
+		}
 		if err := p.client.Patch(ctx, next, fenced(p.cluster)); err != nil {
 			return fmt.Errorf("recording the UID of the member on ManagedCluster %s: %w", p.name, err)
 		}

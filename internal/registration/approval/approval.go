@@ -75,6 +75,8 @@ type Decision struct {
 	Review *authorizationv1.SubjectAccessReviewSpec
 	// Pin is the UID of the member to record on the cluster before the approval; empty where it is recorded or not reported.
 	Pin string
+	// Consume is set where the approval uses up the recorded requester: one join token is good for one certificate.
+	Consume bool
 }
 
 // Input is what a Decision is made from.
@@ -125,8 +127,12 @@ func truncate(message string) string {
 	return strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")
 }
 
-// checkDuration leaves a request for a long life to an administrator: agents of Open Cluster Management request a year.
-func checkDuration(in Input, _ string) Decision {
+// checkDuration leaves a first request for a long life to an administrator. A renewal for longer is approved, and the signer caps it:
+// agents of Open Cluster Management request a year, and would lose their access.
+func checkDuration(in Input, name string) Decision {
+	if in.Request.Spec.Username == name {
+		return Decision{Action: Approve}
+	}
 	seconds := in.Request.Spec.ExpirationSeconds
 	if seconds != nil && time.Duration(*seconds)*time.Second > in.MaxDuration {
 		return wait(ReasonDuration, "spec.expirationSeconds is %d, above the %d that are approved without an administrator", *seconds, int64(in.MaxDuration.Seconds()))

@@ -216,6 +216,27 @@ func TestDecide(t *testing.T) {
 		}, "Wait SharedBootstrapIdentity"},
 
 		"a renewal": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) { byAgent(r, "c1"); joined(c) }, approve},
+		"a renewal for a year": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			byAgent(r, "c1")
+			joined(c)
+			r.Spec.ExpirationSeconds = new(int32(365 * 24 * 3600))
+		}, approve},
+		"a first certificate without a UID": {func(_ *testing.T, r *csr, _ *clusterv1.ManagedCluster) { r.Annotations = nil }, "Wait ClusterIdentityUnknown"},
+		"a request after the token is used up": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			r.UID = "r2"
+			c.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: uid, clusterv1.JoinedRequestAnnotationKey: "r1"}
+		}, "Wait RequesterMismatch"},
+		"another member after the token is used up": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
+			c.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: otherUID}
+		}, "Wait ClusterIdentityConflict"},
+		"the request that used the token up": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			r.UID = "r1"
+			c.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: uid, clusterv1.JoinedRequestAnnotationKey: "r1"}
+		}, approve},
+		"that request, by another member": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			r.UID = "r1"
+			c.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: otherUID, clusterv1.JoinedRequestAnnotationKey: "r1"}
+		}, "Wait ClusterIdentityConflict"},
 		"a renewal without a UID": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
 			byAgent(r, "c1")
 			joined(c)
@@ -354,6 +375,7 @@ func FuzzDecide(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, label, requester string) {
 		r := &csr{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabelKey: label}}}
 		r.Spec.Request, r.Spec.Username = data, requester
+		r.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: uid}
 		r.Spec.SignerName, r.Spec.Usages = certificatesv1.KubeAPIServerClientSignerName, []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
 		got := approval.Decide(approval.Input{Request: r, Cluster: accepted(label), MaxDuration: approval.DefaultMaxDuration})
 		if got.Action != approval.Approve {

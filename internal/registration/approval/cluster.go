@@ -30,38 +30,61 @@ func checkCluster(in Input, _ string) Decision {
 // certificate. Only the recorded requester gets the first one.
 func checkRequester(in Input, name string) Decision {
 	spec, cluster := in.Request.Spec, in.Cluster
-	reported, pinned := in.Request.Annotations[clusterv1.ClusterUIDAnnotationKey], cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
 	renewal := spec.Username == name
-	if !renewal {
-		if decision := checkBootstrap(in); decision.Action != Approve {
-			return decision
-		}
-	} else if !slices.Contains(spec.Groups, registration.AgentGroup(cluster.Name)) {
+	if renewal && !slices.Contains(spec.Groups, registration.AgentGroup(cluster.Name)) {
 		return wait(ReasonRequesterMismatch, "the requester %s is not in the group %s", spec.Username, registration.AgentGroup(cluster.Name))
 	}
-	switch {
-	case pinned == "", reported == pinned, reported == "" && renewal: // the agents of Open Cluster Management report no UID
-	case reported == "":
-		return wait(ReasonIdentityUnknown, "the request has no annotation %s, and ManagedCluster %s is the member with the UID %q",
-			clusterv1.ClusterUIDAnnotationKey, cluster.Name, pinned)
-	default:
-		return wait(ReasonIdentityConflict, "the member with the UID %q requests the certificate of ManagedCluster %s, which is the member with the UID %q",
-			reported, cluster.Name, pinned)
+	started := !renewal && approvalStarted(in)
+	if !renewal && !started {
+		if decision := checkBootstrap(in); decision.Action != Approve {
+			// A second member with a token that is used up is the conflict to report.
+			if member := checkMember(in, false); member.Reason == ReasonIdentityConflict && spec.Username == registration.JoinUser(cluster.Name) {
+				return member
+			}
+			return decision
+		}
 	}
-	out := Decision{Action: Approve}
+	if decision := checkMember(in, renewal); decision.Action != Approve {
+		return decision
+	}
+	pinned := cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
+	out := Decision{Action: Approve, Consume: !renewal && !started}
 	if pinned == "" {
-		out.Pin = reported
+		out.Pin = in.Request.Annotations[clusterv1.ClusterUIDAnnotationKey]
 	}
 	if renewal {
 		out.Review = renewReview(spec, cluster.Name)
 		return out
 	}
 	rejoins := cluster.Annotations[clusterv1.AutoRejoinAnnotationKey] == "true" && pinned != ""
-	if registration.Reported(cluster) && !rejoins {
+	if registration.Reported(cluster) && !rejoins && !started {
 		return wait(ReasonJoined, "ManagedCluster %s has joined before; approve the request, or set the annotation %s=true on a cluster with a recorded UID",
 			cluster.Name, clusterv1.AutoRejoinAnnotationKey)
 	}
 	return out
+}
+
+// approvalStarted reports whether the hub used up the join token for this very request, and then failed to approve it.
+func approvalStarted(in Input) bool {
+	uid := string(in.Request.UID)
+	return uid != "" && in.Cluster.Annotations[clusterv1.JoinedRequestAnnotationKey] == uid
+}
+
+// checkMember compares the UID that the member reports with the recorded one. The agents of Open Cluster Management report none,
+// so only their renewals pass.
+func checkMember(in Input, renewal bool) Decision {
+	cluster := in.Cluster
+	reported, pinned := in.Request.Annotations[clusterv1.ClusterUIDAnnotationKey], cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
+	switch {
+	case reported == "" && renewal, reported != "" && (pinned == "" || reported == pinned):
+		return Decision{Action: Approve}
+	case reported == "":
+		return wait(ReasonIdentityUnknown, "the request has no annotation %s, so the hub cannot record the member of ManagedCluster %s or compare it with the recorded UID %q",
+			clusterv1.ClusterUIDAnnotationKey, cluster.Name, pinned)
+	default:
+		return wait(ReasonIdentityConflict, "the member with the UID %q requests the certificate of ManagedCluster %s, which is the member with the UID %q",
+			reported, cluster.Name, pinned)
+	}
 }
 
 // checkBootstrap compares the requester of a first certificate with the recorded requester.
