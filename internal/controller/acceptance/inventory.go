@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -25,7 +26,7 @@ const (
 
 // inventory is what is in the namespace of a cluster that no agent and no controller put there.
 type inventory struct {
-	// foreign are some of the objects, as resource/name.
+	// foreign are some of the objects, as resource.group/name.
 	foreign []string
 	// complete is set once every kind was listed.
 	complete bool
@@ -54,9 +55,10 @@ func takeInventory(ctx context.Context, kinds discovery.DiscoveryInterface, read
 			if err := reader.List(ctx, found, client.InNamespace(cluster), client.Limit(inventoryPage)); err != nil {
 				return inventory{}, fmt.Errorf("listing %s in namespace %s: %w", resource.Name, cluster, err)
 			}
+			kind := schema.GroupResource{Group: version.Group, Resource: resource.Name}
 			for i := range found.Items {
-				if len(out.foreign) < maxForeign && !belongs(resource.Name, &found.Items[i], cluster) {
-					out.foreign = append(out.foreign, resource.Name+"/"+found.Items[i].Name)
+				if len(out.foreign) < maxForeign && !belongs(kind, &found.Items[i], cluster) {
+					out.foreign = append(out.foreign, kind.String()+"/"+found.Items[i].Name)
 				}
 			}
 		}
@@ -74,18 +76,22 @@ func stored(resource metav1.APIResource) bool {
 	return !strings.Contains(resource.Name, "/")
 }
 
-// belongs reports whether an object belongs to the cluster, its agents, or the namespace itself.
-func belongs(resource string, object *metav1.PartialObjectMetadata, cluster string) bool {
-	switch resource {
-	case "events", "leases", "addonplacementscores":
+// belongs reports whether an object belongs to the cluster, its agents, or the namespace itself. A resource of another group may have
+// the same plural name, and its objects belong to other users.
+func belongs(kind schema.GroupResource, object *metav1.PartialObjectMetadata, cluster string) bool {
+	switch kind {
+	case schema.GroupResource{Resource: "events"}, schema.GroupResource{Group: "events.k8s.io", Resource: "events"},
+		schema.GroupResource{Group: clusterv1.GroupName, Resource: "addonplacementscores"}:
 		return true
-	case "configmaps":
+	case schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}:
+		return object.Name == clusterv1.ManagedClusterLeaseName
+	case schema.GroupResource{Resource: "configmaps"}:
 		return object.Name == "kube-root-ca.crt"
-	case "serviceaccounts":
+	case schema.GroupResource{Resource: "serviceaccounts"}:
 		return ownAccount(object.Name)
-	case "secrets":
+	case schema.GroupResource{Resource: "secrets"}:
 		return ownAccount(object.Annotations[corev1.ServiceAccountNameKey])
-	case "rolebindings":
+	case schema.GroupResource{Group: rbacv1.GroupName, Resource: "rolebindings"}:
 		return object.Labels[clusterv1.ClusterNameLabelKey] == cluster
 	default:
 		return false

@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -296,7 +297,12 @@ func TestWhatBelongsToACluster(t *testing.T) {
 		object   *metav1.PartialObjectMetadata
 		want     bool
 	}{
-		"its lease":                    {"leases", object(clusterv1.ManagedClusterLeaseName, nil, nil), true},
+		"its lease":                    {"leases.coordination.k8s.io", object(clusterv1.ManagedClusterLeaseName, nil, nil), true},
+		"a lease of another client":    {"leases.coordination.k8s.io", object("a", nil, nil), false},
+		"a lease of another group":     {"leases.example.com", object(clusterv1.ManagedClusterLeaseName, nil, nil), false},
+		"an event of another group":    {"events.example.com", object("e", nil, nil), false},
+		"a binding of another group":   {"rolebindings.example.com", object("b", label, nil), false},
+		"an event of the newer group":  {"events.events.k8s.io", object("e", nil, nil), true},
 		"an event":                     {"events", object("e", nil, nil), true},
 		"the CA of the hub":            {"configmaps", object("kube-root-ca.crt", nil, nil), true},
 		"a configuration":              {"configmaps", object("a", label, nil), false},
@@ -304,14 +310,14 @@ func TestWhatBelongsToACluster(t *testing.T) {
 		"an account":                   {"serviceaccounts", object("a", label, nil), false},
 		"the token of the agent":       {"secrets", object("t", nil, map[string]string{corev1.ServiceAccountNameKey: "berth-agent"}), true},
 		"a secret":                     {"secrets", object("t", label, nil), false},
-		"its binding":                  {"rolebindings", object("b", label, nil), true},
-		"a binding":                    {"rolebindings", object("b", nil, nil), false},
-		"a placement":                  {"placements", object("p", label, nil), false},
-		"a kind that is not known":     {"widgets", object("w", label, nil), false},
-		"a score of the cluster":       {"addonplacementscores", object("s", nil, nil), true},
-		"a binding of another cluster": {"rolebindings", object("b", map[string]string{clusterv1.ClusterNameLabelKey: "c10"}, nil), false},
+		"its binding":                  {"rolebindings.rbac.authorization.k8s.io", object("b", label, nil), true},
+		"a binding":                    {"rolebindings.rbac.authorization.k8s.io", object("b", nil, nil), false},
+		"a placement":                  {"placements.cluster.open-cluster-management.io", object("p", label, nil), false},
+		"a kind that is not known":     {"widgets.example.com", object("w", label, nil), false},
+		"a score of the cluster":       {"addonplacementscores.cluster.open-cluster-management.io", object("s", nil, nil), true},
+		"a binding of another cluster": {"rolebindings.rbac.authorization.k8s.io", object("b", map[string]string{clusterv1.ClusterNameLabelKey: "c10"}, nil), false},
 	} {
-		if got := belongs(test.resource, test.object, "c1"); got != test.want {
+		if got := belongs(schema.ParseGroupResource(test.resource), test.object, "c1"); got != test.want {
 			t.Errorf("%s: belongs %t, want %t", sentence, got, test.want)
 		}
 	}
