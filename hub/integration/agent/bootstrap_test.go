@@ -104,19 +104,20 @@ func TestCertificateRequestsCountForTheClusterOfTheirRequester(t *testing.T) {
 	const refused = "may not create a CertificateSigningRequest with the label open-cluster-management.io/cluster-name="
 	agent := `the agent of the cluster "c1" `
 	token := `the join token of the cluster "c1" `
+	byCertificate, byToken := withEveryRole(t, newAgent(t, "c1")), withEveryRole(t, newRequester(t, "system:serviceaccount:c1:berth-agent"))
+	joining, bootstraps := withEveryRole(t, newRequester(t, registration.JoinUser("c1"))), withEveryRole(t, newBootstrapUser(t))
 	for _, test := range []struct {
 		who         requester
 		label, want string
 	}{
-		{newAgent(t, "c1"), "c1", ""},
-		{newAgent(t, "c1"), "c10", agent + refused + "c10"},
-		{newAgent(t, "c1"), "", agent + refused},
-		{newRequester(t, "system:serviceaccount:c1:berth-agent"), "c10", agent + refused + "c10"},
-		{newRequester(t, registration.JoinUser("c1")), "c1", ""},
-		{newRequester(t, registration.JoinUser("c1")), "c10", token + refused + "c10"},
-		{newBootstrapUser(t), "c10", ""},
+		{byCertificate, "c1", ""},
+		{byCertificate, "c10", agent + refused + "c10"},
+		{byCertificate, "", agent + refused},
+		{byToken, "c10", agent + refused + "c10"},
+		{joining, "c1", ""},
+		{joining, "c10", token + refused + "c10"},
+		{bootstraps, "c10", ""},
 	} {
-		who := withEveryRole(t, test.who)
 		for _, metadata := range []object{
 			{"generateName": "labelled-", "labels": object{"open-cluster-management.io/cluster-name": test.label, "any": "x"}},
 			{"generateName": "labelled-", "labels": object{"any": "x"}},
@@ -125,7 +126,7 @@ func TestCertificateRequestsCountForTheClusterOfTheirRequester(t *testing.T) {
 			if labels, _ := metadata["labels"].(object); len(labels) > 1 {
 				want = test.want
 			}
-			who.create(t, requests+"?dryRun=All", object{"metadata": metadata, "spec": object{
+			test.who.create(t, requests+"?dryRun=All", object{"metadata": metadata, "spec": object{
 				"request": certificateRequest(t), "signerName": "kubernetes.io/kube-apiserver-client", "usages": []string{"client auth"},
 			}}).expect(t, want)
 		}
