@@ -27,11 +27,11 @@ func TestNamesNarrow(t *testing.T) {
 		names []string
 		want  []string
 	}{
-		"no names match every cluster":               {nil, []string{"a", "b", "c"}},
-		"one":                                        {[]string{"b"}, []string{"b"}},
-		"two, one of them twice":                     {[]string{"c", "a", "c"}, []string{"a", "c"}},
-		"a name that no cluster has":                 {[]string{"missing"}, nil},
-		"a name that only scores and decisions have": {[]string{"gone", "a"}, []string{"a"}},
+		"no names match every cluster": {nil, []string{"a", "b", "c"}},
+		"one":                          {[]string{"b"}, []string{"b"}},
+		"two, one of them twice":       {[]string{"c", "a", "c"}, []string{"a", "c"}},
+		"a name that no cluster has":   {[]string{"missing"}, nil},
+		"a name without a cluster":     {[]string{"gone", "a"}, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			selector := named(t, tc.names...)
