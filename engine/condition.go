@@ -12,9 +12,9 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/escape"
-	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/engine/score"
+	"github.com/berth-project/berth/engine/internal/filter"
+	"github.com/berth-project/berth/engine/internal/score"
 )
 
 // The parts of a placement to blame for a misconfiguration. The condition's message begins with one.

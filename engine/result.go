@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/engine/group"
+	"github.com/berth-project/berth/engine/internal/group"
 	"github.com/berth-project/berth/engine/ledger"
 )
 

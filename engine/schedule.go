@@ -7,13 +7,13 @@ import (
 	"github.com/bits-and-blooms/bitset"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/engine/group"
+	"github.com/berth-project/berth/engine/internal/filter"
+	"github.com/berth-project/berth/engine/internal/group"
+	"github.com/berth-project/berth/engine/internal/score"
+	"github.com/berth-project/berth/engine/internal/selection"
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/program"
-	"github.com/berth-project/berth/engine/score"
-	"github.com/berth-project/berth/engine/selection"
 )
 
 // Decide decides a placement on a fleet: it schedules the program or, if the placement has faults, keeps the previous decisions.

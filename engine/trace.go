@@ -3,10 +3,10 @@ package engine
 import (
 	"github.com/bits-and-blooms/bitset"
 
-	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/internal/filter"
+	"github.com/berth-project/berth/engine/internal/selection"
 	"github.com/berth-project/berth/engine/program"
-	"github.com/berth-project/berth/engine/selection"
 	"github.com/berth-project/berth/engine/verdict"
 )
 

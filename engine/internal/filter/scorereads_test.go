@@ -9,8 +9,8 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/internal/filter"
 )
 
 func TestScoreReadsOfExpressions(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/internal/filter"
 )
 
 // tierOutcome is the result of the tiers for every cluster, by name. A cluster whose tier depends on whether it is

@@ -6,8 +6,8 @@ import (
 
 	"github.com/bits-and-blooms/bitset"
 
-	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/internal/filter"
 	"github.com/berth-project/berth/engine/program"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/bits-and-blooms/bitset"
 
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/internal/score"
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/program"
-	"github.com/berth-project/berth/engine/score"
 )
 
 // Input has everything that a choice depends on.

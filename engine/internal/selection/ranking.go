@@ -7,8 +7,8 @@ import (
 	"github.com/bits-and-blooms/bitset"
 
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/internal/score"
 	"github.com/berth-project/berth/engine/ledger"
-	"github.com/berth-project/berth/engine/score"
 	"github.com/berth-project/berth/engine/verdict"
 )
 

@@ -10,7 +10,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/engine/filter"
+	"github.com/berth-project/berth/engine/internal/filter"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/engine/verdict"
 )

@@ -10,8 +10,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/internal/score"
 	"github.com/berth-project/berth/engine/program"
-	"github.com/berth-project/berth/engine/score"
 )
 
 // scoresOf returns what a prioritizer gives to each cluster of a world, all of them candidates of ns/p.
