@@ -25,22 +25,20 @@ type change struct {
 	affected affectedCount
 }
 
-// changeRounds is how often a fast change is repeated. The times are summed, so that no single slow write determines the
-// result.
+// changeRounds is how often each change is repeated, on the managed and the open side by turns. The times are summed, so that
+// neither a single slow write nor a slow minute of the machine determines the result.
 const changeRounds = 5
 
 // measureChurn changes a fleet in several ways. After each change, it repeats the same writes on the open side: the writes of
 // the client and the writes of the manager.
 func measureChurn(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	var out []bench.Figure
-	for _, step := range []struct {
-		next   func(ctx context.Context, t *hubRun, round int) (change, error)
-		rounds int
-	}{{taintOne, changeRounds}, {relabelSome, changeRounds}, {growSet, 1}, {scoreAll, 1}} {
+	steps := []func(ctx context.Context, t *hubRun, round int) (change, error){taintOne, relabelSome, growSet, scoreAll}
+	for _, next := range steps {
 		var sum changeResult
 		var name string
-		for round := range step.rounds {
-			c, err := step.next(ctx, t, round)
+		for round := range changeRounds {
+			c, err := next(ctx, t, round)
 			if err != nil {
 				return nil, err
 			}

@@ -72,9 +72,9 @@ func relabelSome(_ context.Context, t *hubRun, round int) (change, error) {
 	return t.relabel("1 % relabelled", moved, teamLabel, next)
 }
 
-// growSet moves clusters of other sets to the second set.
-func growSet(_ context.Context, t *hubRun, _ int) (change, error) {
-	set := t.fleet.Sets[min(1, len(t.fleet.Sets)-1)].Name
+// growSet moves clusters of other sets to one set, another one in each round.
+func growSet(_ context.Context, t *hubRun, round int) (change, error) {
+	set := t.fleet.Sets[(round+1)%len(t.fleet.Sets)].Name
 	var moved []*clusterv1.ManagedCluster
 	for _, cluster := range t.clusters {
 		if cluster.Labels[clusterv1beta2.ClusterSetLabel] != set && len(moved) < min(maxAffected, len(t.clusters)/2) {
@@ -103,14 +103,15 @@ func (t *hubRun) relabel(name string, moved []*clusterv1.ManagedCluster, key str
 	}, err
 }
 
-// scoreAll changes the add-on score of every cluster.
-func scoreAll(_ context.Context, t *hubRun, _ int) (change, error) {
+// scoreAll reverses the order of the add-on scores of every cluster, and restores it in the next round.
+func scoreAll(_ context.Context, t *hubRun, round int) (change, error) {
+	sign := int32(2*(round%2) - 1)
 	all, err := clusterMatchers(t.fleet, t.created)
 	return change{
 		name: "a score of every cluster", writes: len(t.fleet.Scores),
 		write: func(ctx context.Context, to client.Client, i int) error {
 			old := t.fleet.Scores[i]
-			next := generate.Score(old.Namespace, -old.Status.Scores[0].Value) // reverses the order
+			next := generate.Score(old.Namespace, sign*old.Status.Scores[0].Value)
 			return patchStatus(ctx, to, next, map[string]any{"scores": next.Status.Scores})
 		},
 		affected: countAffected(all, len(t.clusters), func(a clusterMatcher, i int) bool { return a.ranksByScores && a.matches(t.clusters[i]) }),

@@ -24,6 +24,10 @@ const (
 	// probes is how many placements are measured at one rate of heartbeats. probeBatch is how many of them are measured before
 	// the sides alternate.
 	probes, probeBatch = 200, 100
+	// slowHeartbeats and fastHeartbeats are rates per second. fastHeartbeats is the rate of 10,000 clusters with a heartbeat every 50 s.
+	slowHeartbeats, fastHeartbeats = 20, 200
+	// capacityHeartbeats is how many heartbeats measure the capacity of the machine.
+	capacityHeartbeats = 2000
 )
 
 // agents report the clusters of a hub.
@@ -76,9 +80,13 @@ func measureHeartbeats(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, rate := range []int{20, 200} {
-		t.logf("%d placements at %d heartbeats a second", probes, rate)
-		figures, err := t.measureUnderLoad(ctx, rate, managed, open)
+	half, err := halfCapacity(ctx, open)
+	if err != nil {
+		return nil, err
+	}
+	for _, rate := range []int{slowHeartbeats, fastHeartbeats} {
+		t.logf("%d placements at up to %d heartbeats a second, the machine stores %d", probes, rate, 2*half)
+		figures, err := t.measureUnderLoad(ctx, rate, min(rate, half), managed, open)
 		if err != nil {
 			return nil, err
 		}
@@ -138,9 +146,19 @@ func (s *measuredHub) usageWithReader(ctx context.Context, reader *hub.Process) 
 	return usageWithReader{used, read}, err
 }
 
-// measureUnderLoad measures placements one by one while heartbeats arrive. It alternates with the same writes on the open side
-// under the same load.
-func (t *hubRun) measureUnderLoad(ctx context.Context, rate int, managed, open *agents) ([]bench.Figure, error) {
+// halfCapacity returns half of the heartbeats that the hub stores per second. Beyond its capacity, a hub delays every write, and a
+// decision waits several times: for its placement, its evaluation and its writes.
+func halfCapacity(ctx context.Context, agents *agents) (int, error) {
+	began := time.Now()
+	if err := inParallel(ctx, capacityHeartbeats, agents.heartbeat); err != nil {
+		return 0, err
+	}
+	return max(1, int(capacityHeartbeats/time.Since(began).Seconds()/2)), nil
+}
+
+// measureUnderLoad measures placements one by one while heartbeats arrive at a rate, which the figures call nominal. It alternates
+// with the same writes on the open side under the same load.
+func (t *hubRun) measureUnderLoad(ctx context.Context, nominal, rate int, managed, open *agents) ([]bench.Figure, error) {
 	var m latencies
 	under, beside := heartbeatLoad{agents: managed, rate: rate}, heartbeatLoad{agents: open, rate: rate}
 	for round := range slices.Chunk(t.takeSpares(probes), probeBatch) {
@@ -154,10 +172,12 @@ func (t *hubRun) measureUnderLoad(ctx context.Context, rate int, managed, open *
 			return nil, err
 		}
 	}
-	out := m.decided.ratios(fmt.Sprintf("decided at %d heartbeats a second, beside the same writes", rate), m.open)
+	load := fmt.Sprintf("%d heartbeats a second", nominal)
+	out := m.decided.ratios("decided at "+load+", beside the same writes", m.open)
+	sent := fmt.Sprintf("%d sent", rate)
 	return append(out,
-		bench.Figure{Name: fmt.Sprintf("heartbeats stored of %d a second", rate), Unit: bench.PerSecond, Value: under.perSecond()},
-		bench.Figure{Name: fmt.Sprintf("heartbeats stored of %d a second, beside the same writes", rate), Unit: bench.PerSecond, Value: beside.perSecond()},
+		bench.Figure{Name: "stored of " + load, Unit: bench.PerSecond, Value: under.perSecond(), Detail: sent},
+		bench.Figure{Name: "stored of " + load + ", beside the same writes", Unit: bench.PerSecond, Value: beside.perSecond(), Detail: sent},
 	), nil
 }
 
@@ -201,5 +221,5 @@ func (l *heartbeatLoad) runDuring(ctx context.Context, do func() error) error {
 	return err
 }
 
-// perSecond is how many heartbeats the machine stored per second. It is less than the rate on a machine that is too slow.
+// perSecond is how many heartbeats the machine stored per second.
 func (l *heartbeatLoad) perSecond() float64 { return float64(l.stored) / l.duration.Seconds() }
