@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,9 +42,7 @@ func writeAPI(w io.Writer, sources ...fs.FS) error {
 		fmt.Fprintf(&out, "* [%s](#%s)\n", d.Spec.Names.Kind, strings.ToLower(d.Spec.Names.Kind))
 	}
 	for _, d := range definitions {
-		if err := writeKind(&out, d); err != nil {
-			return err
-		}
+		writeKind(&out, d)
 	}
 	_, err := w.Write(out.Bytes())
 	return err
@@ -69,32 +68,56 @@ func readDefinitions(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, 
 	return definitions, nil
 }
 
-// storedVersion returns the version that objects are stored in, and the names of the others. The schemas of all versions must
-// be equal, because the reference describes one.
-func storedVersion(d *apiextensionsv1.CustomResourceDefinition) (stored apiextensionsv1.CustomResourceDefinitionVersion, others []string, err error) {
-	at := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
-	stored = d.Spec.Versions[at]
-	for _, v := range d.Spec.Versions {
-		if v.Storage {
-			continue
-		}
-		if !reflect.DeepEqual(v.Schema.OpenAPIV3Schema.Properties, stored.Schema.OpenAPIV3Schema.Properties) {
-			return stored, nil, fmt.Errorf("%s differs between %s and %s", d.Spec.Names.Kind, v.Name, stored.Name)
-		}
-		others = append(others, v.Name)
-	}
-	return stored, others, nil
+// servedVersion is a version with a schema of its own, and the names of the versions with the same schema.
+type servedVersion struct {
+	apiextensionsv1.CustomResourceDefinitionVersion
+
+	others []string
 }
 
-func writeKind(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition) error {
-	stored, others, err := storedVersion(d)
-	if err != nil {
-		return err
+// servedVersions returns the versions of a kind that differ, the stored version first.
+func servedVersions(d *apiextensionsv1.CustomResourceDefinition) []servedVersion {
+	versions := slices.Clone(d.Spec.Versions)
+	slices.SortStableFunc(versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
+		return cmp.Compare(rank(a), rank(b))
+	})
+	var out []servedVersion
+	for _, v := range versions {
+		same := slices.IndexFunc(out, func(o servedVersion) bool {
+			return reflect.DeepEqual(v.Schema.OpenAPIV3Schema.Properties, o.Schema.OpenAPIV3Schema.Properties)
+		})
+		if same < 0 {
+			out = append(out, servedVersion{CustomResourceDefinitionVersion: v})
+			continue
+		}
+		out[same].others = append(out[same].others, v.Name)
 	}
+	return out
+}
+
+func rank(v apiextensionsv1.CustomResourceDefinitionVersion) int {
+	if v.Storage {
+		return 0
+	}
+	return 1
+}
+
+// writeKind writes a section for each version that differs. The heading of the stored version is the kind alone.
+func writeKind(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition) {
+	for _, v := range servedVersions(d) {
+		title := d.Spec.Names.Kind
+		if !v.Storage {
+			title += " " + v.Name
+		}
+		writeVersion(out, d, v, title)
+	}
+}
+
+func writeVersion(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition, version servedVersion, title string) {
 	names := d.Spec.Names
-	fmt.Fprintf(out, "\n## %s\n\n`%s/%s`", names.Kind, d.Spec.Group, stored.Name)
-	if len(others) > 0 {
-		fmt.Fprintf(out, " (also served as %s)", strings.Join(others, ", "))
+	fmt.Fprintf(out, "\n## %s\n\n`%s/%s`", title, d.Spec.Group, version.Name)
+	if len(version.others) > 0 {
+		fmt.Fprintf(out, " (also served as %s)", strings.Join(version.others, ", "))
 	}
 	scope := "namespaced"
 	if d.Spec.Scope == "Cluster" {
@@ -104,7 +127,7 @@ func writeKind(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition) e
 	if len(names.ShortNames) > 0 {
 		fmt.Fprintf(out, " or `%s`", strings.Join(names.ShortNames, "`, `"))
 	}
-	root := stored.Schema.OpenAPIV3Schema
+	root := version.Schema.OpenAPIV3Schema
 	fmt.Fprintf(out, ".\n\n%s\n", root.Description)
 	for _, r := range root.XValidations {
 		fmt.Fprintf(out, "\n%s\n", ruleText(r))
@@ -114,10 +137,9 @@ func writeKind(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition) e
 			continue
 		}
 		part := root.Properties[name]
-		fmt.Fprintf(out, "\n### %s: %s\n\n%s\n\n", names.Kind, name, paragraph(&part))
+		fmt.Fprintf(out, "\n### %s: %s\n\n%s\n\n", title, name, paragraph(&part))
 		writeFields(out, &part, "")
 	}
-	return nil
 }
 
 // writeFields writes a nested list of the fields of an object, or of the objects in a list or map.
