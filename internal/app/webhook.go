@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-project/berth/internal/webhook/binding"
 	"github.com/berth-project/berth/internal/webhook/clusterset"
+	"github.com/berth-project/berth/internal/webhook/conversion"
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
 	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/placement"
@@ -99,6 +100,7 @@ func (a *managerBuilder) routes() http.Handler {
 	mgr, env := a.mgr, a.env
 	rights := permission.SubjectAccessReviewer{Client: mgr.GetClient()}
 	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
+	measured.Register(conversion.Path, conversion.Handler())
 	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, a.options.registrationPolicy(mgr.GetAPIReader())))
 	measured.Register("/mutate-managedclustersetbinding", binding.ValidatingName())
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
