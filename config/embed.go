@@ -2,7 +2,7 @@
 //
 // It owns the files. Callers apply them. `make generate` writes crd and rbac from the Go code. manager contains the manager's
 // identity and the policies that the API server checks itself. registration contains the roles of
-// registration, on hubs where Berth does it. roles and webhookroles contain roles for administrators to grant.
+// registration, on hubs where Berth does it. conversion contains the conversion of kinds in two versions. roles and webhookroles contain roles for administrators to grant.
 package config
 
 import (
@@ -10,7 +10,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
+//go:embed conversion/*.yaml crd/*.yaml rbac/*.yaml manager/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
 var files embed.FS
 
 // memberFiles is apart from files, because CRDs returns everything below its folder.
@@ -52,6 +52,12 @@ func WebhookRoles() fs.FS {
 // of the file system. The manager stores the configurations itself. The files are read-only.
 func Webhooks() fs.FS {
 	return directory("webhook")
+}
+
+// Conversion returns the conversion of the kinds in two versions, as parts of definitions: YAML files at the root of the file
+// system. The manager stores them itself. The files are read-only.
+func Conversion() fs.FS {
+	return directory("conversion")
 }
 
 func directory(name string) fs.FS { return subFolder(files, name) }

@@ -37,7 +37,7 @@ func addCertificateFlags(flags *pflag.FlagSet, files *certificate.Files) {
 func (a *managerBuilder) addCertificate() error {
 	var served []fs.FS
 	if a.options.Webhooks.enabled() {
-		served = append(served, config.Webhooks())
+		served = append(served, config.Webhooks(), config.Conversion())
 	}
 	if a.options.servesViews() {
 		served = append(served, viewconfig.Registration())
@@ -97,7 +97,7 @@ func (r *registrar) Apply(ctx context.Context, authorities []byte) error {
 // certificateHosts returns the hosts for a certificate of the manager: those of all servers, whether they run or not, so
 // that the certificate stays the same when one is switched on.
 func certificateHosts(writer client.Client, registered *cabundle.Publisher) ([]string, error) {
-	all, err := cabundle.New(writer, cabundle.Address{}, config.Webhooks(), viewconfig.Registration())
+	all, err := cabundle.New(writer, cabundle.Address{}, config.Webhooks(), config.Conversion(), viewconfig.Registration())
 	if err != nil {
 		return nil, err
 	}

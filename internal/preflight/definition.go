@@ -15,7 +15,10 @@ import (
 	"github.com/berth-project/berth/config"
 )
 
-const group = "cluster.open-cluster-management.io"
+const (
+	group      = "cluster.open-cluster-management.io"
+	addOnGroup = "addon.open-cluster-management.io"
+)
 
 // The resources whose definitions are compared.
 const (

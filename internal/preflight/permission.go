@@ -85,7 +85,11 @@ func managerPermissions() []permission {
 		{part: PartWebhooks, group: group, resources: "managedclustersets", verbs: "get,list,watch"},
 		{part: PartWebhooks, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
 		{part: PartServing, group: admission, resources: "mutatingwebhookconfigurations,validatingwebhookconfigurations", names: "berth", verbs: "get,create,patch"},
-		{part: PartServing, group: "apiregistration.k8s.io", resources: "apiservices", names: "v1.view." + group, verbs: "get,create,patch"},
+		{part: PartServing, group: "apiregistration.k8s.io", resources: "apiservices", names: "v1.view." + group + ",v1alpha1." + addOnGroup, verbs: "get,create,patch"},
+		{
+			part: PartServing, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get,patch",
+			names: "clustermanagementaddons." + addOnGroup + ",managedclusteraddons." + addOnGroup,
+		},
 		{part: PartServing, resources: "secrets", names: "berth-serving", namespace: system, verbs: "get,create,patch"},
 		{
 			part: PartGuards, group: admission, resources: "validatingadmissionpolicies,validatingadmissionpolicybindings",
@@ -110,7 +114,7 @@ func registrationPermissions() []permission {
 		},
 		{part: partAcceptance, group: "register.open-cluster-management.io", resources: "managedclusters/clientcertificates", verbs: "renew"},
 		{part: partAcceptance, group: certificates, resources: "certificatesigningrequests", verbs: "create,get,list,watch"},
-		{part: partAcceptance, group: "addon.open-cluster-management.io", resources: "managedclusteraddons", verbs: "list,patch,delete"},
+		{part: partAcceptance, group: addOnGroup, resources: "managedclusteraddons", verbs: "get,list,watch,patch,delete"},
 		{part: partAcceptance, group: "work.open-cluster-management.io", resources: "manifestworks", verbs: "list,patch,delete"},
 		{part: partAcceptance, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease,registration-controller-lock", verbs: "get"},
 		{part: partAcceptance, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},

@@ -1,5 +1,5 @@
-// Package cabundle writes the webhook configurations and APIServices of the manager, with their CA bundles, and with the
-// address where it is not that of the Service.
+// Package cabundle writes the webhook configurations, conversion webhooks and APIServices of the manager, with their CA
+// bundles, and with the address where it is not that of the Service.
 //
 // The invariant: the API server rejects requests while the manager is unreachable, and never trusts a server without a CA.
 package cabundle
@@ -44,7 +44,7 @@ type Publisher struct {
 	hosts   sets.Set[string]
 }
 
-// New reads the webhook configurations and APIServices from YAML files. It skips other kinds.
+// New reads the webhook configurations, conversion webhooks and APIServices from YAML files. It skips other kinds.
 func New(hub client.Client, address Address, folders ...fs.FS) (*Publisher, error) {
 	address.URL = strings.TrimSuffix(address.URL, "/")
 	out := &Publisher{client: hub, hosts: sets.New[string]()}
@@ -89,7 +89,7 @@ func (r *Publisher) add(object *unstructured.Unstructured, address Address) erro
 		}
 		r.hosts.Insert(host)
 	}
-	if len(named) > 0 {
+	if len(named) > 0 || isLocal(object) {
 		r.objects = append(r.objects, object)
 	}
 	return nil
@@ -103,7 +103,11 @@ func (r *Publisher) Hosts() []string { return sets.List(r.hosts) }
 func (r *Publisher) Apply(ctx context.Context, authorities []byte) error {
 	var faults []error
 	for _, object := range r.objects {
-		faults = append(faults, r.apply(ctx, object.DeepCopy(), authorities))
+		may, err := r.writable(ctx, object)
+		if may && err == nil {
+			err = r.apply(ctx, object.DeepCopy(), authorities)
+		}
+		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
 }
@@ -156,6 +160,12 @@ func (r *Publisher) storedObjects(ctx context.Context) (out []*unstructured.Unst
 			faults = append(faults, fmt.Errorf("reading the %s %s: %w", object.GetKind(), object.GetName(), err))
 			continue
 		}
+		if object.GetKind() == definitionKind {
+			if !hasConversionOf(found, object) {
+				continue
+			}
+			keepConversion(found)
+		}
 		for _, field := range []string{"metadata", "status"} {
 			delete(found.Object, field)
 		}
@@ -163,6 +173,12 @@ func (r *Publisher) storedObjects(ctx context.Context) (out []*unstructured.Unst
 		out = append(out, found)
 	}
 	return out, errors.Join(faults...)
+}
+
+// keepConversion removes everything from the spec of a definition that another client owns.
+func keepConversion(definition *unstructured.Unstructured) {
+	spec, _ := definition.Object["spec"].(map[string]any)
+	definition.Object["spec"] = map[string]any{"conversion": spec["conversion"]}
 }
 
 // hasCABundle reports whether every target of an object has exactly this CA bundle.

@@ -24,8 +24,13 @@ type target map[string]any
 func targets(object *unstructured.Unstructured) []target {
 	switch object.GetKind() {
 	case apiServiceKind:
+		if isLocal(object) {
+			return nil
+		}
 		spec, _ := object.Object["spec"].(map[string]any)
 		return []target{spec}
+	case definitionKind:
+		return conversion(object)
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		webhooks, _ := object.Object["webhooks"].([]any)
 		out := make([]target, 0, len(webhooks))
