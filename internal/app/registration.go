@@ -3,22 +3,24 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/controller/acceptance"
+	"github.com/berth-project/berth/internal/controller/addon"
 	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/registration/ocm"
 )
 
 // RegistrationControllers returns the controllers that register clusters. "*" does not include them, because they need
 // permissions of their own, and because another product may register the clusters of a hub.
-func RegistrationControllers() []string { return []string{acceptance.Name, csr.Name} }
+func RegistrationControllers() []string { return []string{acceptance.Name, csr.Name, addon.Name} }
 
 // RegistersClusters reports whether a controller that registers clusters runs.
 func (o *Options) RegistersClusters() bool {
-	return o.runsController(acceptance.Name) || o.runsController(csr.Name)
+	return slices.ContainsFunc(RegistrationControllers(), o.runsController)
 }
 
 // addOCM adds the monitor that stops the controllers of registration while those of Open Cluster Management run.
@@ -35,6 +37,10 @@ func (a *managerBuilder) addOCM() error {
 
 func addAcceptance(_ context.Context, a *managerBuilder) error {
 	return acceptance.Add(a.mgr, acceptance.Options{Clock: clock.RealClock{}, Blocked: a.ocm.Blocked})
+}
+
+func addAddOn(_ context.Context, a *managerBuilder) error {
+	return addon.Add(a.mgr, addon.Options{Blocked: a.ocm.Blocked})
 }
 
 func addCSR(ctx context.Context, a *managerBuilder) error {

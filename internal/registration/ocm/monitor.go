@@ -76,9 +76,9 @@ func (m *Monitor) check(ctx context.Context) {
 	m.mu.Unlock()
 	switch {
 	case found != "" && (!checked || before == ""):
-		log.FromContext(ctx).Error(fmt.Errorf("%w: %s", errRunning, found), "the controllers acceptance and csr write nothing until it is scaled to 0")
+		log.FromContext(ctx).Error(fmt.Errorf("%w: %s", errRunning, found), "the controllers acceptance, csr and addon write nothing until it is scaled to 0")
 	case found == "" && before != "":
-		log.FromContext(ctx).Info("the registration controller of Open Cluster Management does not run any more; the controllers acceptance and csr write again")
+		log.FromContext(ctx).Info("the registration controller of Open Cluster Management does not run any more; the controllers acceptance, csr and addon write again")
 	}
 }
 
@@ -96,7 +96,7 @@ func (m *Monitor) Warnings() []string {
 	if m.found == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("%v (%s): the controllers acceptance and csr write nothing; scale it to 0, or run the manager without them", errRunning, m.found)}
+	return []string{fmt.Sprintf("%v (%s): the controllers acceptance, csr and addon write nothing; scale it to 0, or run the manager without them", errRunning, m.found)}
 }
 
 // Find returns where the registration controller of Open Cluster Management was found; empty where it does not run.
