@@ -30,9 +30,21 @@ const (
 	bundleKey     = "ca.crt"
 
 	readInterval = 24 * time.Hour
-	// lookInterval is how often to look whether the agent reconnected or the day is over.
-	lookInterval = time.Minute
+	// lookInterval is how often to look whether the agent reconnected or a read is due.
+	lookInterval = 15 * time.Second
+	// frequentReads is the number of reads after which the pause is the usual one.
+	frequentReads = 4
 )
+
+// pause returns the pause after a number of reads since the last interruption. The first reads are 1, 3, 7 and 15 minutes after
+// it. A hub that has restarted publishes its bundle after it serves. The permission to read it follows the acceptance of the
+// cluster.
+func pause(reads int, err error) time.Duration {
+	if reads > frequentReads && err == nil {
+		return readInterval
+	}
+	return time.Minute << (min(reads, frequentReads) - 1)
+}
 
 // Takes returns whether to replace a bundle by the published one: it has other certificates, and among them the root that
 // verified the connection.
@@ -55,10 +67,12 @@ type Hub interface {
 	UpdateJSON(ctx context.Context, object client.Object, body []byte, into runtime.Object) error
 }
 
-// Gate returns the root that verified the last connection, and the number of interruptions.
+// Gate returns the root that verified the last connection, and the number of interruptions. Wait returns when requests to the
+// hub may be sent.
 type Gate interface {
 	Root() []byte
 	Failures() int
+	Wait(ctx context.Context) error
 }
 
 // Cluster is the ManagedCluster of the agent.
@@ -82,30 +96,34 @@ type Follower struct {
 	Log   *slog.Logger
 }
 
-// Run reads the bundle once a day and when the agent has reconnected. It returns after another bundle is stored, or when the
-// context ends.
+// Run reads the bundle once a day, and several times in the first minutes after the agent has connected or was accepted. It
+// returns after another bundle is stored, or when the context ends.
 func (f *Follower) Run(ctx context.Context) {
-	failures := -1
-	var read time.Time
+	failures, reads := -1, 0
+	var next time.Time
 	for ctx.Err() == nil {
 		changed := f.Cluster.Changed()
 		if !f.Cluster.State().Accepted() {
+			failures = -1
 			_ = backoff.SleepUntil(ctx, f.Clock, readInterval, changed) // the loop ends with the context
 			continue
 		}
-		due := f.Gate.Failures() != failures || f.Clock.Since(read) >= readInterval
-		if due {
-			failures = f.Gate.Failures()
+		if now := f.Gate.Failures(); now != failures {
+			failures, reads, next = now, 0, f.Clock.Now()
+		}
+		if !f.Clock.Now().Before(next) {
+			if f.Gate.Wait(ctx) != nil {
+				return
+			}
 			taken, err := f.follow(ctx)
 			if taken {
 				return
 			}
-			if err == nil {
-				read = f.Clock.Now()
-			} else {
-				failures = -1
+			if err != nil {
 				f.Log.Warn("the CA bundle of the hub was not read", "error", err)
 			}
+			reads++
+			next = f.Clock.Now().Add(pause(reads, err))
 		}
 		_ = backoff.Sleep(ctx, f.Clock, lookInterval) // the loop ends with the context
 	}

@@ -14,10 +14,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/client"
@@ -73,9 +79,18 @@ type fakeHub struct {
 	cluster string
 	updates []string
 	root    []byte
+	// read is called for each read of the ConfigMap; nil reads it.
+	read     func() error
+	failures int
+	changed  <-chan struct{}
 }
 
 func (h *fakeHub) Get(_ context.Context, _ client.Object, into runtime.Object) error {
+	if h.read != nil {
+		if err := h.read(); err != nil {
+			return err
+		}
+	}
 	into.(*corev1.ConfigMap).Data = map[string]string{"ca.crt": string(h.bundle)}
 	return nil
 }
@@ -89,9 +104,10 @@ func (h *fakeHub) UpdateJSON(_ context.Context, _ client.Object, body []byte, _ 
 	return nil
 }
 
-func (h *fakeHub) Root() []byte             { return h.root }
-func (h *fakeHub) Failures() int            { return 0 }
-func (h *fakeHub) Changed() <-chan struct{} { return nil }
+func (h *fakeHub) Root() []byte                   { return h.root }
+func (h *fakeHub) Failures() int                  { return h.failures }
+func (h *fakeHub) Wait(ctx context.Context) error { return ctx.Err() }
+func (h *fakeHub) Changed() <-chan struct{}       { return h.changed }
 
 func (h *fakeHub) State() cluster.State {
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
@@ -152,4 +168,65 @@ func TestFollowReturnsTheErrorOfTheStore(t *testing.T) {
 	if taken, err := f.follow(t.Context()); taken || !errors.Is(err, errBoom) {
 		t.Errorf("taken %t, error %v", taken, err)
 	}
+}
+
+// TestRunReadsSoonAfterAnInterruption runs in fake time. The hub restarts at the last read of each case.
+func TestRunReadsSoonAfterAnInterruption(t *testing.T) {
+	root, ca := newCA(t)
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "kube-root-ca.crt", errBoom)
+	for sentence, test := range map[string]struct {
+		response error
+		minutes  []int
+	}{
+		"a hub that responds is read once a day":         {nil, []int{0, 1, 3, 7, 15, 24*60 + 15}},
+		"a hub that refuses is read as often":            {refusal, []int{0, 1, 3, 7, 15, 24*60 + 15}},
+		"a hub that fails is read again after 8 minutes": {errBoom, []int{0, 1, 3, 7, 15, 23}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				hub := &fakeHub{bundle: ca, cluster: `{"spec":{"hubAcceptsClient":true}}`, root: root}
+				started := time.Now()
+				var reads, want []time.Duration
+				for _, minute := range test.minutes {
+					want = append(want, time.Duration(minute)*time.Minute)
+				}
+				want = append(want, want[len(want)-1]+lookInterval)
+				hub.read = func() error {
+					reads = append(reads, time.Since(started))
+					switch len(reads) {
+					case len(test.minutes):
+						hub.failures++
+					case len(want):
+						stop()
+					}
+					return test.response
+				}
+				f := &Follower{Hub: hub, Gate: hub, Cluster: hub, Clock: clock.RealClock{}, Name: "c1", Bundle: ca, Log: slog.New(slog.DiscardHandler)}
+				f.Run(ctx)
+				if diff := cmp.Diff(want, reads); diff != "" {
+					t.Errorf("the times of the reads (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestRunReadsWhenTheClusterIsAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		root, ca := newCA(t)
+		accepted := make(chan struct{})
+		hub := &fakeHub{bundle: ca, cluster: `{}`, root: root, changed: accepted, read: func() error { stop(); return nil }}
+		time.AfterFunc(time.Hour, func() {
+			hub.cluster = `{"spec":{"hubAcceptsClient":true}}`
+			close(accepted)
+		})
+		started := time.Now()
+		f := &Follower{Hub: hub, Gate: hub, Cluster: hub, Clock: clock.RealClock{}, Name: "c1", Bundle: ca, Log: slog.New(slog.DiscardHandler)}
+		f.Run(ctx)
+		if took := time.Since(started); took != time.Hour {
+			t.Errorf("the bundle was read after %s, want an hour", took)
+		}
+	})
 }
