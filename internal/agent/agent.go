@@ -21,6 +21,8 @@ import (
 	"github.com/berth-project/berth/internal/agent/csr"
 	"github.com/berth-project/berth/internal/agent/member"
 	"github.com/berth-project/berth/internal/agent/status"
+	"github.com/berth-project/berth/internal/agent/token"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 const (
@@ -133,6 +135,9 @@ func (a *process) phase(ctx context.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
+	if (stored.Token != "") != (a.options.Driver == registration.DriverToken) { // the driver was changed
+		stored.Cert, stored.Key, stored.Token = nil, nil, ""
+	}
 	known := a.readBootstrap()
 	var connection *credential.Connection
 	if known != nil {
@@ -183,12 +188,25 @@ func (a *process) bootstrap(ctx context.Context, stored credential.Credential, k
 			}
 		}
 	}()
-	pair, err := a.requester(hub, stored.Names, a.health.reporter("registration")).Obtain(ctx)
-	if err != nil {
-		return err //nolint:wrapcheck // it names the object
+	next := credential.Credential{Names: stored.Names, Connection: known.Connection}
+	if next, err = a.obtain(ctx, hub, next, a.health.reporter("registration")); err != nil {
+		return err
 	}
-	next := credential.Credential{Names: stored.Names, Connection: known.Connection, Cert: pair.Cert, Key: pair.Key}
 	return a.save(ctx, next)
+}
+
+// obtain returns a credential with another certificate or token of the hub.
+func (a *process) obtain(ctx context.Context, hub *client.Client, next credential.Credential, report func(error)) (out credential.Credential, err error) {
+	if a.options.Driver == registration.DriverToken {
+		requester := &token.Requester{
+			Hub: hub, Clock: a.clock, Random: a.random, Cluster: next.Cluster, UID: a.uid, Report: report, Log: a.log,
+		}
+		next.Token, err = requester.Obtain(ctx)
+		return next, err //nolint:wrapcheck // it names the object
+	}
+	pair, err := a.requester(hub, next.Names, report).Obtain(ctx)
+	next.Cert, next.Key = pair.Cert, pair.Key
+	return next, err //nolint:wrapcheck // it names the object
 }
 
 func (a *process) requester(hub *client.Client, names credential.Names, report func(error)) *csr.Requester {

@@ -18,6 +18,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/credential"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/terminal"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	MemberKubeconfig string
 	// Names may be empty: stored names, else random ones.
 	Names credential.Names
+	// Driver is how the agent authenticates: "csr" by a client certificate, "token" by a token of its service account on the hub.
+	Driver string
 	// ExternalURL is where users of the hub reach the API server of the member. Empty: nowhere.
 	ExternalURL string
 	// ExpirationSeconds is the lifetime of certificates to request. 0: the hub decides.
@@ -51,7 +54,7 @@ type Options struct {
 
 // DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
-	return Options{HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
+	return Options{Driver: registration.DriverCSR, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
 }
 
 // AddFlags binds the options to flags.
@@ -63,6 +66,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MemberKubeconfig, "member-kubeconfig", o.MemberKubeconfig, "path of a kubeconfig of the member; empty: in-cluster")
 	flags.StringVar(&o.Names.Cluster, "cluster-name", o.Names.Cluster, "name of the cluster on the hub; empty: the stored name, else a random one")
 	flags.StringVar(&o.Names.Agent, "agent-name", o.Names.Agent, "name of the agent; empty: the stored name, else a random one")
+	flags.StringVar(&o.Driver, "driver", o.Driver, "how the agent authenticates: csr by a client certificate, token by a token of its service account on the hub")
 	flags.StringVar(&o.ExternalURL, "external-url", o.ExternalURL, "https URL at which users of the hub reach the API server of the member; empty: nowhere")
 	flags.Int32Var(&o.ExpirationSeconds, "client-cert-expiration-seconds", o.ExpirationSeconds, "lifetime of the client certificate to request; 0: the hub decides")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz and /readyz; 0: off")
@@ -83,6 +87,7 @@ func (o *Options) validate() error {
 	seconds := o.ExpirationSeconds
 	check(seconds == 0 || seconds >= minExpiration && seconds <= maxExpiration,
 		"--client-cert-expiration-seconds %d: must be %d to %d, or 0", seconds, minExpiration, maxExpiration)
+	check(slices.Contains([]string{registration.DriverCSR, registration.DriverToken}, o.Driver), "--driver %q: must be csr or token", o.Driver)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
 	_, err = parseLevel(o.LogLevel)
 	check(err == nil, "--log-level %q: must be debug, info, warn or error", o.LogLevel)

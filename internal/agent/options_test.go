@@ -20,6 +20,7 @@ func TestOptionsNameEveryFault(t *testing.T) {
 		"a URL without TLS":      {func(o *Options) { o.ExternalURL = "http://edge.example" }, "--external-url"},
 		"a certificate too long": {func(o *Options) { o.ExpirationSeconds = maxExpiration + 1 }, "--client-cert-expiration-seconds"},
 		"too short":              {func(o *Options) { o.ExpirationSeconds = 60 }, "--client-cert-expiration-seconds"},
+		"an unknown driver":      {func(o *Options) { o.Driver = "grpc" }, "--driver"},
 		"an unknown format":      {func(o *Options) { o.LogFormat = "xml" }, "--log-format"},
 		"an unknown level":       {func(o *Options) { o.LogLevel = "loud" }, "--log-level"},
 	} {

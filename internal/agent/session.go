@@ -18,7 +18,9 @@ import (
 	"github.com/berth-project/berth/internal/agent/csr"
 	"github.com/berth-project/berth/internal/agent/lease"
 	"github.com/berth-project/berth/internal/agent/status"
+	"github.com/berth-project/berth/internal/agent/token"
 	"github.com/berth-project/berth/internal/agent/trust"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 // lookPause is the time between two looks at a cluster that the agent cannot read; renewalPatience is how long a renewal takes
@@ -33,7 +35,7 @@ var (
 	errOther       = errors.New("the hub has recorded another member; this member is not reported")
 	errNotReadable = errors.New("the hub does not let the agent read its ManagedCluster: it is not accepted yet, or was deleted")
 	errDeleted     = errors.New("the hub has no ManagedCluster of this name; the agent joins again after 5 minutes if it has a bootstrap credential")
-	errRefused     = errors.New("the hub refuses the certificate; the agent joins again after 5 minutes if it has a bootstrap credential")
+	errRefused     = errors.New("the hub refuses the credential; the agent joins again after 5 minutes if it has a bootstrap credential")
 	errNotRead     = errors.New("the ManagedCluster is not read yet")
 )
 
@@ -68,7 +70,10 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 	running.Go(func() { s.cluster.Run(ctx, s.hub, stored.Cluster) })
 	running.Go(func() { s.leaseRenewer().Run(ctx) })
 	running.Go(func() { s.status.Run(ctx) })
-	running.Go(func() { defer end(); s.renewCertificate(ctx) })
+	running.Go(func() { defer end(); s.renew(ctx) })
+	if reporter := s.tokenReporter(); reporter != nil {
+		running.Go(func() { reporter.Run(ctx) })
+	}
 	if follower := s.follower(); follower != nil {
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
@@ -97,39 +102,53 @@ func (s *session) follower() *trust.Follower {
 	}
 }
 
-// renewCertificate returns when another certificate is stored, when this one has expired, or when the context ends.
-func (s *session) renewCertificate(ctx context.Context) {
-	leaf, err := s.credential.Leaf()
-	if err != nil {
-		return // the certificate was checked before the session
+// tokenReporter returns the reporter of the token; nil for a certificate.
+func (s *session) tokenReporter() *token.Reporter {
+	is, err := s.credential.Validity()
+	if err != nil || s.credential.Token == "" {
+		return nil
 	}
-	due := csr.RenewAt(leaf, s.random())
+	return &token.Reporter{
+		Hub: s.hub, Cluster: s.cluster, Clock: s.clock, Name: s.credential.Cluster, Text: registration.TokenReport(s.uid, is.From), Log: s.log,
+	}
+}
+
+// renew returns when another certificate or token is stored, when this one has expired, or when the context ends.
+func (s *session) renew(ctx context.Context) {
+	is, err := s.credential.Validity()
+	if err != nil {
+		return // the credential was checked before the session
+	}
+	due := csr.RenewAt(is.From, is.Until, s.random())
+	if s.credential.Token != "" {
+		due = token.RenewAt(is.From, is.Until, s.random())
+	}
 	for s.clock.Now().Before(due) {
-		if backoff.Sleep(ctx, s.clock, min(csr.CheckInterval(leaf), due.Sub(s.clock.Now()))) != nil {
+		if backoff.Sleep(ctx, s.clock, min(csr.CheckInterval(is.From, is.Until), due.Sub(s.clock.Now()))) != nil {
 			return
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, leaf.NotAfter.Sub(s.clock.Now()))
+	limited, cancel := context.WithTimeout(ctx, is.Until.Sub(s.clock.Now()))
 	defer cancel()
 	started, report := s.clock.Now(), s.health.reporter("certificate")
-	requester := s.requester(s.hub, s.credential.Names, func(err error) {
+	reported := func(err error) {
 		report(err)
-		if err != nil && s.clock.Since(started) > renewalPatience {
+		if err != nil && s.credential.Token == "" && s.clock.Since(started) > renewalPatience {
 			s.renewed(status.Renewal{Failure: "The hub has not renewed the client certificate of the agent, which is valid until " +
-				leaf.NotAfter.UTC().Format(time.RFC3339)})
+				is.Until.UTC().Format(time.RFC3339)})
 		}
-	})
+	}
 	for limited.Err() == nil {
-		pair, err := requester.Obtain(limited)
+		next, err := s.obtain(limited, s.hub, s.credential, reported)
 		if err != nil {
-			_ = backoff.Sleep(limited, s.clock, lookPause) // the loop ends with the certificate
+			_ = backoff.Sleep(limited, s.clock, lookPause) // the loop ends with the credential
 			continue
 		}
-		next := s.credential
-		next.Cert, next.Key = pair.Cert, pair.Key
 		if s.save(ctx, next) == nil {
-			s.log.Info("the certificate was renewed")
-			s.renewal = &status.Renewal{}
+			s.log.Info("the credential was renewed")
+			if next.Token == "" {
+				s.renewal = &status.Renewal{}
+			}
 		}
 		return
 	}

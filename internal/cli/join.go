@@ -19,6 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 const joinLong = `Join a cluster, the member, to a hub. "kubectl berth token create" on the hub prints the command line.
@@ -47,8 +48,8 @@ type joinOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *source.HubFlags
 
-	hub, cluster, token, hash, caFile, image, dir string
-	agentFlags                                    []string
+	hub, cluster, token, hash, caFile, driver, image, dir string
+	agentFlags                                            []string
 }
 
 func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
@@ -72,10 +73,12 @@ func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&o.token, "token", "", "join `token` of the cluster")
 	cmd.Flags().StringVar(&o.hash, "ca-hash", "", "`hash` of the public key of the hub's authority, as sha256:HEX")
 	cmd.Flags().StringVar(&o.caFile, "ca-file", "", "`file` with the hub's authority, instead of --ca-hash")
+	cmd.Flags().StringVar(&o.driver, "driver", registration.DriverCSR, "`how` the agent authenticates: csr or token, as the join token was created")
 	cmd.Flags().StringVar(&o.image, "image", "", "container `image` of the agent; empty: run the agent here")
 	cmd.Flags().StringVar(&o.dir, "dir", "", "`folder` for the agent's certificate when it runs here (default: berth/agents/NAME in your configuration folder)")
 	o.flags.Add(cmd.Flags())
 	completer{o.flags}.completeHubFlags(cmd, "cluster")
+	registerCompletion(cmd, "driver", completeOutputs([]string{registration.DriverCSR, registration.DriverToken}))
 	return cmd
 }
 
@@ -84,6 +87,8 @@ func (o *joinOptions) check() error {
 	switch {
 	case o.hub == "" || o.cluster == "" || o.token == "":
 		return errors.New("name the hub, the cluster and the token: --hub URL --cluster NAME --token TOKEN; kubectl berth token create prints them")
+	case o.driver != registration.DriverCSR && o.driver != registration.DriverToken:
+		return fmt.Errorf("--driver %q: must be csr or token", o.driver)
 	case (o.hash == "") == (o.caFile == ""):
 		return errors.New("give --ca-hash or --ca-file, so that the token is sent to your hub only")
 	case o.image != "" && (o.dir != "" || len(o.agentFlags) > 0):
@@ -108,7 +113,7 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := (join.Agent{Cluster: o.cluster, Image: o.image, Bootstrap: bootstrap}).Install(ctx, member); err != nil {
+	if err := (join.Agent{Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap}).Install(ctx, member); err != nil {
 		return err
 	}
 	printer.Printf(o.streams.Out, "The agent of %s is installed in the namespace %s. Accept the cluster on the hub: kubectl berth accept %s\n",
@@ -153,7 +158,7 @@ func (o *joinOptions) runAgent(ctx context.Context, bootstrap []byte) error {
 	args := append([]string{
 		"--cluster-name=" + o.cluster, "--hub-kubeconfig-dir=" + filepath.Join(dir, "hub"),
 		"--bootstrap-kubeconfig=" + filepath.Join(dir, "bootstrap.kubeconfig"), "--member-kubeconfig=" + filepath.Join(dir, "member.kubeconfig"),
-		"--log-format=text",
+		"--driver=" + o.driver, "--log-format=text",
 	}, o.agentFlags...)
 	agent := exec.CommandContext(ctx, program, args...) //nolint:gosec // the user names the program by the PATH
 	agent.Stdout, agent.Stderr = o.streams.Out, o.streams.ErrOut

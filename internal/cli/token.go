@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 const createLong = `Create a join token: the right of one agent to request the first certificate of one cluster.
@@ -27,6 +28,9 @@ present it, so that the token is sent to this hub only.`
 
 const createExamples = `  # Let cluster edge-1 join the set edge within a day
   kubectl berth token create --cluster edge-1 --set edge
+
+  # The hub signs no client certificates: the agent uses a token
+  kubectl berth token create --cluster edge-1 --driver token
 
   # The certificate of edge-1 has expired: let it join again
   kubectl berth token create --cluster edge-1 --rejoin --ttl 1h`
@@ -69,12 +73,14 @@ func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&o.token.Cluster, "cluster", "", "`name` of the cluster, which is also its namespace on the hub")
 	cmd.Flags().StringVar(&o.token.Set, "set", "", "`name` of the ManagedClusterSet of a new cluster (default: the set default)")
 	cmd.Flags().StringToStringVar(&o.token.Labels, "label", nil, "`labels` of a new cluster, as key=value")
+	cmd.Flags().StringVar(&o.token.Driver, "driver", "", "`how` the agent authenticates: csr by a client certificate, token on a hub that signs none (default: as before, and csr)")
 	cmd.Flags().DurationVar(&o.token.TTL, "ttl", 24*time.Hour, "how `long` the token is valid, from 10m to 168h")
 	cmd.Flags().BoolVar(&o.token.Rejoin, "rejoin", false, "let a cluster that has joined before join again")
 	cmd.Flags().StringVar(&o.url, "hub-url", "", "`URL` of the hub for the agent (default: the URL that the hub publishes, or that of your kubeconfig)")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "command", "`form` of the output: command, token or kubeconfig")
 	o.flags.Add(cmd.Flags())
 	completer{o.flags}.completeFlags(cmd, []string{"command", "token", "kubeconfig"}, "cluster")
+	registerCompletion(cmd, "driver", completeOutputs([]string{registration.DriverCSR, registration.DriverToken}))
 	registerCompletion(cmd, "set", completer{o.flags}.completeAll(source.SetKind()))
 	return cmd
 }
@@ -101,9 +107,12 @@ func (o *tokenOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	token, err := o.token.Create(ctx, hub)
+	token, driver, err := o.token.Create(ctx, hub)
 	if err != nil {
 		return err
+	}
+	if driver != registration.DriverCSR {
+		verify.flag += " --driver " + driver
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.print(w, endpoint, verify, token) })
 }

@@ -107,10 +107,12 @@ func registrationPermissions() []permission {
 		{part: partAcceptance, group: group, resources: "managedclusters", verbs: "get,list,watch,update,patch"},
 		{part: partAcceptance, group: group, resources: "managedclusters/status", verbs: "patch,update"},
 		{part: partAcceptance, resources: "namespaces", verbs: "get,list,watch,create,delete"},
+		{part: partAcceptance, resources: "serviceaccounts", verbs: "create"},
+		{part: partAcceptance, resources: "serviceaccounts", names: "berth-agent", verbs: "get,delete"},
 		{part: partAcceptance, group: rbac, resources: "clusterroles,clusterrolebindings,rolebindings", verbs: "get,list,watch,create,patch,delete"},
 		{
 			part: partAcceptance, group: rbac, resources: "clusterroles", verbs: "bind",
-			names: "open-cluster-management:managedcluster:registration,open-cluster-management:managedcluster:work,berth:namespace-inventory",
+			names: "open-cluster-management:managedcluster:registration,open-cluster-management:managedcluster:work,berth:agent-account,berth:namespace-inventory",
 		},
 		{part: partAcceptance, group: "register.open-cluster-management.io", resources: "managedclusters/clientcertificates", verbs: "renew"},
 		{part: partAcceptance, group: certificates, resources: "certificatesigningrequests", verbs: "create,get,list,watch"},

@@ -8,8 +8,12 @@ const (
 	AgentRole = rolePrefix + "registration"
 	// WorkRole is the ClusterRole for the agent's works. It is bound in the namespace of the cluster.
 	WorkRole = rolePrefix + "work"
-	// AgentAccount is the service account of an agent, in the namespace of its cluster, where the hub signs no certificates.
+	// AgentAccount is the service account of an agent with the driver token, in the namespace of its cluster.
 	AgentAccount = "berth-agent"
+	// AccountRole is the ClusterRole to request tokens of AgentAccount, and AccountBinding the RoleBinding in the namespace of the
+	// cluster.
+	AccountRole    = "berth:agent-account"
+	AccountBinding = "berth-agent-account"
 
 	rolePrefix = "open-cluster-management:managedcluster:"
 )

@@ -104,8 +104,15 @@ const (
 	// whose certificate has expired.
 	AutoRejoinAnnotationKey = "berth-project.io/auto-rejoin"
 	// JoinedRequestAnnotationKey on a ManagedCluster is the UID of the CertificateSigningRequest that used up its join token. The hub
-	// writes it, and approves this request even where its first attempt failed.
+	// writes it, and approves this request even where its first attempt failed. With the driver token it is the report of the agent
+	// that used up its join token, as in AgentTokenAnnotationKey.
 	JoinedRequestAnnotationKey = "berth-project.io/joined-request"
+	// DriverAnnotationKey on a ManagedCluster is how its agent authenticates: "csr" by a client certificate, which is the default, or
+	// "token" by a token of the service account berth-agent in the namespace of the cluster.
+	DriverAnnotationKey = "berth-project.io/registration-driver"
+	// AgentTokenAnnotationKey on a ManagedCluster is the report of an agent about its token: the UID of its member, a slash, and
+	// when the token was issued, in seconds.
+	AgentTokenAnnotationKey = "agent.open-cluster-management.io/token"
 	// ForceDeleteAfterAnnotationKey on a ManagedCluster is a duration, such as 10m. A deletion that takes longer removes the
 	// finalizers of what is left in the namespace of the cluster, while the agent is silent.
 	ForceDeleteAfterAnnotationKey = "berth-project.io/force-delete-after"

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 // object is an object as JSON has it.
@@ -26,8 +30,27 @@ type requester struct {
 // newRequester returns a user without permissions.
 func newRequester(t *testing.T, name string, groups ...string) requester {
 	t.Helper()
+	policyInForce.Do(func() { awaitPolicy(t) })
 	return connect(t, name, groups, shared.ConfigFor(t, name, groups...))
 }
+
+var policyInForce sync.Once
+
+// awaitPolicy waits until the API server evaluates the policy, which is a moment after it was stored.
+func awaitPolicy(t *testing.T) {
+	t.Helper()
+	const name = "system:open-cluster-management:none:a"
+	who := connect(t, name, nil, shared.ConfigFor(t, name, "system:masters"))
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		got, err := who.send(ctx, http.MethodPost, "/api/v1/namespaces/default/configmaps?dryRun=All", jsonBody, object{"metadata": object{"generateName": "a"}})
+		if err == nil && got.code != http.StatusForbidden {
+			err = errNotInForce
+		}
+		return err
+	})
+}
+
+var errNotInForce = errors.New("the policy is not in force")
 
 // administrator returns the administrator of the hub, for the preparation of tests.
 func administrator(t *testing.T) requester {

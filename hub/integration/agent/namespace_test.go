@@ -84,12 +84,12 @@ func TestEventsThatAnAgentMayReport(t *testing.T) {
 	}
 }
 
-// TestFieldsOfAddOnsAndWorksThatAnAgentMayChange has definitions without a schema, so that the policy alone refuses.
+// TestFieldsOfAddOnsAndWorksThatAnAgentMayChange sends what the definitions permit, so that the policy alone refuses.
 func TestFieldsOfAddOnsAndWorksThatAnAgentMayChange(t *testing.T) {
 	acceptedCluster(t, "own")
 	addons := inNamespace("/apis/addon.open-cluster-management.io/v1alpha1", "own", "managedclusteraddons")
 	works := inNamespace("/apis/work.open-cluster-management.io/v1", "own", "manifestworks")
-	addon := mustCreate(t, addons, object{"apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn", "metadata": object{"name": "a"}})
+	addon := mustCreate(t, addons, object{"apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn", "metadata": object{"name": "a"}, "spec": object{}})
 	work := mustCreate(t, works, object{
 		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": object{"name": "w"}, "spec": object{"workload": object{}},
 	})
@@ -100,7 +100,7 @@ func TestFieldsOfAddOnsAndWorksThatAnAgentMayChange(t *testing.T) {
 	)
 	for sentence, test := range map[string]struct{ path, patch, want string }{
 		"conditions of an add-on":           {addon + "/status", `{"status":{"conditions":[` + condition("Available", "True") + `]}}`, ""},
-		"registrations of an add-on":        {addon + "/status", `{"status":{"namespace":"n","registrations":[{"signerName":"s"}],"healthCheck":{"mode":"Lease"}}}`, ""},
+		"registrations of an add-on":        {addon + "/status", `{"status":{"namespace":"n","registrations":[{"signerName":"example.com/s"}],"healthCheck":{"mode":"Lease"}}}`, ""},
 		"related objects of an add-on":      {addon + "/status", `{"status":{"relatedObjects":[{"group":"g","resource":"r","name":"n"}]}}`, noStatus},
 		"the configuration of an add-on":    {addon + "/status", `{"status":{"configReferences":[{"group":"g","resource":"r","name":"n"}]}}`, noStatus},
 		"the status of a work":              {work + "/status", `{"status":{"conditions":[` + condition("Applied", "True") + `]}}`, ""},

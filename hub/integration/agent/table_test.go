@@ -137,6 +137,9 @@ func (tab table) sample(t *testing.T, r resource, p place) sample {
 func (tab table) name(t *testing.T, r resource, p place) string {
 	t.Helper()
 	if _, isTransient := transient(r.name, ""); isTransient {
+		if r.name == "serviceaccounts/token" {
+			return registration.AgentAccount
+		}
 		return "stored"
 	}
 	if !r.namespaced && p.label != "" {
@@ -189,12 +192,13 @@ func TestWritesOfAgents(t *testing.T) {
 	for sentence, who := range map[string]requester{
 		"a user without the group": newRequester(t, registration.AgentUser("c1", "alone")),
 		"a cloud identity":         newRequester(t, "cloud", "open-cluster-management:c1"),
-		"a service account":        newRequester(t, "system:serviceaccount:c1:berth-agent", "system:serviceaccounts", "system:serviceaccounts:c1"),
 	} {
 		if diff := cmp.Diff(cells, beyond(who)); diff != "" {
 			t.Errorf("%s with every role (-certificate):\n%s", sentence, diff)
 		}
 	}
+	account := beyond(newRequester(t, registration.AccountUser("c1"), "system:serviceaccounts", "system:serviceaccounts:c1"))
+	section("the service account of an agent, with every role, beyond that", slices.DeleteFunc(account, func(cell string) bool { return slices.Contains(cells, cell) }))
 	section("the join token of a cluster, with every role", beyond(newRequester(t, registration.JoinUser("c1"))))
 	section("a bootstrap user with every role", beyond(newBootstrapUser(t)))
 	checkAllowed(t, out.String())

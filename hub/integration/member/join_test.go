@@ -4,6 +4,7 @@ package member
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,16 +17,21 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 // timeout is far more than anything here needs on an idle machine.
@@ -100,6 +106,97 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestAnAgentJoinsByATokenAndIsRevoked follows a cluster of the driver token, on which no certificate is requested.
+func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manager: true})
+	member := hubtest.New(t, hubtest.Options{})
+	admin := hubtest.NewClient(t, hub.Config())
+	command := run(t, hub, "token", "create", "--cluster", "edge-1", "--driver", "token")
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
+	dir := t.TempDir()
+	stop := startAgent(t, command, member, dir)
+	run(t, hub, "accept", "edge-1")
+	joined := func(ctx context.Context) error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) {
+			return fmt.Errorf("the cluster is not available: %v", cluster.Status.Conditions)
+		}
+		if uid := cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]; uid == "" || uid != claim(cluster, clusterv1.ClaimID) {
+			return fmt.Errorf("the recorded member is %q, and the claims are %v", uid, cluster.Status.ClusterClaims)
+		}
+		if got := cluster.Annotations[clusterv1.JoinRequesterAnnotationKey]; got != "" {
+			return fmt.Errorf("the join token is not used up: %s", got)
+		}
+		return nil
+	}
+	hubtest.Eventually(t, timeout, joined)
+	stop()
+
+	t.Log("the join token is used up, and the account may request its own token only")
+	account := func(namespace string) *corev1.ServiceAccount {
+		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: registration.AgentAccount}}
+	}
+	request := func(ctx context.Context, by client.Client, seconds int64) error {
+		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+		return by.SubResource("token").Create(ctx, account("edge-1"), request)
+	}
+	joiner, agent := clientOf(t, filepath.Join(dir, "bootstrap.kubeconfig")), clientOf(t, filepath.Join(dir, "hub", "kubeconfig"))
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		if err := request(ctx, joiner, 3600); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the join token requests a token: %w", cmp.Or(err, errAllowed))
+		}
+		return nil
+	})
+	if err := request(t.Context(), agent, 86400); err != nil {
+		t.Error(err)
+	}
+	if err := request(t.Context(), agent, 86401); !apierrors.IsForbidden(err) {
+		t.Errorf("a token of more than a day: %v", err)
+	}
+	requests := &certificatesv1.CertificateSigningRequestList{}
+	if err := admin.List(t.Context(), requests); err != nil || len(requests.Items) > 0 {
+		t.Errorf("certificate requests are %v, %v", requests.Items, err)
+	}
+
+	t.Log("without its account the agent has no access, and joins again with another join token only")
+	if err := admin.Delete(t.Context(), account("edge-1")); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		if err := agent.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); !apierrors.IsUnauthorized(err) {
+			return fmt.Errorf("after the deletion of the account: %w", cmp.Or(err, errAllowed))
+		}
+		return nil
+	})
+	command = run(t, hub, "token", "create", "--cluster", "edge-1", "--rejoin")
+	if err := os.RemoveAll(filepath.Join(dir, "hub")); err != nil {
+		t.Fatal(err)
+	}
+	before := cluster.Annotations[clusterv1.AgentTokenAnnotationKey]
+	startAgent(t, command, member, dir)
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		err := joined(ctx)
+		if err == nil && cluster.Annotations[clusterv1.AgentTokenAnnotationKey] == before {
+			err = errors.New("the agent has not joined again")
+		}
+		return err
+	})
+}
+
+var errAllowed = errors.New("allowed")
+
+// clientOf returns a client of a kubeconfig, for the kinds of the hub.
+func clientOf(t *testing.T, kubeconfig string) client.Client {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hubtest.NewClient(t, config)
 }
 
 func claim(cluster *clusterv1.ManagedCluster, name string) string {

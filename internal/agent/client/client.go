@@ -6,6 +6,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,9 +47,12 @@ const (
 type Object struct {
 	Resource        schema.GroupVersionResource
 	Namespace, Name string
+	// Subresource is set where the object is a subresource that is created, such as a token.
+	Subresource string
 }
 
 func (o Object) path(subresource string) string {
+	subresource = cmp.Or(subresource, o.Subresource)
 	root := path.Join("/apis", o.Resource.Group)
 	if o.Resource.Group == "" {
 		root = "/api"
@@ -92,7 +96,7 @@ func newScheme() *runtime.Scheme {
 		corev1.SchemeGroupVersion: {
 			&corev1.Node{}, &corev1.NodeList{}, &corev1.Namespace{}, &corev1.ConfigMap{}, &corev1.Secret{},
 		},
-		authenticationv1.SchemeGroupVersion: {&authenticationv1.SelfSubjectReview{}},
+		authenticationv1.SchemeGroupVersion: {&authenticationv1.SelfSubjectReview{}, &authenticationv1.TokenRequest{}},
 		coordinationv1.SchemeGroupVersion:   {&coordinationv1.Lease{}},
 		certificatesv1.SchemeGroupVersion:   {&certificatesv1.CertificateSigningRequest{}, &certificatesv1.CertificateSigningRequestList{}},
 		clusterv1.SchemeGroupVersion:        {&clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{}},

@@ -29,6 +29,11 @@ func SelfSubjectReview() Object {
 	return Object{Resource: authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews")}
 }
 
+// AccountToken returns the path of the tokens of a service account.
+func AccountToken(namespace, account string) Object {
+	return Object{Resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts"), Namespace: namespace, Name: account, Subresource: "token"}
+}
+
 // ConfigMap returns the path of a ConfigMap.
 func ConfigMap(namespace, name string) Object {
 	return Object{Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Namespace: namespace, Name: name}

@@ -1,8 +1,8 @@
-// Package credential owns the identity of an agent on its hub: the names of the cluster and of the agent, the key pair, and
-// how to reach the hub. It stores these in a folder or a Secret.
+// Package credential owns the identity of an agent on its hub: the names of the cluster and of the agent, the key pair or the
+// token, and how to reach the hub. It stores these in a folder or a Secret.
 //
-// It requests no certificate. The files and keys are the same as those of OCM's agents. The invariant: a credential is used
-// only if its certificate is for its cluster and its agent.
+// It requests no certificate and no token. The files and keys are the same as those of OCM's agents. The invariant: a credential
+// is used only if its certificate or token is for its cluster and its agent.
 package credential
 
 import (
@@ -23,6 +23,7 @@ const (
 	KubeconfigKey = "kubeconfig"
 	CertKey       = "tls.crt"
 	PrivateKey    = "tls.key"
+	TokenKey      = "token"
 	ClusterKey    = "cluster-name"
 	AgentKey      = "agent-name"
 	// BootstrapCAKey holds the hash of the CA bundle of the bootstrap kubeconfig, once the agent has taken a newer bundle from
@@ -32,9 +33,9 @@ const (
 
 // Reasons why a stored credential is not used.
 var (
-	ErrNoCertificate  = errors.New("there is no certificate yet")
-	ErrExpired        = errors.New("the certificate has expired")
-	ErrOtherIdentity  = errors.New("the certificate is for another cluster or agent")
+	ErrNoCertificate  = errors.New("there is no certificate or token yet")
+	ErrExpired        = errors.New("the certificate or token has expired")
+	ErrOtherIdentity  = errors.New("the certificate or token is for another cluster or agent")
 	ErrOtherHub       = errors.New("the bootstrap kubeconfig names another hub")
 	errNotCertificate = errors.New("the certificate and the key do not match")
 )
@@ -51,6 +52,8 @@ type Credential struct {
 	Connection Connection
 	// Cert and Key are in PEM; both empty before the first certificate.
 	Cert, Key []byte
+	// Token is a token of the service account of the agent, instead of a certificate.
+	Token string
 	// BootstrapCAHash is the hash of the bundle of the bootstrap kubeconfig where Connection.CA is a newer bundle of the hub.
 	BootstrapCAHash string
 }
@@ -58,7 +61,7 @@ type Credential struct {
 // Config returns a client configuration with the certificate.
 func (c Credential) Config() *rest.Config {
 	out := c.Connection.config()
-	out.CertData, out.KeyData = c.Cert, c.Key
+	out.CertData, out.KeyData, out.BearerToken = c.Cert, c.Key, c.Token
 	return out
 }
 
@@ -85,15 +88,18 @@ func (c Credential) Leaf() (*x509.Certificate, error) {
 // without a bootstrap kubeconfig. The start of the certificate is left to the hub: the clock of a member that is behind would make
 // each new certificate useless.
 func (c Credential) Check(names Names, bootstrap *Connection, now time.Time) error {
-	leaf, err := c.Leaf()
-	if err != nil {
-		return err
+	is, err := c.Validity()
+	want := names.User()
+	if c.Token != "" {
+		want = registration.AccountUser(names.Cluster)
 	}
 	switch {
-	case leaf.Subject.CommonName != names.User():
-		return fmt.Errorf("%w: it is for %q, this is %q", ErrOtherIdentity, leaf.Subject.CommonName, names.User())
-	case now.After(leaf.NotAfter):
-		return fmt.Errorf("%w at %s", ErrExpired, leaf.NotAfter.UTC().Format(time.RFC3339))
+	case err != nil:
+		return err
+	case is.User != want:
+		return fmt.Errorf("%w: it is for %q, this is %q", ErrOtherIdentity, is.User, want)
+	case now.After(is.Until):
+		return fmt.Errorf("%w at %s", ErrExpired, is.Until.UTC().Format(time.RFC3339))
 	case bootstrap != nil:
 		return c.checkHub(*bootstrap)
 	default:

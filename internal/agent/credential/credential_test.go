@@ -7,8 +7,10 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"path/filepath"
 	"testing"
@@ -49,6 +51,37 @@ func newCredential(t *testing.T) Credential {
 	return Credential{Names: names, Connection: Connection{Entry: "hub", Server: "https://hub.example:6443", CA: ca}, Cert: cert, Key: key}
 }
 
+// newToken returns an unsigned token of a user for an hour.
+func newToken(user string) string {
+	claims := fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, user, start.Unix(), start.Add(time.Hour).Unix())
+	return "h." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".s"
+}
+
+func TestATokenIsStoredInsteadOfAKeyPair(t *testing.T) {
+	folder := Folder(filepath.Join(t.TempDir(), "new"))
+	want := newCredential(t)
+	want.Cert, want.Key, want.Token = nil, nil, newToken("u")
+	files, err := want.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Save(t.Context(), files); err != nil {
+		t.Fatal(err)
+	}
+	read, err := folder.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(read)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, credential (-want +got):\n%s", err, diff)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(string(folder), "kubeconfig"))
+	if err != nil || config.BearerTokenFile != filepath.Join(string(folder), "token") {
+		t.Errorf("the kubeconfig refers to %v, %v", config, err)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	good := newCredential(t)
 	nextCA, _ := newPair(t, "next")
@@ -64,6 +97,9 @@ func TestCheck(t *testing.T) {
 		return &out
 	}
 	same := hub(func(*Connection) {})
+	token := func(user string) Credential {
+		return with(func(c *Credential) { c.Cert, c.Key, c.Token = nil, nil, newToken(user) })
+	}
 	for sentence, test := range map[string]struct {
 		stored    Credential
 		bootstrap *Connection
@@ -77,6 +113,13 @@ func TestCheck(t *testing.T) {
 		"the clock is behind the start":                 {good, same, -time.Hour, nil},
 		"a certificate of a cluster with a longer name": {with(func(c *Credential) { c.Cert, c.Key = otherCert, otherKey }), same, time.Minute, ErrOtherIdentity},
 		"a key of another certificate":                  {with(func(c *Credential) { c.Key = otherKey }), same, time.Minute, errNotCertificate},
+		"a token of the account":                        {token("system:serviceaccount:c1:berth-agent"), same, time.Minute, nil},
+		"a token that has expired":                      {token("system:serviceaccount:c1:berth-agent"), same, 2 * time.Hour, ErrExpired},
+		"a token of a cluster with a longer name":       {token("system:serviceaccount:c10:berth-agent"), same, time.Minute, ErrOtherIdentity},
+		"a token of another account":                    {token("system:serviceaccount:c1:default"), same, time.Minute, ErrOtherIdentity},
+		"a token that is torn":                          {with(func(c *Credential) { c.Token = "a.b.c" }), same, time.Minute, base64.CorruptInputError(0)},
+		"a token in two parts":                          {with(func(c *Credential) { c.Token = "a.b" }), same, time.Minute, errNoToken},
+		"a token without times":                         {token(""), same, time.Minute, errNoToken},
 		"another server":                                {good, hub(func(c *Connection) { c.Server = "https://other.example" }), time.Minute, ErrOtherHub},
 		"another proxy":                                 {good, hub(func(c *Connection) { c.ProxyURL = "http://proxy.example" }), time.Minute, ErrOtherHub},
 		"another name of the cluster entry":             {good, hub(func(c *Connection) { c.Entry = "moved" }), time.Minute, ErrOtherHub},

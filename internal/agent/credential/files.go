@@ -18,23 +18,29 @@ const (
 // Files are the contents of a folder or a Secret, by name.
 type Files map[string][]byte
 
-// Files returns a credential as files. The kubeconfig refers to the key pair by relative names. Before the first certificate
-// there are only the names.
+// Files returns a credential as files. The kubeconfig refers to the key pair or the token by relative names. Before the first
+// certificate or token there are only the names.
 func (c Credential) Files() (Files, error) {
 	out := Files{ClusterKey: []byte(c.Cluster), AgentKey: []byte(c.Agent)}
-	if len(c.Cert) == 0 {
+	if len(c.Cert) == 0 && c.Token == "" {
 		return out, nil
 	}
 	kubeconfig := api.NewConfig()
 	kubeconfig.Clusters[c.Connection.Entry] = c.Connection.cluster()
-	kubeconfig.AuthInfos[userName] = &api.AuthInfo{ClientCertificate: CertKey, ClientKey: PrivateKey}
+	if kubeconfig.AuthInfos[userName] = (&api.AuthInfo{ClientCertificate: CertKey, ClientKey: PrivateKey}); c.Token != "" {
+		kubeconfig.AuthInfos[userName] = &api.AuthInfo{TokenFile: TokenKey}
+	}
 	kubeconfig.Contexts[contextName] = &api.Context{Cluster: c.Connection.Entry, AuthInfo: userName, Namespace: namespace}
 	kubeconfig.CurrentContext = contextName
 	text, err := clientcmd.Write(*kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("writing the hub kubeconfig: %w", err)
 	}
-	out[KubeconfigKey], out[CertKey], out[PrivateKey] = text, c.Cert, c.Key
+	if out[KubeconfigKey] = text; c.Token != "" {
+		out[TokenKey] = []byte(c.Token)
+	} else {
+		out[CertKey], out[PrivateKey] = c.Cert, c.Key
+	}
 	if c.BootstrapCAHash != "" {
 		out[BootstrapCAKey] = []byte(c.BootstrapCAHash)
 	}
@@ -55,6 +61,10 @@ func Parse(files Files) (Credential, error) {
 	if out.Connection, err = connectionOf(kubeconfig); err != nil {
 		return out, fmt.Errorf("parsing the hub kubeconfig: %w", err)
 	}
-	out.Cert, out.Key = files[CertKey], files[PrivateKey]
+	if user := kubeconfig.AuthInfos[userName]; user != nil && user.TokenFile != "" {
+		out.Token = text(TokenKey)
+	} else {
+		out.Cert, out.Key = files[CertKey], files[PrivateKey]
+	}
 	return out, nil
 }

@@ -103,14 +103,13 @@ func TestInspect(t *testing.T) {
 
 func TestRenewAtLeavesAFifthToAQuarterOfTheLifetime(t *testing.T) {
 	start := time.Unix(0, 0)
-	certificate := &x509.Certificate{NotBefore: start, NotAfter: start.Add(100 * time.Hour)}
 	for random, want := range map[float64]time.Duration{0: 80 * time.Hour, 1: 75 * time.Hour} {
-		if got := RenewAt(certificate, random).Sub(start); got.Round(time.Second) != want {
+		if got := RenewAt(start, start.Add(100*time.Hour), random).Sub(start); got.Round(time.Second) != want {
 			t.Errorf("RenewAt(%v) = %s, want %s", random, got, want)
 		}
 	}
 	for lifetime, want := range map[time.Duration]time.Duration{100 * time.Hour: 5 * time.Minute, time.Hour: 36 * time.Second, time.Second: time.Second} {
-		if got := CheckInterval(&x509.Certificate{NotBefore: start, NotAfter: start.Add(lifetime)}); got != want {
+		if got := CheckInterval(start, start.Add(lifetime)); got != want {
 			t.Errorf("CheckInterval of %s = %s, want %s", lifetime, got, want)
 		}
 	}

@@ -1,9 +1,6 @@
 package csr
 
-import (
-	"crypto/x509"
-	"time"
-)
+import "time"
 
 const (
 	// A certificate is renewed when less than this part of its lifetime remains: at random between the two, so that the agents
@@ -17,14 +14,12 @@ const (
 )
 
 // RenewAt returns when to renew a certificate. random is from 0 up to 1 and stays the same for one certificate.
-func RenewAt(certificate *x509.Certificate, random float64) time.Time {
-	lifetime := certificate.NotAfter.Sub(certificate.NotBefore)
+func RenewAt(from, until time.Time, random float64) time.Time {
 	remaining := minRemaining + (maxRemaining-minRemaining)*random
-	return certificate.NotAfter.Add(-time.Duration(remaining * float64(lifetime)))
+	return until.Add(-time.Duration(remaining * float64(until.Sub(from))))
 }
 
 // CheckInterval returns how often to compare the clock with the time of renewal.
-func CheckInterval(certificate *x509.Certificate) time.Duration {
-	lifetime := certificate.NotAfter.Sub(certificate.NotBefore)
-	return max(time.Second, min(maxCheckInterval, lifetime/checksPerLifetime))
+func CheckInterval(from, until time.Time) time.Duration {
+	return max(time.Second, min(maxCheckInterval, until.Sub(from)/checksPerLifetime))
 }

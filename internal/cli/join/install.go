@@ -34,6 +34,8 @@ const (
 // Agent describes an agent that runs in its member.
 type Agent struct {
 	Cluster, Image string
+	// Driver is how the agent authenticates: "csr" or "token".
+	Driver string
 	// Bootstrap is the bootstrap kubeconfig.
 	Bootstrap []byte
 }
@@ -119,7 +121,7 @@ func (a Agent) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 				Containers: []corev1.Container{{
 					Name: agentName, Image: a.Image, Command: []string{"berth-agent"},
 					Args: []string{
-						"--cluster-name=" + a.Cluster, "--bootstrap-kubeconfig=" + bootstrapFolder + "/kubeconfig",
+						"--cluster-name=" + a.Cluster, "--bootstrap-kubeconfig=" + bootstrapFolder + "/kubeconfig", "--driver=" + a.Driver,
 						fmt.Sprintf("--health-probe-bind-address=:%d", agentHealthPort),
 					},
 					LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),

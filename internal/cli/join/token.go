@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type Token struct {
 	Labels map[string]string
 	// TTL is how long the token is valid: 10 minutes to 7 days.
 	TTL time.Duration
+	// Driver is how the agent authenticates: "csr", "token", or empty: that of an existing cluster, and "csr" for a new one.
+	Driver string
 	// Rejoin lets a cluster that has joined before join again.
 	Rejoin bool
 }
@@ -47,21 +50,30 @@ func (t Token) Validate() error {
 		return errors.New("name the cluster: --cluster NAME")
 	case len(faults) > 0:
 		return fmt.Errorf("--cluster %q is no name of a cluster: %s", t.Cluster, faults[0])
+	case t.Driver != "" && t.Driver != registration.DriverCSR && t.Driver != registration.DriverToken:
+		return fmt.Errorf("--driver %q: must be csr or token", t.Driver)
 	case t.TTL < minTTL || t.TTL > maxTTL:
 		return fmt.Errorf("--ttl %s: a token lives from %s to %s", t.TTL, minTTL, maxTTL)
 	}
 	return nil
 }
 
-// Create stores what the token needs and returns it. Creating a second token for a cluster leaves the first one valid.
-func (t Token) Create(ctx context.Context, hub client.Client) (string, error) {
+// Create stores what the token needs and returns it, with the driver of the cluster. Creating a second token for a cluster leaves the
+// first one valid.
+func (t Token) Create(ctx context.Context, hub client.Client) (token, driver string, err error) {
 	if err := t.Validate(); err != nil {
-		return "", err
+		return "", "", err
 	}
 	cluster, err := t.cluster(ctx, hub)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
+	token, err = t.issue(ctx, hub, cluster)
+	return token, cmp.Or(cluster.Annotations[clusterv1.DriverAnnotationKey], registration.DriverCSR), err
+}
+
+// issue stores the account of the token and its permissions, and requests the token.
+func (t Token) issue(ctx context.Context, hub client.Client, cluster *clusterv1.ManagedCluster) (string, error) {
 	if err := createMissing(ctx, hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.JoinNamespace}}); err != nil {
 		return "", err
 	}
@@ -91,6 +103,9 @@ func (t Token) cluster(ctx context.Context, hub client.Client) (*clusterv1.Manag
 		Name: t.Cluster, Labels: map[string]string{}, Annotations: map[string]string{clusterv1.JoinRequesterAnnotationKey: requester},
 	}}
 	maps.Copy(made.Labels, t.Labels)
+	if t.Driver != "" {
+		made.Annotations[clusterv1.DriverAnnotationKey] = t.Driver
+	}
 	if t.Set != "" {
 		made.Labels[clusterv1beta2.ClusterSetLabel] = t.Set
 	}
@@ -120,6 +135,12 @@ func (t Token) cluster(ctx context.Context, hub client.Client) (*clusterv1.Manag
 	}
 	changed := stored.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, clusterv1.JoinRequesterAnnotationKey, requester)
+	if t.Driver != "" {
+		changed.Annotations[clusterv1.DriverAnnotationKey] = t.Driver
+	}
+	if report, ok := stored.Annotations[clusterv1.AgentTokenAnnotationKey]; ok { // only a later report uses up this token
+		changed.Annotations[clusterv1.JoinedRequestAnnotationKey] = report
+	}
 	if t.Rejoin {
 		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, clusterv1.AutoRejoinAnnotationKey, "true")
 	}

@@ -161,7 +161,7 @@ func (r *reconciler) readObjects(ctx context.Context, in *input) (err error) {
 			return err
 		}
 	}
-	return nil
+	return r.readAccount(ctx, in)
 }
 
 // find returns an object; nil where it does not exist. The cache lacks objects without the label of a cluster and those that were

@@ -37,6 +37,9 @@ type input struct {
 	agentBinding       *rbacv1.RoleBinding
 	workBinding        *rbacv1.RoleBinding
 	inventoryBinding   *rbacv1.RoleBinding
+	// account and accountBinding are those of the driver token.
+	account        *corev1.ServiceAccount
+	accountBinding *rbacv1.RoleBinding
 
 	// addOns and works are read only where a plan needs them.
 	addOns, works content
@@ -113,6 +116,7 @@ func planAcceptance(in input) plan {
 			ensureClusterRoleBinding(in.clusterRoleBinding, clusterRoleBinding(name)),
 			ensureRoleBinding(in.agentBinding, roleBinding(name, registration.AgentBinding(name), registration.AgentRole)),
 			ensureRoleBinding(in.workBinding, roleBinding(name, registration.WorkBinding(name), registration.WorkRole)),
+			in.ensureAccount(),
 		),
 		condition: in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage),
 		event:     telemetry.ClusterAcceptedEvent(name),
@@ -143,7 +147,7 @@ func planDenial(in input) plan {
 		writes: slices.Concat(
 			ensureClusterRole(in.clusterRole, clusterRole(name, false)),
 			ensureClusterRoleBinding(in.clusterRoleBinding, clusterRoleBinding(name)),
-			remove(in.agentBinding),
+			remove(in.agentBinding), remove(in.accountBinding),
 		),
 	}
 	if !registration.SimulationRequested(in.cluster) {

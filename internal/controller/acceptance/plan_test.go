@@ -63,8 +63,11 @@ func applyTo(in *input, todo plan) {
 		case *rbacv1.RoleBinding:
 			to := map[string]**rbacv1.RoleBinding{
 				registration.AgentBinding("c1"): &in.agentBinding, registration.WorkBinding("c1"): &in.workBinding, inventoryName: &in.inventoryBinding,
+				registration.AccountBinding: &in.accountBinding,
 			}[object.Name]
 			*to = pointer(object, kept)
+		case *corev1.ServiceAccount:
+			in.account = pointer(object, kept)
 		}
 	}
 }
@@ -78,6 +81,12 @@ func pointer[T any](object *T, kept bool) *T {
 
 func denied(in *input)    { settled(in); in.cluster.Spec.HubAcceptsClient = false }
 func simulated(in *input) { in.cluster.Annotations[clusterv1.SimulatedAnnotationKey] = "true" }
+
+// byToken is a cluster with the driver token whose join token is not used.
+func byToken(in *input) {
+	in.cluster.Annotations[clusterv1.DriverAnnotationKey] = registration.DriverToken
+	in.cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] = registration.JoinUser("c1")
+}
 
 func deleted(in *input) {
 	settled(in)
@@ -177,26 +186,41 @@ func TestPlan(t *testing.T) {
 		in   []func(*input)
 		want []string
 	}{
-		"accepted":                                     {want: creates},
-		"accepted, and everything exists":              {[]func(*input){settled}, nil},
-		"accepted and simulated":                       {[]func(*input){simulated}, nil},
-		"not accepted":                                 {[]func(*input){func(in *input) { in.cluster.Spec.HubAcceptsClient = false }}, nil},
-		"accepted, and the namespace is foreign":       {[]func(*input){foreign}, []string{"HubAcceptedManagedCluster False Error", "again in 1m0s"}},
-		"accepted before, and the label is lost":       {[]func(*input){settled, foreign}, []string{"again in 1m0s"}},
-		"accepted, and the namespace terminates":       {[]func(*input){settled, func(in *input) { in.namespace.DeletionTimestamp = &metav1.Time{Time: now} }}, []string{later}},
-		"accepted, and a binding is gone":              {[]func(*input){settled, func(in *input) { in.workBinding = nil }}, []string{"create RoleBinding …c1:work"}},
-		"accepted, and a binding has another subject":  {[]func(*input){settled, func(in *input) { in.workBinding.Subjects = nil }}, []string{"patch RoleBinding …c1:work"}},
-		"accepted, and a binding has another role":     {[]func(*input){settled, func(in *input) { in.workBinding.RoleRef.Name = "x" }}, []string{"delete RoleBinding …c1:work", "create RoleBinding …c1:work"}},
-		"accepted, and a role has a further label":     {[]func(*input){settled, func(in *input) { in.clusterRole.Labels["x"] = "y" }}, nil},
-		"accepted, and a role lost its label":          {[]func(*input){settled, func(in *input) { in.clusterRole.Labels = nil }}, []string{reduce}},
-		"denied":                                       {[]func(*input){denied}, []string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work", "HubAcceptedManagedCluster False HubClusterAdminDenied"}},
-		"denied, with works":                           {[]func(*input){denied, func(in *input) { in.works = objects("ManifestWork", "w") }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
-		"denied, and works cannot be read":             {[]func(*input){denied, func(in *input) { in.works.unknown = true }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
-		"denied, and everything is withdrawn":          {[]func(*input){denied, settled}, nil},
-		"denied after it was accepted, simulated":      {[]func(*input){denied, simulated, settled}, nil},
-		"simulated after it was accepted":              {[]func(*input){settled, simulated}, []string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work"}},
-		"simulated after it was accepted, with works":  {[]func(*input){settled, simulated, func(in *input) { in.works = objects("ManifestWork", "w") }}, []string{reduce, "delete RoleBinding …c1:registration", later}},
-		"simulated, and everything is withdrawn":       {[]func(*input){settled, simulated, settled, simulationReported}, nil},
+		"accepted":                                    {want: creates},
+		"accepted, and everything exists":             {[]func(*input){settled}, nil},
+		"accepted and simulated":                      {[]func(*input){simulated}, nil},
+		"not accepted":                                {[]func(*input){func(in *input) { in.cluster.Spec.HubAcceptsClient = false }}, nil},
+		"accepted, and the namespace is foreign":      {[]func(*input){foreign}, []string{"HubAcceptedManagedCluster False Error", "again in 1m0s"}},
+		"accepted before, and the label is lost":      {[]func(*input){settled, foreign}, []string{"again in 1m0s"}},
+		"accepted, and the namespace terminates":      {[]func(*input){settled, func(in *input) { in.namespace.DeletionTimestamp = &metav1.Time{Time: now} }}, []string{later}},
+		"accepted, and a binding is gone":             {[]func(*input){settled, func(in *input) { in.workBinding = nil }}, []string{"create RoleBinding …c1:work"}},
+		"accepted, and a binding has another subject": {[]func(*input){settled, func(in *input) { in.workBinding.Subjects = nil }}, []string{"patch RoleBinding …c1:work"}},
+		"accepted, and a binding has another role":    {[]func(*input){settled, func(in *input) { in.workBinding.RoleRef.Name = "x" }}, []string{"delete RoleBinding …c1:work", "create RoleBinding …c1:work"}},
+		"accepted, and a role has a further label":    {[]func(*input){settled, func(in *input) { in.clusterRole.Labels["x"] = "y" }}, nil},
+		"accepted, and a role lost its label":         {[]func(*input){settled, func(in *input) { in.clusterRole.Labels = nil }}, []string{reduce}},
+		"denied":                                      {[]func(*input){denied}, []string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work", "HubAcceptedManagedCluster False HubClusterAdminDenied"}},
+		"denied, with works":                          {[]func(*input){denied, func(in *input) { in.works = objects("ManifestWork", "w") }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
+		"denied, and works cannot be read":            {[]func(*input){denied, func(in *input) { in.works.unknown = true }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
+		"denied, and everything is withdrawn":         {[]func(*input){denied, settled}, nil},
+		"denied after it was accepted, simulated":     {[]func(*input){denied, simulated, settled}, nil},
+		"simulated after it was accepted":             {[]func(*input){settled, simulated}, []string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work"}},
+		"simulated after it was accepted, with works": {[]func(*input){settled, simulated, func(in *input) { in.works = objects("ManifestWork", "w") }}, []string{reduce, "delete RoleBinding …c1:registration", later}},
+		"simulated, and everything is withdrawn":      {[]func(*input){settled, simulated, settled, simulationReported}, nil},
+		"accepted, with the driver token":             {[]func(*input){settled, byToken}, []string{"create ServiceAccount berth-agent", "create RoleBinding berth-agent-account"}},
+		"its agent has joined": {[]func(*input){byToken, settled, func(in *input) {
+			in.cluster.Annotations[clusterv1.AgentTokenAnnotationKey] = "u1/100"
+		}}, []string{"patch RoleBinding berth-agent-account"}},
+		"another member has joined": {[]func(*input){byToken, settled, func(in *input) {
+			in.cluster.Annotations[clusterv1.AgentTokenAnnotationKey], in.cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] = "u1/100", "u2"
+		}}, nil},
+		"its account was deleted": {[]func(*input){byToken, settled, func(in *input) { in.account = nil }}, []string{"create ServiceAccount berth-agent"}},
+		"the driver is csr again": {[]func(*input){byToken, settled, func(in *input) {
+			delete(in.cluster.Annotations, clusterv1.DriverAnnotationKey)
+		}}, []string{"delete RoleBinding berth-agent-account", "delete ServiceAccount berth-agent"}},
+		"denied, with the driver token": {[]func(*input){byToken, denied}, []string{
+			reduce, "delete RoleBinding …c1:registration", "delete RoleBinding berth-agent-account", "delete RoleBinding …c1:work",
+			"HubAcceptedManagedCluster False HubClusterAdminDenied",
+		}},
 		"deleted without our finalizer":                {[]func(*input){deleted, func(in *input) { in.cluster.Finalizers = nil }}, nil},
 		"deleted, with add-ons and works":              {content([]string{"a"}, []string{"w"}), []string{reduce, "delete PartialObjectMetadata a", remaining, later}},
 		"deleted, with works of priorities":            {content(nil, []string{"b@10", "a@9", "c@9", "d@11"}), []string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later}},

@@ -35,6 +35,9 @@ func (r *reconciler) apply(ctx context.Context, stored *clusterv1.ManagedCluster
 	for _, n := range todo.notes {
 		r.emit(n.about, n.event)
 	}
+	if err := r.recordJoin(ctx, cluster); err != nil {
+		return err
+	}
 	if todo.condition != nil {
 		before := cluster.DeepCopy()
 		meta.SetStatusCondition(&cluster.Status.Conditions, *todo.condition)

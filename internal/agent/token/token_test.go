@@ -1,0 +1,134 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/cluster"
+)
+
+var errBoom = errors.New("boom")
+
+// fakeHub has one ManagedCluster.
+type fakeHub struct {
+	cluster   clusterv1.ManagedCluster
+	err       error
+	requested []client.Object
+	seconds   int64
+}
+
+func (h *fakeHub) Get(_ context.Context, _ client.Object, into runtime.Object) error {
+	h.cluster.DeepCopyInto(into.(*clusterv1.ManagedCluster))
+	return nil
+}
+
+func (h *fakeHub) Create(_ context.Context, object client.Object, body, into runtime.Object) error {
+	h.requested, h.seconds = append(h.requested, object), *body.(*authenticationv1.TokenRequest).Spec.ExpirationSeconds
+	into.(*authenticationv1.TokenRequest).Status.Token = "t"
+	return h.err
+}
+
+func TestObtain(t *testing.T) {
+	resource := schema.GroupResource{Resource: "serviceaccounts"}
+	for sentence, test := range map[string]struct {
+		accepted bool
+		recorded string
+		err      error
+		want     error
+		requests int
+	}{
+		"accepted":                             {true, "", nil, nil, 1},
+		"accepted as this member":              {true, "u1", nil, nil, 1},
+		"accepted as another member":           {true, "u2", nil, errOther, 0},
+		"not accepted":                         {false, "", nil, errNotAccepted, 0},
+		"the join token is used up":            {true, "", apierrors.NewForbidden(resource, "berth-agent", errBoom), errRefused, 1},
+		"the account is deleted":               {true, "", apierrors.NewNotFound(resource, "berth-agent"), errRefused, 1},
+		"the hub fails":                        {true, "", errBoom, errBoom, 1},
+		"the hub does not accept the identity": {true, "", apierrors.NewUnauthorized("no"), nil, 1},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			hub := &fakeHub{err: test.err}
+			hub.cluster.Spec.HubAcceptsClient = test.accepted
+			hub.cluster.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: test.recorded}
+			ctx, end := context.WithCancel(t.Context())
+			var reported error
+			r := &Requester{
+				Hub: hub, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Random: func() float64 { return 0 }, Cluster: "c1", UID: "u1",
+				Log: slog.New(slog.DiscardHandler),
+				Report: func(err error) {
+					if err != nil {
+						reported = err
+						end() // the test does not wait for the next attempt
+					}
+				},
+			}
+			got, err := r.Obtain(ctx)
+			if !errors.Is(reported, test.want) || len(hub.requested) != test.requests {
+				t.Errorf("reported %v after %v, want %v after %d requests", reported, hub.requested, test.want, test.requests)
+			}
+			if test.want == nil && test.err == nil && (got != "t" || err != nil || hub.seconds != 86400 || hub.requested[0].Namespace != "c1") {
+				t.Errorf("Obtain = %q, %v of %v for %d seconds", got, err, hub.requested, hub.seconds)
+			}
+			if test.want == nil && test.err != nil && !errors.Is(err, test.err) {
+				t.Errorf("Obtain returned %v, want %v", err, test.err)
+			}
+		})
+	}
+}
+
+func TestRenewAtIsHalfOfTheLifeAndUpToATenthMore(t *testing.T) {
+	from := time.Unix(0, 0)
+	for random, want := range map[float64]time.Duration{0: 50 * time.Hour, 1: 60 * time.Hour} {
+		if got := RenewAt(from, from.Add(100*time.Hour), random).Sub(from); got.Round(time.Second) != want {
+			t.Errorf("RenewAt(%v) = %s, want %s", random, got, want)
+		}
+	}
+}
+
+// fakeWriter stores a ManagedCluster.
+type fakeWriter struct {
+	stored string
+	errs   []error
+}
+
+func (w *fakeWriter) GetJSON(context.Context, client.Object) ([]byte, error) {
+	return []byte(w.stored), nil
+}
+
+func (w *fakeWriter) UpdateJSON(_ context.Context, _ client.Object, body []byte, _ runtime.Object) error {
+	if len(w.errs) > 0 {
+		err := w.errs[0]
+		w.errs = w.errs[1:]
+		return err
+	}
+	w.stored = string(body)
+	return nil
+}
+
+// fakeCluster never changes.
+type fakeCluster struct{ state cluster.State }
+
+func (c fakeCluster) State() cluster.State   { return c.state }
+func (fakeCluster) Changed() <-chan struct{} { return nil }
+
+func TestTheReportKeepsFieldsWithoutAType(t *testing.T) {
+	state := cluster.State{Cluster: &clusterv1.ManagedCluster{}}
+	state.Cluster.Spec.HubAcceptsClient = true
+	w := &fakeWriter{stored: `{"kind":"ManagedCluster","apiVersion":"v1","metadata":{"name":"c1"},"spec":{"later":9007199254740993}}`}
+	(&Reporter{Hub: w, Cluster: fakeCluster{state}, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Name: "c1", Text: "u1/1", Log: slog.New(slog.DiscardHandler)}).Run(t.Context())
+	const want = `{"apiVersion":"v1","kind":"ManagedCluster","metadata":{"annotations":{"agent.open-cluster-management.io/token":"u1/1"},"name":"c1"},"spec":{"later":9007199254740993}}` + "\n"
+	if w.stored != want {
+		t.Errorf("stored %s, want %s", w.stored, want)
+	}
+}

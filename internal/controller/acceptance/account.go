@@ -1,0 +1,83 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+// ensureAccount gives the agent of a cluster with the driver token its service account, and withdraws the account where the driver is
+// another. The agent renews its token with the account, and obtains the first one with the join token.
+func (in input) ensureAccount() []write {
+	if !registration.UsesToken(in.cluster) {
+		return slices.Concat(remove(in.accountBinding), remove(in.account))
+	}
+	var out []write
+	if in.account == nil {
+		out = []write{{after: &corev1.ServiceAccount{
+			ObjectMeta:                   objectMeta(in.cluster.Name, registration.AgentAccount, in.cluster.Name),
+			AutomountServiceAccountToken: new(false),
+		}}}
+	}
+	return append(out, ensureRoleBinding(in.accountBinding, accountBinding(in.cluster))...)
+}
+
+// accountBinding lets the agent renew its token. Until the agent has joined, it lets the join token request the first one.
+func accountBinding(cluster *clusterv1.ManagedCluster) *rbacv1.RoleBinding {
+	out := roleBinding(cluster.Name, registration.AccountBinding, registration.AccountRole)
+	out.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: cluster.Name, Name: registration.AgentAccount}}
+	if _, _, joined := registration.JoinedByToken(cluster); registration.JoinsByToken(cluster) && !joined {
+		out.Subjects = append(out.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: registration.JoinNamespace, Name: cluster.Name})
+	}
+	return out
+}
+
+// readAccount reads the service account of an agent and its binding, past the cache: few clusters have them. The cache of the
+// bindings has a cluster of another driver that has them still.
+func (r *reconciler) readAccount(ctx context.Context, in *input) error {
+	name := in.cluster.Name
+	key := client.ObjectKey{Namespace: name, Name: registration.AccountBinding}
+	if err := r.client.Get(ctx, key, newRoleBinding()); err != nil && !registration.UsesToken(in.cluster) {
+		return client.IgnoreNotFound(err) //nolint:wrapcheck // the cache only fails where the manager stops
+	}
+	binding, account := newRoleBinding(), &corev1.ServiceAccount{}
+	if err := r.live.Get(ctx, key, binding); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading RoleBinding %s: %w", key, err)
+	} else if err == nil {
+		in.accountBinding = binding
+	}
+	key.Name = registration.AgentAccount
+	if err := r.live.Get(ctx, key, account); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading ServiceAccount %s: %w", key, err)
+	} else if err == nil {
+		in.account = account
+	}
+	return nil
+}
+
+// recordJoin records the member whose agent has joined by a token, and uses up the join token.
+func (r *reconciler) recordJoin(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	uid, report, joined := registration.JoinedByToken(cluster)
+	if !joined || !registration.AdmitsAgent(cluster) {
+		return nil
+	}
+	before := cluster.DeepCopy()
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, uid)
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, report)
+	delete(cluster.Annotations, clusterv1.JoinRequesterAnnotationKey)
+	delete(cluster.Annotations, clusterv1.AutoRejoinAnnotationKey)
+	if err := r.client.Patch(ctx, cluster, fenced(before)); err != nil {
+		return fmt.Errorf("recording the member of ManagedCluster %s: %w", cluster.Name, err)
+	}
+	log.FromContext(ctx).Info("the agent joined by a token, and the join token is used up", "member", uid)
+	return nil
+}
