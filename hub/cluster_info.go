@@ -18,13 +18,13 @@ import (
 // clusterInfo is the name of the ConfigMap in kube-public that Kubernetes defines for the URL and the authority of a cluster.
 const clusterInfo = "cluster-info"
 
-// publishClusterInfo stores the URL for agents and the authority of the hub where every authenticated user may read them. Join
+// publishClusterInfo stores the URL for agents and the authorities of the hub where every authenticated user may read them. Join
 // commands are made from it.
 func (p *controlPlane) publishClusterInfo(ctx context.Context) error {
 	info := api.NewConfig()
 	info.Clusters[""] = &api.Cluster{
 		Server:                   cmp.Or(p.opts.AdvertiseURL, p.opts.serverURL(p.listener.Addr())),
-		CertificateAuthorityData: p.keys.users.CertPEM(),
+		CertificateAuthorityData: p.keys.trusted(),
 	}
 	text, err := clientcmd.Write(*info)
 	if err != nil {

@@ -121,7 +121,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	p.parts.Go(ctx, "the controllers", stopTimeout, func(ctx context.Context) error {
 		return embed.RunControllers(ctx, embed.ControllerOptions{
 			Kubeconfig: p.dir.Path(controllersKubeconfig),
-			RootCA:     p.keys.users.CertFile(),
+			RootCA:     p.keys.rootCAs,
 			SigningKey: p.keys.signing,
 			AgentCA:    p.keys.agents.CertFile(),
 			AgentCAKey: p.keys.agents.KeyFile(),

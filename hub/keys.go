@@ -4,46 +4,84 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/internal/pki"
+	"github.com/berth-project/berth/hub/internal/rotation"
 )
 
 // proxyUser is the name under which the API server calls aggregated APIs.
 const proxyUser = "berth-hub-aggregator"
-
-// usersAuthority is the name of the authority that signs users.
-const usersAuthority = "users-ca"
 
 // keys are the hub's certificates on disk. There are four authorities, because trust in one must not extend to another. A user
 // must not act as the aggregator, which may impersonate any user. A user must not reach etcd, which checks no permission. The
 // key that signs agents is used online, and must not sign a serving certificate or a system user.
 type keys struct {
 	users, agents, proxies, etcd           *pki.Authority
+	former                                 *pki.Authority // signed users before and is still trusted; nil outside a rotation
 	serving, proxy, etcdServer, etcdClient pki.Files
 	signing                                string // the path of the key that signs service account tokens
 	clientCAs                              string // the path of the bundle with the authorities of users and agents
+	rootCAs                                string // the path of the bundle that verifies the API server
+}
+
+// trusted returns the bundle that verifies the API server and users. The authority that signs is the first.
+func (k *keys) trusted() []byte {
+	if k.former == nil {
+		return k.users.CertPEM()
+	}
+	return append(k.users.CertPEM(), k.former.CertPEM()...)
+}
+
+// chain returns what the API server presents beside its certificate: its authorities, because agents verify one by its hash at
+// their first contact. During a rotation, clients that trust only the former authority follow the certificate that it signed for
+// the new one. That is the first, because some clients try no other.
+func (k *keys) chain() ([]byte, error) {
+	if k.former == nil {
+		return k.trusted(), nil
+	}
+	out, err := k.former.Certify(k.users)
+	return append(out, k.trusted()...), err
+}
+
+// openAuthorities opens the authorities in dir, and creates those that are missing but the former one. It takes the next step of a
+// rotation.
+func openAuthorities(dir string, now time.Time) (*keys, error) {
+	state, err := rotation.Advance(dir)
+	if err != nil {
+		return nil, err
+	}
+	k := &keys{}
+	for name, authority := range map[string]**pki.Authority{
+		state.Signing: &k.users, "agents-ca": &k.agents, "proxies-ca": &k.proxies, "etcd-ca": &k.etcd,
+	} {
+		if *authority, err = pki.Open(dir, name, now); err != nil {
+			return nil, err
+		}
+	}
+	if state.Former != "" {
+		k.former, err = pki.Existing(dir, state.Former, now)
+	}
+	return k, err
 }
 
 // issueKeys opens the authorities in dir and replaces all other certificates. The API server is known by the names of a service
 // in its own cluster and by hosts.
 func issueKeys(dir string, hosts []string, clock clock.PassiveClock) (*keys, error) {
-	var err error
-	k := &keys{}
-	for name, authority := range map[string]**pki.Authority{
-		usersAuthority: &k.users, "agents-ca": &k.agents, "proxies-ca": &k.proxies, "etcd-ca": &k.etcd,
-	} {
-		if *authority, err = pki.Open(dir, name, clock.Now()); err != nil {
-			return nil, err
-		}
+	k, err := openAuthorities(dir, clock.Now())
+	if err != nil {
+		return nil, err
 	}
 	if k.signing, err = pki.SigningKey(dir, "service-accounts"); err != nil {
 		return nil, err
 	}
-	k.clientCAs = filepath.Join(dir, "client-cas.crt")
-	if err := pki.WriteFile(k.clientCAs, append(k.users.CertPEM(), k.agents.CertPEM()...)); err != nil {
-		return nil, err
+	k.clientCAs, k.rootCAs = filepath.Join(dir, "client-cas.crt"), filepath.Join(dir, "root-cas.crt")
+	for path, bundle := range map[string][]byte{k.clientCAs: append(k.trusted(), k.agents.CertPEM()...), k.rootCAs: k.trusted()} {
+		if err := pki.WriteFile(path, bundle); err != nil {
+			return nil, err
+		}
 	}
 	names := []string{
 		"127.0.0.1", "::1", "localhost", "kubernetes",
@@ -54,9 +92,13 @@ func issueKeys(dir string, hosts []string, clock clock.PassiveClock) (*keys, err
 			names = append(names, host)
 		}
 	}
+	chain, err := k.chain()
+	if err != nil {
+		return nil, err
+	}
 	var errs [4]error
 	serving, err := k.users.Server(names...)
-	serving.Cert = append(serving.Cert, k.users.CertPEM()...) // agents verify the authority by its hash at their first contact
+	serving.Cert = append(serving.Cert, chain...)
 	k.serving, errs[0] = stored(dir, "serving")(serving, err)
 	k.proxy, errs[1] = stored(dir, "proxy")(k.proxies.Client(proxyUser))
 	k.etcdServer, errs[2] = stored(dir, "etcd-server")(k.etcd.Server("127.0.0.1", "localhost"))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/pki"
+	"github.com/berth-project/berth/hub/internal/rotation"
 )
 
 const (
@@ -50,8 +51,12 @@ func (k Kubeconfig) Write(clock clock.PassiveClock) (end time.Time, err error) {
 	if err != nil {
 		return end, err
 	}
+	state, err := rotation.Read(filepath.Join(dir, datadir.PKIFolder))
+	if err != nil {
+		return end, err
+	}
 	now := clock.Now()
-	users, err := pki.Existing(filepath.Join(dir, datadir.PKIFolder), usersAuthority, now)
+	users, err := pki.Existing(filepath.Join(dir, datadir.PKIFolder), state.Signing, now)
 	if errors.Is(err, fs.ErrNotExist) {
 		return end, fmt.Errorf("no hub has run in the data folder %s; start berth-hub there first, or name another folder: %w", dir, err)
 	}

@@ -39,7 +39,7 @@ func newDataDir(t *testing.T) *datadir.Dir {
 
 func usersIn(t *testing.T, dir *datadir.Dir) *pki.Authority {
 	t.Helper()
-	users, err := pki.Open(dir.Path(datadir.PKIFolder), usersAuthority, today)
+	users, err := pki.Open(dir.Path(datadir.PKIFolder), "users-ca", today)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/internal/pki"
+	"github.com/berth-project/berth/hub/internal/rotation"
 )
 
 const pollInterval = 25 * time.Millisecond
@@ -28,7 +29,12 @@ const pollInterval = 25 * time.Millisecond
 // hub's own authority. The user has no permission but what roles give.
 func (h *Hub) ConfigFor(t testing.TB, user string, groups ...string) *rest.Config {
 	t.Helper()
-	authority, err := pki.Open(h.DataDir()+"/pki", "users-ca", clock.RealClock{}.Now())
+	folder := h.DataDir() + "/pki"
+	state, err := rotation.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := pki.Existing(folder, state.Signing, clock.RealClock{}.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,11 +98,7 @@ func (o *joinOptions) check() error {
 }
 
 func (o *joinOptions) run(ctx context.Context) error {
-	hub, err := o.endpoint(ctx)
-	if err != nil {
-		return err
-	}
-	bootstrap, err := join.BootstrapKubeconfig(hub, o.token)
+	bootstrap, err := o.bootstrap(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,6 +115,28 @@ func (o *joinOptions) run(ctx context.Context) error {
 	printer.Printf(o.streams.Out, "The agent of %s is installed in the namespace %s. Accept the cluster on the hub: kubectl berth accept %s\n",
 		o.cluster, join.AgentNamespace, o.cluster)
 	return nil
+}
+
+// bootstrap returns the bootstrap kubeconfig for the verified hub. An agent that has joined runs on with its own, where the hub
+// cannot be verified: it is down, or has another authority since then, which the agent follows.
+func (o *joinOptions) bootstrap(ctx context.Context) ([]byte, error) {
+	hub, err := o.endpoint(ctx)
+	if err == nil {
+		return join.BootstrapKubeconfig(hub, o.token)
+	}
+	if o.image != "" {
+		return nil, err
+	}
+	dir, failed := o.folder()
+	if failed != nil {
+		return nil, failed
+	}
+	stored, ok := join.StoredBootstrap(dir, o.hub)
+	if !ok {
+		return nil, err
+	}
+	printer.Printf(o.streams.ErrOut, "The agent uses the files in %s, because the hub was not verified: %v\n", dir, err)
+	return stored, nil
 }
 
 // endpoint returns the verified hub.
@@ -147,7 +165,7 @@ func (o *joinOptions) runAgent(ctx context.Context, bootstrap []byte) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"bootstrap.kubeconfig": bootstrap, "member.kubeconfig": member}
+	files := map[string][]byte{join.BootstrapFile: bootstrap, "member.kubeconfig": member}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return fmt.Errorf("writing the files of the agent: %w", err)
@@ -156,8 +174,8 @@ func (o *joinOptions) runAgent(ctx context.Context, bootstrap []byte) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // the agent ends with this command
 	defer stop()
 	args := append([]string{
-		"--cluster-name=" + o.cluster, "--hub-kubeconfig-dir=" + filepath.Join(dir, "hub"),
-		"--bootstrap-kubeconfig=" + filepath.Join(dir, "bootstrap.kubeconfig"), "--member-kubeconfig=" + filepath.Join(dir, "member.kubeconfig"),
+		"--cluster-name=" + o.cluster, "--hub-kubeconfig-dir=" + filepath.Join(dir, join.HubFolder),
+		"--bootstrap-kubeconfig=" + filepath.Join(dir, join.BootstrapFile), "--member-kubeconfig=" + filepath.Join(dir, "member.kubeconfig"),
 		"--driver=" + o.driver, "--log-format=text",
 	}, o.agentFlags...)
 	agent := exec.CommandContext(ctx, program, args...) //nolint:gosec // the user names the program by the PATH
@@ -200,7 +218,7 @@ func (o *joinOptions) folder() (string, error) {
 		}
 		dir = filepath.Join(config, "berth", "agents", o.cluster)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "hub"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, join.HubFolder), 0o700); err != nil {
 		return "", fmt.Errorf("creating the folder of the agent: %w", err)
 	}
 	return dir, nil

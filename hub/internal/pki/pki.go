@@ -114,6 +114,21 @@ func (a *Authority) KeyFile() string { return strings.TrimSuffix(a.file, ".crt")
 // CertPEM returns the authority's certificate.
 func (a *Authority) CertPEM() []byte { return encodeCert(a.cert.Raw) }
 
+// Certify returns a certificate for the key of another authority. With it beside a certificate that the other authority signed,
+// clients that trust this authority accept that certificate.
+func (a *Authority) Certify(other *Authority) ([]byte, error) {
+	template := *other.cert
+	template.SerialNumber, template.SignatureAlgorithm = nil, 0 // new ones
+	if template.NotAfter.After(a.cert.NotAfter) {
+		template.NotAfter = a.cert.NotAfter
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, a.cert, other.key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("certifying authority %s: %w", other.file, err)
+	}
+	return encodeCert(der), nil
+}
+
 // Client returns a client certificate for a user in the given groups. It expires with the authority.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	return a.ClientUntil(a.cert.NotBefore.Add(backdate), a.cert.NotAfter, user, groups...)
@@ -206,6 +221,17 @@ func (p Pair) Write(dir, name string) (Files, error) {
 		return Files{}, err
 	}
 	return files, WriteFile(files.Cert, p.Cert)
+}
+
+// Remove removes the pair called name from dir, where it is.
+func Remove(dir, name string) error {
+	files := filesIn(dir, name)
+	for _, path := range []string{files.Key, files.Cert} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing a key pair: %w", err)
+		}
+	}
+	return nil
 }
 
 // SigningKey returns the path of the private key called name in dir, which it creates on the first call. A key that is

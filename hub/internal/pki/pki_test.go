@@ -172,3 +172,48 @@ func read(t *testing.T, path string) string {
 	}
 	return string(data)
 }
+
+func TestClientsOfTheCertifyingAuthorityTrustTheOther(t *testing.T) {
+	old := open(t, t.TempDir())
+	dir := t.TempDir()
+	next, err := Open(dir, "next", today)
+	if err != nil {
+		t.Fatal(err)
+	}
+	between, err := old.Certify(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := next.Server("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := parse(pair.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sentence, test := range map[string]struct {
+		root, between []byte
+		want          bool
+	}{
+		"a client of the other authority":          {next.CertPEM(), nil, true},
+		"a client of the certifying authority":     {old.CertPEM(), between, true},
+		"a client that gets no certificate for it": {old.CertPEM(), nil, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			roots, others := x509.NewCertPool(), x509.NewCertPool()
+			roots.AppendCertsFromPEM(test.root)
+			others.AppendCertsFromPEM(test.between)
+			_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, DNSName: "localhost", CurrentTime: today})
+			if trusted := err == nil; trusted != test.want {
+				t.Errorf("trusted = %t, want %t: %v", trusted, test.want, err)
+			}
+		})
+	}
+	if err := errors.Join(Remove(dir, "next"), Remove(dir, "next")); err != nil {
+		t.Error(err)
+	}
+	if _, err := Existing(dir, "next", today); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after the removal: %v", err)
+	}
+}

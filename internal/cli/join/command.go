@@ -102,15 +102,19 @@ func Verify(ctx context.Context, hub, hash string) (Endpoint, error) {
 	return Endpoint{hub, pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: authority.Raw})}, nil
 }
 
-// verifyChain returns the authority with the hash among the presented certificates, if it signed the first one for the host.
+// verifyChain returns the authority with the hash among the presented certificates, if the first one is valid for the host under it.
 func verifyChain(presented []*x509.Certificate, host, hash string) (*x509.Certificate, error) {
 	for _, candidate := range presented {
-		if !candidate.IsCA || hashOf(candidate) != hash {
+		// A hub that replaces its authority also presents the new key in a certificate of the former authority, which is no root.
+		if !candidate.IsCA || !bytes.Equal(candidate.RawIssuer, candidate.RawSubject) || hashOf(candidate) != hash {
 			continue
 		}
-		roots := x509.NewCertPool()
+		roots, others := x509.NewCertPool(), x509.NewCertPool()
 		roots.AddCert(candidate)
-		if _, err := presented[0].Verify(x509.VerifyOptions{Roots: roots, DNSName: host}); err != nil {
+		for _, other := range presented[1:] {
+			others.AddCert(other)
+		}
+		if _, err := presented[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, DNSName: host}); err != nil {
 			return nil, fmt.Errorf("its certificate is not valid: %w", err)
 		}
 		return candidate, nil
