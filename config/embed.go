@@ -10,7 +10,7 @@ import (
 	"io/fs"
 )
 
-//go:embed conversion/*.yaml crd/*.yaml rbac/*.yaml manager/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
+//go:embed conversion/*.yaml crd/*.yaml discovery/*.yaml rbac/*.yaml manager/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
 var files embed.FS
 
 // memberFiles is apart from files, because CRDs returns everything below its folder.
@@ -58,6 +58,12 @@ func Webhooks() fs.FS {
 // system. The manager stores them itself. The files are read-only.
 func Conversion() fs.FS {
 	return directory("conversion")
+}
+
+// Discovery returns the order of the versions of the kinds in two versions, for hubs whose API server maintains its own: YAML files
+// at the root of the file system. The files are read-only.
+func Discovery() fs.FS {
+	return directory("discovery")
 }
 
 func directory(name string) fs.FS { return subFolder(files, name) }

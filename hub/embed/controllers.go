@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -70,5 +71,20 @@ func RunControllers(ctx context.Context, opts ControllerOptions) error {
 	if err != nil {
 		return fmt.Errorf("configuring the controllers: %w", err)
 	}
+	config.Kubeconfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return legacyDiscovery{next} })
 	return app.Run(ctx, config.Complete())
+}
+
+// legacyDiscovery requests the version of each API group that the APIServices prefer. Aggregated discovery prefers the newest
+// version of every group, so that the controllers would convert add-ons, and could not delete a namespace with an add-on while no
+// manager converts.
+type legacyDiscovery struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (d legacyDiscovery) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Path == "/api" || request.URL.Path == "/apis" {
+		request = request.Clone(request.Context())
+		request.Header.Set("Accept", "application/json")
+	}
+	return d.next.RoundTrip(request)
 }

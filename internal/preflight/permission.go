@@ -85,7 +85,7 @@ func managerPermissions() []permission {
 		{part: PartWebhooks, group: group, resources: "managedclustersets", verbs: "get,list,watch"},
 		{part: PartWebhooks, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
 		{part: PartServing, group: admission, resources: "mutatingwebhookconfigurations,validatingwebhookconfigurations", names: "berth", verbs: "get,create,patch"},
-		{part: PartServing, group: "apiregistration.k8s.io", resources: "apiservices", names: "v1.view." + group + ",v1alpha1." + addOnGroup, verbs: "get,create,patch"},
+		{part: PartServing, group: "apiregistration.k8s.io", resources: "apiservices", names: "v1.view." + group, verbs: "get,create,patch"},
 		{
 			part: PartServing, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get,patch",
 			names: "clustermanagementaddons." + addOnGroup + ",managedclusteraddons." + addOnGroup,

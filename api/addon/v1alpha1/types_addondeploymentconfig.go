@@ -138,7 +138,7 @@ type ProxyConfig struct {
 
 // ContainerResourceRequirements is the resources of containers.
 type ContainerResourceRequirements struct {
-	// The containers: `<resource>:<name of the object>:<name of the container>`, each of which may be `*`.
+	// The containers: `<resource>:<name of the object>:<name of the container>`, each part may be `*`.
 	//
 	// +required
 	// +kubebuilder:validation:Pattern=`^(deployments|daemonsets|statefulsets|replicasets|jobs|cronjobs|pods|\*):.+:.+$`

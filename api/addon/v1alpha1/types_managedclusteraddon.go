@@ -3,7 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 const (
-	// ManagedClusterAddOnConditionAvailable is the condition that says whether the add-on works on the cluster.
+	// ManagedClusterAddOnConditionAvailable is the condition for whether the add-on works on the cluster.
 	ManagedClusterAddOnConditionAvailable = "Available"
 
 	// AddonFeatureLabelPrefix begins the label of a ManagedCluster with the health of an add-on. The name of the add-on follows.
@@ -106,7 +106,7 @@ type ManagedClusterAddOnStatus struct {
 	// +optional
 	ConfigReferences []ConfigReference `json:"configReferences,omitempty"`
 
-	// Identities on the hub that the add-on asks for.
+	// Identities on the hub that the add-on requires.
 	//
 	// +optional
 	Registrations []RegistrationConfig `json:"registrations,omitempty"`

@@ -86,7 +86,7 @@ type ManagedClusterAddOnStatus struct {
 	// +optional
 	ConfigReferences []ConfigReference `json:"configReferences,omitempty"`
 
-	// Identities on the hub that the add-on asks for.
+	// Identities on the hub that the add-on requires.
 	//
 	// +optional
 	Registrations []RegistrationConfig `json:"registrations,omitempty"`

@@ -25,7 +25,7 @@ func main() {
 func wiring() cli.Config {
 	manager := newManager()
 	return cli.Config{
-		Manifests:     append([]fs.FS{config.CRDs()}, config.Access()...),
+		Manifests:     append([]fs.FS{config.CRDs(), config.Discovery()}, config.Access()...),
 		Manager:       manager.prepare,
 		ManagerFlags:  manager.addFlags,
 		ManagerUser:   "system:serviceaccount:berth-system:berth",

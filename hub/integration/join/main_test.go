@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // startManager starts a manager that registers clusters.
 func startManager(t *testing.T) *hubtest.Manager {
 	t.Helper()
-	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr"}})
+	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr,addon"}})
 }
 
 var errNotLogged = errors.New("not logged")
@@ -36,7 +36,7 @@ type besideOCM struct{ *hubtest.Manager }
 // startBesideOCM starts a manager that registers clusters, on a hub where another controller does.
 func startBesideOCM(t *testing.T) besideOCM {
 	t.Helper()
-	return besideOCM{hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr"}, AllowErrors: true})}
+	return besideOCM{hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr,addon"}, AllowErrors: true})}
 }
 
 func (m besideOCM) logged(text string) error {

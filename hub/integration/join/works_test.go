@@ -37,13 +37,13 @@ func (s *testHub) define(group, version, kind, resource string) {
 func (s *testHub) defineContent() {
 	s.t.Helper()
 	s.define("work.open-cluster-management.io", "v1", "ManifestWork", "manifestworks")
-	s.define("addon.open-cluster-management.io", "v1alpha1", "ManagedClusterAddOn", "managedclusteraddons")
 }
 
 func newContent(kind, namespace, name, priority string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "work.open-cluster-management.io/v1", "kind": kind}}
 	if kind == "ManagedClusterAddOn" {
 		out.SetAPIVersion("addon.open-cluster-management.io/v1alpha1")
+		out.Object["spec"] = map[string]any{}
 	}
 	out.SetNamespace(namespace)
 	out.SetName(name)

@@ -13,7 +13,6 @@ import (
 // Definitions of add-ons exist only where a user has installed them. The conversion of another manager stays as it is.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=clustermanagementaddons.addon.open-cluster-management.io;managedclusteraddons.addon.open-cluster-management.io,verbs=get;patch
-// +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1alpha1.addon.open-cluster-management.io,verbs=get;create;patch
 
 const definitionKind = "CustomResourceDefinition"
 
@@ -44,19 +43,6 @@ func (t target) path() string {
 	return parsed.Path
 }
 
-// isLocal reports whether an object orders the versions of an API that the API server serves itself.
-func isLocal(object *unstructured.Unstructured) bool {
-	if object.GetKind() != apiServiceKind {
-		return false
-	}
-	spec, isMap := object.Object["spec"].(map[string]any)
-	_, served := spec["service"]
-	return isMap && !served && object.GetLabels()[automanagedLabel] == "false"
-}
-
-// automanagedLabel says whether the API server itself maintains an APIService.
-const automanagedLabel = "kube-aggregator.kubernetes.io/automanaged"
-
 // convertible reports whether the manager may set the conversion of a definition: it exists, and has no conversion of another
 // manager.
 func (r *Publisher) convertible(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
@@ -79,22 +65,4 @@ func hasConversionOf(stored, object *unstructured.Unstructured) bool {
 		}
 	}
 	return true
-}
-
-// writable reports whether an object may be written. An API is ordered only where the manager converts all its definitions.
-func (r *Publisher) writable(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
-	switch {
-	case object.GetKind() == definitionKind:
-		return r.convertible(ctx, object)
-	case isLocal(object):
-		for _, other := range r.objects {
-			if other.GetKind() != definitionKind {
-				continue
-			}
-			if may, err := r.convertible(ctx, other); !may || err != nil {
-				return false, err
-			}
-		}
-	}
-	return true, nil
 }

@@ -89,7 +89,7 @@ func (r *Publisher) add(object *unstructured.Unstructured, address Address) erro
 		}
 		r.hosts.Insert(host)
 	}
-	if len(named) > 0 || isLocal(object) {
+	if len(named) > 0 {
 		r.objects = append(r.objects, object)
 	}
 	return nil
@@ -103,11 +103,14 @@ func (r *Publisher) Hosts() []string { return sets.List(r.hosts) }
 func (r *Publisher) Apply(ctx context.Context, authorities []byte) error {
 	var faults []error
 	for _, object := range r.objects {
-		may, err := r.writable(ctx, object)
-		if may && err == nil {
-			err = r.apply(ctx, object.DeepCopy(), authorities)
+		if object.GetKind() == definitionKind {
+			may, err := r.convertible(ctx, object)
+			faults = append(faults, err)
+			if !may {
+				continue
+			}
 		}
-		faults = append(faults, err)
+		faults = append(faults, r.apply(ctx, object.DeepCopy(), authorities))
 	}
 	return errors.Join(faults...)
 }
@@ -146,7 +149,7 @@ func (r *Publisher) apply(ctx context.Context, object *unstructured.Unstructured
 	return nil
 }
 
-// storedObjects returns the stored objects, with the fields of an apply configuration only.
+// storedObjects returns the stored objects that refer to servers, with the fields of an apply configuration only.
 func (r *Publisher) storedObjects(ctx context.Context) (out []*unstructured.Unstructured, err error) {
 	var faults []error
 	for _, object := range r.objects {

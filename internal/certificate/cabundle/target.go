@@ -24,9 +24,6 @@ type target map[string]any
 func targets(object *unstructured.Unstructured) []target {
 	switch object.GetKind() {
 	case apiServiceKind:
-		if isLocal(object) {
-			return nil
-		}
 		spec, _ := object.Object["spec"].(map[string]any)
 		return []target{spec}
 	case definitionKind:

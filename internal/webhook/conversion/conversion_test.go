@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -31,9 +32,7 @@ type list = []any
 // made returns an object of a kind with the given parts.
 func made(version, kind string, parts object) *unstructured.Unstructured {
 	out := object{"apiVersion": version, "kind": kind, "metadata": object{"name": "search"}, "spec": object{}}
-	for name, part := range parts {
-		out[name] = part
-	}
+	maps.Copy(out, parts)
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(out)}
 }
 

@@ -137,11 +137,11 @@ func toTyped(in fields) fields {
 		subject, _ := r["subject"].(map[string]any)
 		if r["signerName"] != certificatesv1.KubeAPIServerClientSignerName {
 			custom := pick(r, "signerName")
-			putObject(custom, "subject", subject != nil, rename(pick(subject, "user", "groups", "organizationUnit"), "organizationUnit", "organizationUnits"))
+			putSubject(custom, subject != nil, rename(pick(subject, "user", "groups", "organizationUnit"), "organizationUnit", "organizationUnits"))
 			return map[string]any{"type": string(addonv1beta1.CustomSigner), "customSigner": custom}
 		}
 		kube := map[string]any{}
-		putObject(kube, "subject", subject != nil, pick(subject, "user", "groups"))
+		putSubject(kube, subject != nil, pick(subject, "user", "groups"))
 		if driver != nil {
 			kube["driver"] = driver
 		}
@@ -160,7 +160,7 @@ func toSigners(in fields) fields {
 			}
 			out := map[string]any{"signerName": certificatesv1.KubeAPIServerClientSignerName}
 			subject, has := kube["subject"].(map[string]any)
-			putObject(out, "subject", has, pick(subject, "user", "groups"))
+			putSubject(out, has, pick(subject, "user", "groups"))
 			return out
 		}
 		custom, _ := r["customSigner"].(map[string]any)
@@ -169,7 +169,7 @@ func toSigners(in fields) fields {
 		}
 		out := pick(custom, "signerName")
 		subject, has := custom["subject"].(map[string]any)
-		putObject(out, "subject", has, rename(pick(subject, "user", "groups", "organizationUnits"), "organizationUnits", "organizationUnit"))
+		putSubject(out, has, rename(pick(subject, "user", "groups", "organizationUnits"), "organizationUnits", "organizationUnit"))
 		return out
 	})(in)
 	return fields{out[0], driver}
@@ -193,8 +193,9 @@ func rename(object map[string]any, from, to string) map[string]any {
 	return object
 }
 
-func putObject(into map[string]any, name string, has bool, value map[string]any) {
+// putSubject sets the subject of an identity that has one.
+func putSubject(into map[string]any, has bool, subject map[string]any) {
 	if has {
-		into[name] = value
+		into["subject"] = subject
 	}
 }

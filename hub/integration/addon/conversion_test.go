@@ -1,0 +1,143 @@
+package addon
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
+	addonv1beta1 "github.com/berth-project/berth/api/addon/v1beta1"
+)
+
+// registrations are two identities. v1alpha1 does not have their types.
+func registrations() []addonv1beta1.RegistrationConfig {
+	return []addonv1beta1.RegistrationConfig{
+		{Type: addonv1beta1.KubeClient, KubeClient: &addonv1beta1.KubeClientConfig{Driver: "csr", Subject: addonv1beta1.KubeClientSubject{User: "search", Groups: []string{"readers"}}}},
+		{Type: addonv1beta1.CustomSigner, CustomSigner: &addonv1beta1.CustomSignerConfig{SignerName: "example.com/signer", Subject: addonv1beta1.Subject{User: "search", OrganizationUnits: []string{"unit"}}}},
+	}
+}
+
+// TestAClientOfEitherVersionReadsBackWhatItWrote writes with both versions by turns, spec and status.
+func TestAClientOfEitherVersionReadsBackWhatItWrote(t *testing.T) {
+	s := newTestHub(t)
+	s.startManager()
+	s.awaitConversion(managedClusterAddOns)
+	namespace := s.Namespace(t)
+
+	beta := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}
+	beta.Annotations = map[string]string{addonv1alpha1.InstallNamespaceAnnotation: "search-agent"}
+	s.store(beta)
+	beta.Status.Registrations = registrations()
+	if err := s.Status().Update(t.Context(), beta); err != nil {
+		t.Fatal(err)
+	}
+
+	alpha := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}
+	s.read(alpha)
+	if alpha.Spec.InstallNamespace != "search-agent" {
+		t.Errorf("v1alpha1 has the namespace %q", alpha.Spec.InstallNamespace)
+	}
+	var signers []string
+	for _, registration := range alpha.Status.Registrations {
+		signers = append(signers, registration.SignerName)
+	}
+	if diff := cmp.Diff([]string{"kubernetes.io/kube-apiserver-client", "example.com/signer"}, signers); diff != "" {
+		t.Errorf("the signers in v1alpha1 (-want +got):\n%s", diff)
+	}
+
+	t.Log("a client of v1alpha1 that changes other fields keeps those of v1beta1")
+	alpha.Spec.InstallNamespace = "other"
+	if err := s.Update(t.Context(), alpha); err != nil {
+		t.Fatal(err)
+	}
+	alpha.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}}
+	if err := s.Status().Update(t.Context(), alpha); err != nil {
+		t.Fatal(err)
+	}
+	s.read(beta)
+	if diff := cmp.Diff(registrations(), beta.Status.Registrations); diff != "" {
+		t.Errorf("the registrations in v1beta1 (-want +got):\n%s", diff)
+	}
+	if got := beta.Annotations[addonv1alpha1.InstallNamespaceAnnotation]; got != "other" || len(beta.Status.Conditions) != 1 {
+		t.Errorf("v1beta1 has the namespace %q and the conditions %v", got, beta.Status.Conditions)
+	}
+}
+
+// TestDefaultConfigsHaveTwoNames reads the default configurations of an add-on in both versions.
+func TestDefaultConfigsHaveTwoNames(t *testing.T) {
+	s := newTestHub(t)
+	s.startManager()
+	s.awaitConversion(clusterManagementAddOns)
+	group := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupVersion.Group, Resource: "addondeploymentconfigs"}
+	referent := addonv1alpha1.ConfigReferent{Namespace: "default", Name: "settings"}
+	alpha := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "search"}}
+	alpha.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{ConfigGroupResource: group, DefaultConfig: &referent}}
+	s.store(alpha)
+
+	beta := &addonv1beta1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "search"}}
+	s.read(beta)
+	want := []addonv1alpha1.AddOnConfig{{ConfigGroupResource: group, ConfigReferent: referent}}
+	if diff := cmp.Diff(want, beta.Spec.DefaultConfigs); diff != "" {
+		t.Errorf("the default configurations in v1beta1 (-want +got):\n%s", diff)
+	}
+}
+
+// TestNamespacesAreDeletedWithoutTheManager deletes a namespace with an add-on, and the owner of an add-on, while the conversion
+// webhook does not answer. The controllers that delete both use the stored version.
+func TestNamespacesAreDeletedWithoutTheManager(t *testing.T) {
+	s := newTestHub(t)
+	manager := s.startManager()
+	s.awaitConversion(managedClusterAddOns)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
+	s.store(namespace)
+	s.store(&addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "leaving", Name: "search"}})
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
+	s.store(owner)
+	owned := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned"}}
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
+	s.store(owned)
+
+	manager.Stop()
+	beta := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "late"}}
+	if err := s.Create(t.Context(), beta); err == nil {
+		t.Error("v1beta1 is stored without a conversion webhook")
+	}
+	for _, object := range []client.Object{namespace, owner} {
+		if err := s.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaitGone(namespace)
+	s.awaitGone(owned)
+}
+
+// TestTheConversionOfAnotherProductStays starts a manager on a hub whose definition has a conversion already.
+func TestTheConversionOfAnotherProductStays(t *testing.T) {
+	s := newTestHub(t)
+	foreign := `{"spec":{"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],` +
+		`"clientConfig":{"service":{"namespace":"open-cluster-management-hub","name":"cluster-manager-addon-webhook","path":"/convert"}}}}}}`
+	definition, err := s.definition(t.Context(), managedClusterAddOns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Patch(t.Context(), definition, client.RawPatch(types.MergePatchType, []byte(foreign))); err != nil {
+		t.Fatal(err)
+	}
+	want, _, _ := unstructured.NestedMap(definition.Object, "spec", "conversion")
+
+	s.startManager()
+	// The other definition has no conversion, so that the manager sets it after it has skipped this one.
+	s.awaitConversion(clusterManagementAddOns)
+	if definition, err = s.definition(t.Context(), managedClusterAddOns); err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := unstructured.NestedMap(definition.Object, "spec", "conversion")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the conversion changed (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,76 @@
+package addon
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+// awaitLabel waits until a cluster has a feature label; an empty value stands for no label.
+func (s *testHub) awaitLabel(cluster, addOn, want string) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		stored := &clusterv1.ManagedCluster{}
+		if err := s.Get(ctx, client.ObjectKey{Name: cluster}, stored); err != nil {
+			return err
+		}
+		if got := stored.Labels[addonv1alpha1.AddonFeatureLabelPrefix+addOn]; got != want {
+			return fmt.Errorf("the label of %s is %q, want %q", addOn, got, want)
+		}
+		return nil
+	})
+}
+
+// report sets condition Available of an add-on.
+func (s *testHub) report(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus) {
+	s.t.Helper()
+	before := addOn.DeepCopy()
+	meta.SetStatusCondition(&addOn.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: status, Reason: "Test"})
+	if err := s.Status().Patch(s.t.Context(), addOn, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestAClusterHasTheHealthOfItsAddOnsAsLabels follows one add-on from its creation to its deletion.
+func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
+	s := newTestHub(t)
+	s.startManager()
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "edge", Labels: map[string]string{"region": "north"}}}
+	cluster.Spec.HubAcceptsClient = true
+	s.store(cluster)
+	addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "search"}}
+	s.store(addOn) // succeeds once the namespace of the cluster exists
+
+	s.awaitLabel("edge", "search", "unreachable")
+	s.report(addOn, metav1.ConditionTrue)
+	s.awaitLabel("edge", "search", "available")
+	s.report(addOn, metav1.ConditionFalse)
+	s.awaitLabel("edge", "search", "unhealthy")
+
+	t.Log("the hub overwrites what another client writes")
+	s.read(cluster)
+	before := cluster.DeepCopy()
+	cluster.Labels[addonv1alpha1.AddonFeatureLabelPrefix+"search"] = "available"
+	cluster.Labels[addonv1alpha1.AddonFeatureLabelPrefix+"none"] = "available"
+	if err := s.Patch(t.Context(), cluster, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitLabel("edge", "search", "unhealthy")
+	s.awaitLabel("edge", "none", "")
+
+	if err := s.Delete(t.Context(), addOn); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitLabel("edge", "search", "")
+	s.read(cluster)
+	if cluster.Labels["region"] != "north" {
+		t.Error("the label of the user is gone")
+	}
+}

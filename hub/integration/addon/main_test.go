@@ -1,0 +1,104 @@
+// Package addon tests the kinds of add-ons on a real hub: both versions and their conversion by the manager, namespaces that are
+// deleted while no manager runs, and the feature labels of clusters.
+//
+// Each test starts a hub, since the conversion belongs to definitions that all tests would share.
+package addon
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// testTimeout is far longer than any wait of the tests on an idle machine.
+const testTimeout = 120 * time.Second
+
+var (
+	errNoConversion = errors.New("the manager has not set the conversion")
+	errStored       = errors.New("still stored")
+)
+
+// testHub is a hub with a client of its administrator.
+type testHub struct {
+	client.WithWatch
+	*hubtest.Hub
+	t *testing.T
+}
+
+func newTestHub(t *testing.T) *testHub {
+	t.Helper()
+	hub := hubtest.New(t, hubtest.Options{Manifests: config.Registration()})
+	return &testHub{hubtest.NewClient(t, hub.Config()), hub, t}
+}
+
+func (s *testHub) eventually(check func(context.Context) error) {
+	s.t.Helper()
+	hubtest.Eventually(s.t, testTimeout, check)
+}
+
+// startManager starts a manager with webhooks and the controller of the feature labels.
+func (s *testHub) startManager() *hubtest.Manager {
+	s.t.Helper()
+	return hubtest.StartManager(s.t, s.Hub, hubtest.ManagerOptions{Webhooks: true, Args: []string{"--controllers=*,acceptance,csr,addon"}})
+}
+
+// The resources with a conversion.
+const (
+	managedClusterAddOns    = "managedclusteraddons"
+	clusterManagementAddOns = "clustermanagementaddons"
+)
+
+// definition returns the definition of a resource.
+func (s *testHub) definition(ctx context.Context, resource string) (*unstructured.Unstructured, error) {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	return out, s.Get(ctx, client.ObjectKey{Name: resource + ".addon.open-cluster-management.io"}, out)
+}
+
+// awaitConversion waits until the definition of a resource names a webhook with a CA bundle.
+func (s *testHub) awaitConversion(resource string) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		definition, err := s.definition(ctx, resource)
+		if err != nil {
+			return err
+		}
+		if bundle, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle"); bundle == "" {
+			return errNoConversion
+		}
+		return nil
+	})
+}
+
+// store creates an object, and repeats that until the API server uses the conversion.
+func (s *testHub) store(object client.Object) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
+}
+
+// read reads an object by the name and namespace that it has.
+func (s *testHub) read(object client.Object) {
+	s.t.Helper()
+	if err := s.Get(s.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// awaitGone waits until an object is deleted.
+func (s *testHub) awaitGone(object client.Object) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		if err := s.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return errStored
+	})
+}
