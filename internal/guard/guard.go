@@ -26,6 +26,9 @@ const (
 	// Agents limits what the roles of agents and bootstrap users allow.
 	Agents = "berth-agents"
 
+	agentRoles        = "berth-agent-roles"
+	clusterNamespaces = "berth-cluster-namespaces"
+
 	bindings = "berth-bindings"
 	setRoles = "berth-set-roles"
 	// webhooks is the name of the configurations that the manager stores.
@@ -33,7 +36,7 @@ const (
 	bindingWebhook = "managedclustersetbindings.cluster.open-cluster-management.io"
 )
 
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-agents;berth-bindings;berth-set-roles;berth-set-admins,verbs=get
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-agent-roles;berth-agents;berth-bindings;berth-cluster-namespaces;berth-set-roles;berth-set-admins,verbs=get
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=berth,verbs=get
 
 // Unguarded is a role on the hub without its guard.
@@ -86,6 +89,16 @@ func guardedRoles() []guardedRole {
 			role: "open-cluster-management:managedcluster:*", labelKey: clusterv1.ClusterNameLabelKey, policy: Agents,
 			risk:   "an agent may label its cluster into the placements of other teams, taint it, and change what the hub reports on it",
 			remedy: "apply config/manager",
+		},
+		{
+			role: "berth:namespace-inventory", policy: agentRoles,
+			risk:   "users who may write ClusterRoles or bindings may bind it or the role of a cluster while it is empty, and wait until the manager fills it",
+			remedy: "apply config/registration",
+		},
+		{
+			role: "berth:agent-account", policy: clusterNamespaces,
+			risk:   "users who may label their namespace give the agent of a cluster of its name access to it",
+			remedy: "apply config/registration",
 		},
 	}
 }

@@ -44,7 +44,7 @@ func newClient(t *testing.T, objects ...client.Object) client.WithWatch {
 func installed(t *testing.T) []client.Object {
 	t.Helper()
 	var out []client.Object
-	for _, files := range append(config.Access(), config.WebhookRoles(), config.Webhooks()) {
+	for _, files := range append(config.Access(), config.Registration(), config.WebhookRoles(), config.Webhooks()) {
 		names, err := fs.Glob(files, "*.yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -105,6 +105,7 @@ func decoded(t *testing.T, data []byte) []client.Object {
 func TestUnguardedRolesAreReported(t *testing.T) {
 	const editor, creator = "berth:placement:editor", "berth:managedcluster:creator"
 	const admins, binders = "berth:managedclusterset:admin:*", "berth:managedclusterset:binder:*"
+	const inventory, account = "berth:namespace-inventory", "berth:agent-account"
 	const agents = "open-cluster-management:managedcluster:*"
 	policy, bound := &admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}
 	hooks := &admissionv1.ValidatingWebhookConfiguration{}
@@ -132,6 +133,9 @@ func TestUnguardedRolesAreReported(t *testing.T) {
 		"no policy for the admins of sets":          {remove: without(map[string]client.Object{SetAdmins: policy}), want: []string{admins}},
 		"no policy for agents":                      {remove: without(map[string]client.Object{Agents: nil}), want: []string{agents}},
 		"no policy for agents, and no agent":        {remove: without(map[string]client.Object{Agents: nil, agentRole: nil})},
+		"no policy for the roles of agents":         {remove: without(map[string]client.Object{agentRoles: nil}), want: []string{inventory}},
+		"no policy for the namespaces of clusters":  {remove: without(map[string]client.Object{clusterNamespaces: nil}), want: []string{account}},
+		"no policies, and no registration":          {remove: without(map[string]client.Object{agentRoles: nil, clusterNamespaces: nil, inventory: nil, account: nil})},
 		"a policy that is not bound":                {remove: without(map[string]client.Object{SetAdmins: bound}), want: []string{admins}},
 		"a policy that only warns": {want: []string{admins}, spoil: func(object client.Object) {
 			if binding, ok := object.(*admissionv1.ValidatingAdmissionPolicyBinding); ok && binding.Name == SetAdmins {

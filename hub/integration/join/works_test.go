@@ -40,7 +40,7 @@ func (s *testHub) defineContent() {
 }
 
 func newContent(kind, namespace, name, priority string) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "work.open-cluster-management.io/v1", "kind": kind}}
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "work.open-cluster-management.io/v1", "kind": kind, "spec": map[string]any{}}}
 	if kind == "ManagedClusterAddOn" {
 		out.SetAPIVersion("addon.open-cluster-management.io/v1alpha1")
 		out.Object["spec"] = map[string]any{}

@@ -41,8 +41,8 @@ func accountBinding(cluster *clusterv1.ManagedCluster) *rbacv1.RoleBinding {
 	return out
 }
 
-// readAccount reads the service account of an agent and its binding, past the cache: few clusters have them. The cache of the
-// bindings has a cluster of another driver that has them still.
+// readAccount reads the service account of an agent and its binding, past the cache: few clusters have them. A cached
+// binding shows that a cluster of another driver still has them.
 func (r *reconciler) readAccount(ctx context.Context, in *input) error {
 	name := in.cluster.Name
 	key := client.ObjectKey{Namespace: name, Name: registration.AccountBinding}
