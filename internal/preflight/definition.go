@@ -66,8 +66,8 @@ func statusOnlyControllers() map[string]string {
 	return map[string]string{bindings + " status.conditions": "binding", sets + " status.conditions": "clusterset"}
 }
 
-// definitions compares the definitions of the hub with those that Berth ships.
-func definitions(ctx context.Context, hub client.Reader) ([]Missing, error) {
+// MissingDefinitions returns what the definitions of a hub lack of those that Berth ships.
+func MissingDefinitions(ctx context.Context, hub client.Reader) ([]Missing, error) {
 	var out []Missing
 	for _, need := range requirements() {
 		name := need.resource + "." + group

@@ -14,7 +14,7 @@ import (
 )
 
 // shipped returns the definitions of clusters and placements that Berth ships, by resource. No decision reads the kinds of
-// add-ons: a hub without them lacks a controller, which says so itself.
+// add-ons: a hub without them lacks a controller, which reports that itself.
 func shipped(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	out := map[string]*apiextensionsv1.CustomResourceDefinition{}

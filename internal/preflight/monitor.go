@@ -78,7 +78,7 @@ func (m *Monitor) Check(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	lacks, err := definitions(ctx, m.hub)
+	lacks, err := MissingDefinitions(ctx, m.hub)
 	if err != nil {
 		return Report{}, err
 	}
@@ -97,7 +97,7 @@ func (m *Monitor) Check(ctx context.Context) (Report, error) {
 func (m *Monitor) refused(ctx context.Context) ([]Missing, error) {
 	before := m.Report()
 	for attempt := 0; ; attempt++ {
-		refused, err := reviewAll(ctx, m.hub, accessRequests(m.options.Runs, m.options.Namespace))
+		refused, err := reviewAll(ctx, accessRequests(m.options.Runs, m.options.Namespace), ownReview(m.hub))
 		known := !slices.ContainsFunc(refused, func(lack Missing) bool { return !slices.Contains(before.Missing, lack) })
 		if err != nil || known || attempt == confirmations {
 			return refused, err

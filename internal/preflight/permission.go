@@ -27,6 +27,8 @@ const (
 // The controllers that register clusters. Their permissions are in config/registration.
 const partAcceptance, partCSR = "acceptance", "csr"
 
+const partViews = "views"
+
 // maxConcurrentReviews bounds the concurrent permission reviews.
 const maxConcurrentReviews = 8
 
@@ -64,11 +66,11 @@ func managerPermissions() []permission {
 		{part: "grant", group: group, resources: "managedclustersets", verbs: "list,watch"},
 		{part: "grant", group: group, resources: "managedclustersets/bind", verbs: "create"},
 		{part: "grant", group: rbac, resources: "clusterroles,clusterrolebindings", verbs: "list,watch"},
-		{part: "views", group: group, resources: "managedclusters,managedclustersets", verbs: "list,watch"},
-		{part: "views", group: rbac, resources: "clusterroles,clusterrolebindings", verbs: "list,watch"},
-		{part: "views", group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
-		{part: "views", group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
-		{part: "views", resources: "configmaps", names: "extension-apiserver-authentication", namespace: "kube-system", verbs: "get,list,watch"},
+		{part: partViews, group: group, resources: "managedclusters,managedclustersets", verbs: "list,watch"},
+		{part: partViews, group: rbac, resources: "clusterroles,clusterrolebindings", verbs: "list,watch"},
+		{part: partViews, group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
+		{part: partViews, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
+		{part: partViews, resources: "configmaps", names: "extension-apiserver-authentication", namespace: "kube-system", verbs: "get,list,watch"},
 		{part: "setrole", group: group, resources: "managedclustersets", verbs: "get,list,watch"},
 		{part: "setrole", group: group, resources: "managedclustersets/bind,managedclustersets/join,managedclusters/label", verbs: "create"},
 		{part: "setrole", group: group, resources: "managedclusters", verbs: "get,list,watch,update,patch,delete"},
@@ -183,22 +185,17 @@ func (p permission) expand(namespace string) []authorizationv1.ResourceAttribute
 }
 
 // reviewAll reviews each permission with the API server, and returns the refused ones.
-func reviewAll(ctx context.Context, hub client.Client, requests []accessRequest) ([]Missing, error) {
+func reviewAll(ctx context.Context, requests []accessRequest, allowed func(context.Context, *authorizationv1.ResourceAttributes) (bool, error)) ([]Missing, error) {
 	refused := make([]bool, len(requests))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentReviews)
 	for at := range requests {
 		group.Go(func() error {
-			review := &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &requests[at].ResourceAttributes},
-			}
-			switch err := hub.Create(ctx, review); {
-			case apierrors.IsForbidden(err): // reviews are refused; a refused request is logged where it is sent
-				return nil
-			case err != nil:
+			is, err := allowed(ctx, &requests[at].ResourceAttributes)
+			if err != nil {
 				return fmt.Errorf("reviewing the permission to %s: %w", requests[at].describe(), err)
 			}
-			refused[at] = !review.Status.Allowed
+			refused[at] = !is
 			return nil
 		})
 	}
@@ -212,6 +209,34 @@ func reviewAll(ctx context.Context, hub client.Client, requests []accessRequest)
 		}
 	}
 	return out, nil
+}
+
+// ownReview reviews the permissions of the user of a client. A user that may not review counts as allowed: a refused request is
+// logged where it is sent.
+func ownReview(hub client.Client) func(context.Context, *authorizationv1.ResourceAttributes) (bool, error) {
+	return func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: request}}
+		err := hub.Create(ctx, review)
+		if apierrors.IsForbidden(err) {
+			return true, nil
+		}
+		return review.Status.Allowed, err //nolint:wrapcheck // reviewAll names the request
+	}
+}
+
+// MissingPermissions returns the permissions that the service account of a manager lacks for every part but the views, which need
+// config/apiserver too. The user of the client must be allowed to create SubjectAccessReviews.
+func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
+	runs := func(part string) bool { return part != partViews }
+	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			ResourceAttributes: request,
+			User:               "system:serviceaccount:" + namespace + ":" + account,
+			Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+		}}
+		err := hub.Create(ctx, review)
+		return review.Status.Allowed, err //nolint:wrapcheck // reviewAll names the request
+	})
 }
 
 // missing returns the effect of a refused permission on each part. A controller cannot run without a watch of the objects
@@ -241,7 +266,7 @@ func manifestsOf(part string) string {
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", "views", "setrole", "health", partAcceptance, partCSR}
+	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

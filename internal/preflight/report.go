@@ -51,6 +51,14 @@ func (l Missing) String() string {
 	return "the hub lacks " + l.What + ": " + effect + "; " + remedy
 }
 
+// Manifests returns the folder that has what is missing.
+func (l Missing) Manifests() string {
+	if l.Kind == KindPermission {
+		return l.manifests
+	}
+	return "config/crd"
+}
+
 // Report is what a hub lacks. Its zero value is the report of a hub that lacks nothing.
 type Report struct{ Missing []Missing }
 

@@ -1,0 +1,162 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/preflight/upgrade"
+)
+
+var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+
+var errNotAccepted = errors.New("no namespace is prepared yet")
+
+// TestATakeoverFromOpenClusterManagementEvictsNothing runs the controllers of Open Cluster Management on a hub, as far as the hub sees
+// them, does what preflight prints, and starts a manager that registers clusters. No decision moves, and no cluster is reported
+// unhealthy.
+func TestATakeoverFromOpenClusterManagementEvictsNothing(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true, Manifests: config.Registration()})
+	to := newClient(t, hub)
+	_, objects := readRecording(t)
+	load(t, to, objects)
+	storeSentinel(t, to)
+	storeControllers(t, to)
+	before, watched := healthOf(t, to), watchSlices(t, to)
+	follow(t, hub, to)
+	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{
+		Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: []string{"--controllers=*,acceptance,csr,addon"},
+	})
+	awaitIdle(t, to, manager, watched)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+		list, err := to.Resource(roles).Namespace(nameOf(0)).List(ctx, metav1.ListOptions{})
+		if err == nil && len(list.Items) == 0 {
+			err = errNotAccepted
+		}
+		return errors.Join(err, checkIdle(ctx, manager))
+	})
+	if moved := watched.changedSlices(); len(moved) > 0 {
+		t.Errorf("decisions moved:\n%s", strings.Join(moved, "\n"))
+	}
+	after := healthOf(t, to)
+	delete(before, "sentinel")
+	delete(after, "sentinel")
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the health of clusters changed (-before +after):\n%s", diff)
+	}
+}
+
+// storeControllers stores the controllers of Open Cluster Management.
+func storeControllers(t *testing.T, to dynamic.Interface) {
+	t.Helper()
+	for _, key := range [][2]string{
+		{"open-cluster-management", "cluster-manager"},
+		{"open-cluster-management-hub", "cluster-manager-placement-controller"},
+		{"open-cluster-management-hub", "cluster-manager-registration-controller"},
+	} {
+		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": key[0]}}}
+		labels := map[string]any{"app": "ocm"}
+		deployment := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": key[1]},
+			"spec": map[string]any{"replicas": int64(3), "selector": map[string]any{"matchLabels": labels}, "template": map[string]any{
+				"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "c"}}},
+			}},
+		}}
+		options := metav1.ApplyOptions{FieldManager: "test", Force: true}
+		if _, err := to.Resource(namespaces).Apply(t.Context(), key[0], namespace, options); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Resource(deployments).Namespace(key[0]).Apply(t.Context(), key[1], deployment, options); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// follow does what preflight prints, and checks that nothing is left.
+func follow(t *testing.T, hub *hubtest.Hub, to dynamic.Interface) {
+	t.Helper()
+	report := preflight(t, hub)
+	var scaled []string
+	for _, step := range report.Steps {
+		if key, ok := strings.CutPrefix(step.Object, "Deployment "); ok {
+			namespace, name, _ := strings.Cut(key, "/")
+			scaled = append(scaled, name)
+			patch(t, to.Resource(deployments).Namespace(namespace), name, `{"spec":{"replicas":0}}`)
+		}
+	}
+	want := []string{"cluster-manager", "cluster-manager-placement-controller", "cluster-manager-registration-controller"}
+	if diff := cmp.Diff(want, scaled); diff != "" {
+		t.Errorf("the controllers to turn off, in order (-want +got):\n%s", diff)
+	}
+	if len(report.ForeignNamespaces) < 90 { // the recorded hub had no agents, so no namespace is labelled
+		t.Errorf("%d namespaces are not labelled", len(report.ForeignNamespaces))
+	}
+	for _, name := range report.ForeignNamespaces {
+		patch(t, to.Resource(namespaces), name, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, clusterv1.ClusterNameLabelKey, name))
+	}
+	if report = preflight(t, hub); len(report.Steps) > 0 {
+		t.Fatalf("steps are left: %+v", report.Steps)
+	}
+	if len(report.Stragglers) < 90 {
+		t.Errorf("%d agents may be cut off by a change of the CA, want every agent of Open Cluster Management", len(report.Stragglers))
+	}
+}
+
+func preflight(t *testing.T, hub *hubtest.Hub) upgrade.Report {
+	t.Helper()
+	client, err := upgrade.NewClient(hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := upgrade.Check(t.Context(), client, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func patch(t *testing.T, to dynamic.ResourceInterface, name, patch string) {
+	t.Helper()
+	if _, err := to.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// healthOf returns the keys of the taints and the condition Available of every cluster.
+func healthOf(t *testing.T, to dynamic.Interface) map[string]string {
+	t.Helper()
+	list, err := to.Resource(clusters).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, cluster := range list.Items {
+		taints, _, _ := unstructured.NestedSlice(cluster.Object, "spec", "taints")
+		conditions, _, _ := unstructured.NestedSlice(cluster.Object, "status", "conditions")
+		text := ""
+		for _, taint := range taints {
+			text += fmt.Sprint(taint.(map[string]any)["key"], " ")
+		}
+		for _, condition := range conditions {
+			if condition := condition.(map[string]any); condition["type"] == clusterv1.ManagedClusterConditionAvailable {
+				text += fmt.Sprint(condition["status"])
+			}
+		}
+		out[cluster.GetName()] = text
+	}
+	return out
+}

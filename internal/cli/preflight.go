@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/preflight/upgrade"
+)
+
+const preflightLong = `Check whether Berth may take over a hub of Open Cluster Management, with the registration of clusters.
+
+Prints what to do before Berth starts, in this order: missing definitions and permissions, namespaces that belong to no cluster,
+conversions and webhooks without a server, and controllers to turn off. Notes are about what stays as it is. One names clusters whose
+agents a change of the hub's CA may cut off; -o json names all of them.
+
+The command changes nothing. Exit code 0 means that Berth may start, 1 that there are steps left. You need the permission to read
+Deployments, webhooks and definitions, and to create SubjectAccessReviews.`
+
+// hubNotReadyError sets exit code 1. It prints nothing, because the result shows the steps.
+type hubNotReadyError struct{}
+
+func (hubNotReadyError) Error() string { return "the hub is not ready" }
+
+// newPreflight returns the command that checks a hub before Berth takes it over.
+func newPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	flags, output := source.NewHubFlags(), ""
+	cmd := &cobra.Command{
+		Use: "preflight [flags]", Short: "Check what to do before Berth takes over a hub", Long: preflightLong,
+		Example: "  # May Berth register the clusters of this hub?\n  kubectl berth preflight",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output, "", "json"); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return runPreflight(cmd.Context(), streams, flags, clock, output)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`form` of the answer: json (default: steps and notes)")
+	flags.Add(cmd.Flags())
+	completer{flags}.completeFlags(cmd, []string{"json"})
+	return cmd
+}
+
+func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags *source.HubFlags, clock clock.PassiveClock, output string) error {
+	config, err := flags.RESTConfig(streams.ErrOut)
+	if err != nil {
+		return err
+	}
+	hub, err := upgrade.NewClient(config)
+	if err != nil {
+		return err
+	}
+	report, err := upgrade.Check(ctx, hub, clock.Now())
+	if err != nil {
+		return err
+	}
+	err = printer.WriteBuffered(streams.Out, func(w io.Writer) error {
+		if output != "" {
+			return printer.WriteData(w, output, report)
+		}
+		return printReport(w, report)
+	})
+	if err == nil && len(report.Steps) > 0 {
+		return hubNotReadyError{}
+	}
+	return err
+}
+
+// printReport writes the steps with their numbers, and the notes.
+func printReport(w io.Writer, report upgrade.Report) error {
+	for i, step := range report.Steps {
+		printer.Printf(w, "%d. %s: %s\n   -> %s\n", i+1, step.Object, step.Message, step.Remedy)
+	}
+	for _, note := range report.Notes {
+		printer.Printf(w, "Note: %s: %s\n   -> %s\n", note.Object, note.Message, note.Remedy)
+	}
+	if len(report.Steps) == 0 {
+		_, err := fmt.Fprintln(w, "Berth may start on this hub, with the registration of clusters.")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s left before Berth may start.\n", printer.Count(len(report.Steps), "step"))
+	return err
+}

@@ -1,0 +1,74 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/internal/registration/ocm"
+)
+
+const (
+	operatorNamespace = "open-cluster-management"
+	hubNamespace      = "open-cluster-management-hub"
+)
+
+// controller is a Deployment of Open Cluster Management.
+type controller struct {
+	namespace, name string
+	// conflict is what follows from running it beside Berth; empty where it has to go on running.
+	conflict string
+}
+
+// controllers are the Deployments of Open Cluster Management in the order in which they are turned off. The operator is first, because it
+// starts the others again. The decisions are next, because two controllers of placements overwrite each other.
+func controllers() []controller {
+	return []controller{
+		{operatorNamespace, "cluster-manager", "this operator starts the other controllers again"},
+		{hubNamespace, "cluster-manager-placement-controller", "it and Berth overwrite each other's decisions"},
+		{hubNamespace, "cluster-manager-registration-controller", "Berth registers no cluster while it runs"},
+		{hubNamespace, "cluster-manager-work-controller", ""},
+		{hubNamespace, "cluster-manager-addon-manager-controller", ""},
+	}
+}
+
+// controllers finds the running controllers of Open Cluster Management.
+func (c *check) controllers(ctx context.Context) error {
+	for _, known := range controllers() {
+		object := "Deployment " + known.namespace + "/" + known.name
+		found := &appsv1.Deployment{}
+		err := c.hub.Get(ctx, client.ObjectKey{Namespace: known.namespace, Name: known.name}, found)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("reading %s: %w", object, err)
+		case found.Spec.Replicas != nil && *found.Spec.Replicas == 0:
+		case known.conflict == "":
+			c.report.note(object, "it runs", "leave it running: Berth does not do its work")
+		default:
+			c.report.step(object, "it runs: "+known.conflict, scaleDown(known.namespace, known.name))
+		}
+	}
+	return c.registrationElsewhere(ctx)
+}
+
+// registrationElsewhere finds the registration controller by its lease, where it runs outside of the hub or has not ended yet.
+func (c *check) registrationElsewhere(ctx context.Context) error {
+	found, err := ocm.Find(ctx, c.hub, c.now)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the object
+	}
+	if strings.HasPrefix(found, "Lease ") {
+		c.report.step(found, "the registration controller still holds it: it runs elsewhere, or has just ended",
+			"stop it, or wait until five minutes after its last renewal")
+	}
+	return nil
+}
+
+func scaleDown(namespace, name string) string {
+	return "kubectl -n " + namespace + " scale deployment " + name + " --replicas=0"
+}
