@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/datadir"
+	"github.com/berth-project/berth/hub/internal/kwok"
 	"github.com/berth-project/berth/hub/internal/manifest"
 	"github.com/berth-project/berth/hub/internal/supervise"
 	"github.com/berth-project/berth/internal/terminal"
@@ -125,8 +126,12 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 			SigningKey: p.keys.signing,
 			AgentCA:    p.keys.agents.CertFile(),
 			AgentCAKey: p.keys.agents.KeyFile(),
+			Workloads:  p.opts.Workloads,
 		})
 	})
+	if err := p.startWorkloads(ctx); err != nil {
+		return err
+	}
 	if p.opts.Manager != nil {
 		p.parts.Go(ctx, "the manager", stopTimeout, func(ctx context.Context) error {
 			return p.opts.Manager(ctx, p.dir.Path(managerKubeconfig))
@@ -137,6 +142,31 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 		return others.InstallSequentially(ctx, p.admin)
 	}
 	return others.Install(ctx, p.admin)
+}
+
+// startWorkloads starts the parts of a cluster that runs workloads, and the agent.
+func (p *controlPlane) startWorkloads(ctx context.Context) error {
+	if p.opts.Workloads {
+		p.parts.Go(ctx, "the scheduler", stopTimeout, func(ctx context.Context) error {
+			return embed.RunScheduler(ctx, p.dir.Path(controllersKubeconfig))
+		})
+	}
+	if nodes := p.opts.Nodes; nodes.Count > 0 {
+		kubelets := kwok.Options{
+			Kubeconfig: p.dir.Path(controllersKubeconfig), Log: terminal.NewWriter(p.log),
+			Nodes: nodes.Count, Capacity: nodes.Capacity, Labels: nodes.Labels,
+		}
+		if err := kubelets.CreateNodes(ctx, p.admin); err != nil {
+			return err
+		}
+		p.parts.Go(ctx, "the fake nodes", stopTimeout, kubelets.Run)
+	}
+	if p.opts.Agent != nil {
+		p.parts.Go(ctx, "the agent", stopTimeout, func(ctx context.Context) error {
+			return p.opts.Agent(ctx, p.dir.Path(datadir.AdminKubeconfig))
+		})
+	}
+	return nil
 }
 
 // newSystemUsers writes the rules for anonymous requests and the kubeconfigs of the system users.

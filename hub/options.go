@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
@@ -20,6 +21,7 @@ import (
 
 const (
 	maxPort  = 65535
+	maxNodes = 100
 	loopback = "127.0.0.1"
 )
 
@@ -56,6 +58,13 @@ type Options struct {
 	// ManagerIdentity is the user of the manager's kubeconfig. The zero value is an administrator. The service account of a
 	// cluster limits the manager to its permissions there.
 	ManagerIdentity Identity
+	// Workloads runs the controllers of workloads and nodes, and a scheduler.
+	Workloads bool
+	// Nodes are the fake nodes of the cluster. Their pods run nothing. It needs Workloads.
+	Nodes FakeNodes
+	// Agent runs beside the control plane, with the kubeconfig of an administrator: this process holds every key of the cluster. It
+	// must return when its context ends. nil means none.
+	Agent func(ctx context.Context, kubeconfig string) error
 	// NoFsync is faster, and may lose data in a power cut. It is for temporary hubs.
 	NoFsync bool
 	// Verbosity is the level of the log in the data folder, as in Kubernetes: 0 is
@@ -63,6 +72,16 @@ type Options struct {
 	Verbosity int
 	// Log receives a copy of the log file. It may be nil.
 	Log io.Writer
+}
+
+// FakeNodes describes nodes without machines. Nodes of an earlier start stay.
+type FakeNodes struct {
+	// Count is the number of nodes, at most 100.
+	Count int
+	// Capacity is that of each node.
+	Capacity corev1.ResourceList
+	// Labels are on each node.
+	Labels map[string]string
 }
 
 // Identity is a user with groups, as in a client certificate.
@@ -91,6 +110,12 @@ func (o Options) validate() error {
 	}
 	if o.AdvertiseURL == "" && net.ParseIP(o.host()).IsUnspecified() {
 		return fmt.Errorf("starting the hub: listening on %s needs the URL that agents use: --advertise-url https://HOST:PORT", o.Listen)
+	}
+	if o.Nodes.Count < 0 || o.Nodes.Count > maxNodes {
+		return fmt.Errorf("starting the hub: %d fake nodes are not between 0 and %d", o.Nodes.Count, maxNodes)
+	}
+	if o.Nodes.Count > 0 && !o.Workloads {
+		return errors.New("starting the hub: fake nodes need the controllers of workloads: --workloads")
 	}
 	for _, san := range o.SANs {
 		if net.ParseIP(san) == nil && len(validation.IsDNS1123Subdomain(san)) > 0 {

@@ -23,9 +23,26 @@ type ControllerOptions struct {
 	RootCA, SigningKey string
 	// AgentCA and AgentCAKey sign approved certificate requests for clients of the API server. Both files.
 	AgentCA, AgentCAKey string
+	// Workloads runs the controllers of workloads and of nodes too.
+	Workloads bool
 }
 
-// flags select the controllers of a control plane without nodes. They share
+// workloadLoops are the controllers that workloads on nodes need.
+func workloadLoops() []string {
+	return []string{
+		names.DeploymentController,
+		names.ReplicaSetController,
+		names.StatefulSetController,
+		names.DaemonSetController,
+		names.JobController,
+		names.EndpointSliceController,
+		names.NodeLifecycleController,
+		names.TaintEvictionController,
+		names.PodGarbageCollectorController,
+	}
+}
+
+// flags select the controllers of a control plane, by default of one without nodes. They share
 // one identity. A service account for each would add round trips without more
 // security, because their process holds every key.
 func (o ControllerOptions) flags() []string {
@@ -38,6 +55,9 @@ func (o ControllerOptions) flags() []string {
 		names.ClusterRoleAggregationController,
 		names.CertificateSigningRequestSigningController,
 		names.CertificateSigningRequestCleanerController,
+	}
+	if o.Workloads {
+		loops = append(loops, workloadLoops()...)
 	}
 	return []string{
 		"--kubeconfig=" + o.Kubeconfig,

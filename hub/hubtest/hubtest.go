@@ -53,6 +53,8 @@ type Options struct {
 	// TaintUnjoined taints clusters that never joined, which is the default of berth-hub. Without it a test may select clusters
 	// that have no agent.
 	TaintUnjoined bool
+	// Member are the flags of a member, a cluster with nodes and an agent, that runs in place of a hub. nil is a hub.
+	Member []string
 	// Args are further flags of berth-hub.
 	Args []string
 }
@@ -131,10 +133,13 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 // args returns the command line, and a function that removes its temporary files.
 func (o Options) args() (args []string, cleanup func(), err error) {
 	args = []string{"--stop-with-stdin"}
-	if !o.Manager {
+	if o.Member != nil {
+		args = append([]string{"member"}, append(args, o.Member...)...)
+	}
+	if o.Member == nil && !o.Manager {
 		args = append(args, "--no-manager")
 	}
-	if !o.TaintUnjoined {
+	if o.Member == nil && !o.TaintUnjoined {
 		args = append(args, "--taint-unjoined=false")
 	}
 	if o.DataDir == "" {

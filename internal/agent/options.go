@@ -50,6 +50,9 @@ type Options struct {
 	HealthAddress string
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
 	LogFormat, LogLevel string
+	// Logger receives the log, where the agent is a part of another program. nil logs to standard error, the lines of the client
+	// library too.
+	Logger *slog.Logger
 }
 
 // DefaultOptions returns the defaults of the flags.
@@ -105,8 +108,11 @@ func parseLevel(name string) (slog.Level, error) {
 	return out, nil
 }
 
-// newLogger returns the logger of the process, which also receives the lines of the client library.
+// newLogger returns the logger of the options, else one of the process, which also receives the lines of the client library.
 func newLogger(to io.Writer, options Options) *slog.Logger {
+	if options.Logger != nil {
+		return options.Logger
+	}
 	level, err := parseLevel(options.LogLevel)
 	if err != nil {
 		level = slog.LevelInfo // the options are validated

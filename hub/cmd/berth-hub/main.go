@@ -30,5 +30,8 @@ func wiring() cli.Config {
 		ManagerFlags:  manager.addFlags,
 		ManagerUser:   "system:serviceaccount:berth-system:berth",
 		ManagerGroups: []string{"system:serviceaccounts", "system:serviceaccounts:berth-system"},
+
+		MemberManifests: []fs.FS{config.MemberCRDs()},
+		Agent:           runAgent,
 	}
 }

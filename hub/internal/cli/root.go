@@ -25,6 +25,20 @@ type Config struct {
 	// ManagerUser and ManagerGroups are the identity of the manager; empty for an administrator.
 	ManagerUser   string
 	ManagerGroups []string
+	// MemberManifests are the definitions of the kinds that only members serve.
+	MemberManifests []fs.FS
+	// Agent runs the agent of a member until its context ends.
+	Agent func(ctx context.Context, agent Agent) error
+}
+
+// Agent describes the agent of a member.
+type Agent struct {
+	// Cluster is the name of the cluster on its hub.
+	Cluster string
+	// Dir is the folder of its credential, and Bootstrap the path of the kubeconfig for the first one.
+	Dir, Bootstrap string
+	// Kubeconfig is the path of the kubeconfig of the member.
+	Kubeconfig string
 }
 
 // Manager is Berth's manager, ready to run.
@@ -40,7 +54,7 @@ type Manager struct {
 // Command returns berth-hub itself, which serves, and its subcommands.
 func Command(wiring Config) *cobra.Command {
 	root := serveCommand(wiring)
-	root.AddCommand(demoCommand(wiring), kubectlCommand(), kubeconfigCommand(), caCommand(), versionCommand())
+	root.AddCommand(demoCommand(wiring), memberCommand(wiring), kubectlCommand(), kubeconfigCommand(), caCommand(), versionCommand())
 	root.SilenceUsage = true
 	root.SilenceErrors = true
 	// Kubernetes' packages register their flags for every command.

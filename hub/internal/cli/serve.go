@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-project/berth/hub"
 	"github.com/berth-project/berth/hub/embed"
@@ -43,10 +45,13 @@ type serveFlags struct {
 	noFsync   bool
 	verbose   bool
 	withStdin bool
+	workloads bool
+	// title is what runs; empty is a hub.
+	title string
 }
 
 func serveCommand(wiring Config) *cobra.Command {
-	var flags serveFlags
+	flags := serveFlags{dataDir: defaultDataDir()}
 	command := &cobra.Command{
 		Use:   "berth-hub",
 		Short: "A whole hub in one process",
@@ -55,22 +60,13 @@ func serveCommand(wiring Config) *cobra.Command {
 		// With the flag below, cobra prints it; Kubernetes' own flag would be ignored.
 		Version: version.Version(),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return flags.serve(command, wiring)
+			return flags.serve(command, func(ctx context.Context) (hub.Options, error) { return flags.options(ctx, command, wiring) })
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.dataDir, "data-dir", defaultDataDir(), "folder that holds all the hub keeps; also set by "+dataDirVariable)
-	set.StringVar(&flags.listen, "listen", "127.0.0.1", "IP `address` of the API server; 0.0.0.0 is every address of the machine, which agents on other machines need")
-	set.StringVar(&flags.advertise, "advertise-url", "", "`URL` of the API server for agents, as https://HOST:PORT; empty: the address of --listen")
-	set.StringSliceVar(&flags.sans, "san", nil, "further DNS `names` and IP addresses in the certificate of the API server; may be repeated")
-	set.IntVar(&flags.port, "port", 0, "port of the API server; 0 takes a free one and keeps it")
-	set.IntVar(&flags.etcdPort, "etcd-port", 0, "port of etcd on 127.0.0.1; 0 takes a free one")
+	flags.addFlags(set)
 	set.BoolVar(&flags.noManager, "no-manager", false, "run the control plane without Berth's manager")
 	set.StringVar(&flags.manifests, "manifests", "", "folder with YAML files to apply at the start, after Berth's own, those of new clusters and scores with their status")
-	set.BoolVar(&flags.ephemeral, "ephemeral", false, "use a temporary data folder and remove it at the end")
-	set.BoolVar(&flags.noFsync, "unsafe-no-fsync", false, "write faster, and lose data in a power cut")
-	set.BoolVarP(&flags.verbose, "verbose", "v", false, "log more, and to standard error too")
-	set.BoolVar(&flags.withStdin, "stop-with-stdin", false, "stop when standard input ends")
 	set.Bool("version", false, "print the hub's version")
 	if wiring.ManagerFlags != nil {
 		wiring.ManagerFlags(set)
@@ -79,9 +75,24 @@ func serveCommand(wiring Config) *cobra.Command {
 	return command
 }
 
-// serve runs a hub until a signal, a failure, or the end of standard input if
+// addFlags adds the flags of every control plane.
+func (f *serveFlags) addFlags(set *pflag.FlagSet) {
+	set.StringVar(&f.dataDir, "data-dir", f.dataDir, "folder that holds all the hub keeps; also set by "+dataDirVariable)
+	set.StringVar(&f.listen, "listen", "127.0.0.1", "IP `address` of the API server; 0.0.0.0 is every address of the machine, which agents on other machines need")
+	set.StringVar(&f.advertise, "advertise-url", "", "`URL` of the API server for agents, as https://HOST:PORT; empty: the address of --listen")
+	set.StringSliceVar(&f.sans, "san", nil, "further DNS `names` and IP addresses in the certificate of the API server; may be repeated")
+	set.IntVar(&f.port, "port", 0, "port of the API server; 0 takes a free one and keeps it")
+	set.IntVar(&f.etcdPort, "etcd-port", 0, "port of etcd on 127.0.0.1; 0 takes a free one")
+	set.BoolVar(&f.workloads, "workloads", f.workloads, "run the controllers of workloads and nodes, and a scheduler")
+	set.BoolVar(&f.ephemeral, "ephemeral", false, "use a temporary data folder and remove it at the end")
+	set.BoolVar(&f.noFsync, "unsafe-no-fsync", false, "write faster, and lose data in a power cut")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "log more, and to standard error too")
+	set.BoolVar(&f.withStdin, "stop-with-stdin", false, "stop when standard input ends")
+}
+
+// serve runs the control plane of the options until a signal, a failure, or the end of standard input if
 // the flag for it is set. A second signal ends the process at once.
-func (f *serveFlags) serve(command *cobra.Command, wiring Config) error {
+func (f *serveFlags) serve(command *cobra.Command, prepare func(ctx context.Context) (hub.Options, error)) error {
 	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -102,7 +113,7 @@ func (f *serveFlags) serve(command *cobra.Command, wiring Config) error {
 		defer os.RemoveAll(dir) //nolint:errcheck // best effort on the way out
 		f.dataDir = dir
 	}
-	options, err := f.options(ctx, command, wiring)
+	options, err := prepare(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,23 +124,15 @@ func (f *serveFlags) serve(command *cobra.Command, wiring Config) error {
 		}
 		return err
 	}
-	if err := f.announce(command.OutOrStdout(), running); err != nil {
+	if err := announce(command.OutOrStdout(), cmp.Or(f.title, "hub"), running); err != nil {
 		return err
 	}
 	return running.Wait()
 }
 
 func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring Config) (hub.Options, error) {
-	opts := hub.Options{
-		DataDir:         f.dataDir,
-		Listen:          f.listen,
-		AdvertiseURL:    f.advertise,
-		SANs:            f.sans,
-		Port:            f.port,
-		EtcdPort:        f.etcdPort,
-		ManagerIdentity: hub.Identity{User: wiring.ManagerUser, Groups: wiring.ManagerGroups},
-		NoFsync:         f.noFsync || f.ephemeral,
-	}
+	opts := f.controlPlane(command)
+	opts.ManagerIdentity = hub.Identity{User: wiring.ManagerUser, Groups: wiring.ManagerGroups}
 	opts.Manifests = slices.Clone(wiring.Manifests)
 	if wiring.Manager != nil && !f.noManager {
 		manager, err := wiring.Manager(ctx)
@@ -142,20 +145,35 @@ func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring
 	if f.manifests != "" {
 		opts.Objects = append(opts.Objects, os.DirFS(f.manifests))
 	}
+	return opts, nil
+}
+
+// controlPlane returns the options of any control plane.
+func (f *serveFlags) controlPlane(command *cobra.Command) hub.Options {
+	opts := hub.Options{
+		DataDir:      f.dataDir,
+		Listen:       f.listen,
+		AdvertiseURL: f.advertise,
+		SANs:         f.sans,
+		Port:         f.port,
+		EtcdPort:     f.etcdPort,
+		Workloads:    f.workloads,
+		NoFsync:      f.noFsync || f.ephemeral,
+	}
 	if f.verbose {
 		opts.Verbosity = verboseLevel
 		opts.Log = command.ErrOrStderr()
 	}
-	return opts, nil
+	return opts
 }
 
-// announce prints the address of the hub. Programs that start a hub wait for its last line.
-func (f *serveFlags) announce(out io.Writer, running *hub.Hub) error {
-	_, err := fmt.Fprintf(out, `Berth hub is ready: Kubernetes %s at %s
+// announce prints the address of a control plane. Programs that start one wait for its last line.
+func announce(out io.Writer, title string, running *hub.Hub) error {
+	_, err := fmt.Fprintf(out, `Berth %s is ready: Kubernetes %s at %s
 Its data and log are in %s
 
 export KUBECONFIG=%s
-`, embed.LinkedVersions().Kubernetes, running.RESTConfig().Host, filepath.Dir(running.Kubeconfig()), running.Kubeconfig())
+`, title, embed.LinkedVersions().Kubernetes, running.RESTConfig().Host, filepath.Dir(running.Kubeconfig()), running.Kubeconfig())
 	if err != nil {
 		return fmt.Errorf("printing where the hub is: %w", err)
 	}

@@ -1,0 +1,213 @@
+// Package membercluster tests `berth-hub member`: a small cluster with fake nodes that joins a hub by a certificate request. The hub
+// and the member are processes.
+package membercluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli/join"
+)
+
+const (
+	// timeout is far more than anything here needs on an idle machine.
+	timeout = 2 * time.Minute
+	name    = "edge-1"
+)
+
+// TestAMemberJoinsRunsWorkloadsAndReturns follows a member from its token over a restart.
+func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
+	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
+	flags := append(token(t, hub), "--node-label=topology.kubernetes.io/region=eu", "--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
+	member := hubtest.New(t, hubtest.Options{DataDir: data, Member: append([]string{"--name=" + name}, flags...)})
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	accepted := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2}}`))
+	if err := admin.Patch(t.Context(), cluster, accepted); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	hubtest.Eventually(t, timeout, wantReport(admin))
+
+	on := hubtest.NewClient(t, member.Config())
+	deployment, job := newDeployment(), newJob()
+	if err := errors.Join(on.Create(t.Context(), deployment), on.Create(t.Context(), job)); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, runs(on, deployment))
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		if err := on.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil || job.Status.Succeeded != 1 {
+			return fmt.Errorf("the job has %d successes: %w", job.Status.Succeeded, err)
+		}
+		return nil
+	})
+
+	if err := member.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionUnknown))
+
+	again := hubtest.New(t, hubtest.Options{DataDir: data, Member: []string{"--name=" + name}})
+	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	on = hubtest.NewClient(t, again.Config())
+	if err := on.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: firstPod(t, on)}}); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, runs(on, deployment))
+	requests := &certificatesv1.CertificateSigningRequestList{}
+	if err := admin.List(t.Context(), requests); err != nil || len(requests.Items) != 1 {
+		t.Errorf("%d certificate requests, %v; want only the first of the member", len(requests.Items), err)
+	}
+}
+
+// token returns the flags with which a member joins.
+func token(t *testing.T, hub *hubtest.Hub) []string {
+	t.Helper()
+	to, err := join.NewClient(hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint, err := join.FindEndpoint(t.Context(), to, hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := endpoint.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, err := join.Token{Cluster: name, TTL: time.Hour}.Create(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--hub=" + endpoint.URL, "--ca-hash=" + hash, "--token=" + created}
+}
+
+// reported checks the status of the condition Available, and that the taint unreachable follows it.
+func reported(admin client.Client, want metav1.ConditionStatus) func(context.Context) error {
+	return func(ctx context.Context) error {
+		cluster := &clusterv1.ManagedCluster{}
+		if err := admin.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
+			return err
+		}
+		available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+		if available == nil || available.Status != want || (len(cluster.Spec.Taints) == 0) != (want == metav1.ConditionTrue) {
+			return fmt.Errorf("available is %v with taints %v, want %s", available, cluster.Spec.Taints, want)
+		}
+		return nil
+	}
+}
+
+// wantReport checks the capacity and the claims, which are those of the fake nodes.
+func wantReport(admin client.Client) func(context.Context) error {
+	return func(ctx context.Context) error {
+		cluster := &clusterv1.ManagedCluster{}
+		if err := admin.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
+			return err
+		}
+		got := map[string]string{}
+		for resource, quantity := range cluster.Status.Allocatable {
+			got[string(resource)] = quantity.String()
+		}
+		for _, claim := range cluster.Status.ClusterClaims {
+			if claim.Name == clusterv1.ClaimRegion {
+				got["region"] = claim.Value
+			}
+		}
+		if diff := cmp.Diff(map[string]string{"cpu": "12", "memory": "24Gi", "pods": "60", "region": "eu"}, got); diff != "" {
+			return fmt.Errorf("the report (-want +got):\n%s", diff)
+		}
+		return nil
+	}
+}
+
+func newDeployment() *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: appsv1.DeploymentSpec{
+		Replicas: new(int32(5)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: newTemplate(labels, corev1.RestartPolicyAlways),
+	}}
+}
+
+func newJob() *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "once"},
+		Spec:       batchv1.JobSpec{Template: newTemplate(nil, corev1.RestartPolicyNever)},
+	}
+}
+
+func newTemplate(labels map[string]string, restart corev1.RestartPolicy) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+}
+
+// runs checks that the Deployment has all replicas, of its own pods.
+func runs(on client.Client, deployment *appsv1.Deployment) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := on.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
+			return err
+		}
+		pods := &corev1.PodList{}
+		if err := on.List(ctx, pods, client.MatchingLabels{"app": "web"}, client.InNamespace("default")); err != nil {
+			return err
+		}
+		ready := 0
+		for _, pod := range pods.Items {
+			if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && strings.HasPrefix(pod.Spec.NodeName, "node-") {
+				ready++
+			}
+		}
+		if want := int(*deployment.Spec.Replicas); ready != want || int(deployment.Status.AvailableReplicas) != want {
+			return fmt.Errorf("%d pods run, and the status is %+v; want %d", ready, deployment.Status, want)
+		}
+		return nil
+	}
+}
+
+func firstPod(t *testing.T, on client.Client) string {
+	t.Helper()
+	pods := &corev1.PodList{}
+	if err := on.List(t.Context(), pods, client.MatchingLabels{"app": "web"}, client.InNamespace("default")); err != nil || len(pods.Items) == 0 {
+		t.Fatalf("%d pods, %v", len(pods.Items), err)
+	}
+	return pods.Items[0].Name
+}
+
+// TestAMemberRefusesAWrongCommandLine checks the message for each fault.
+func TestAMemberRefusesAWrongCommandLine(t *testing.T) {
+	binary, err := hubtest.Binary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sentence, test := range map[string]struct{ args, want string }{
+		"no name":        {"", "name the member: --name edge-1"},
+		"not joined":     {"--name=a", "member a has not joined from"},
+		"no token":       {"--name=a --hub=https://127.0.0.1:1", "missing [ca-hash token]"},
+		"no URL":         {"--name=a --hub=x --token=t --ca-hash=h", "is not of the form https://HOST:PORT"},
+		"a bad capacity": {"--name=a --node-capacity=cpu=many", "reading --node-capacity: cpu=many"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			args := append([]string{"member", "--data-dir=" + t.TempDir()}, strings.Fields(test.args)...)
+			printed, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
+			if err == nil || !strings.Contains(string(printed), test.want) {
+				t.Errorf("%v: %v, printed %q, want %q", args, err, printed, test.want)
+			}
+		})
+	}
+}
