@@ -91,7 +91,7 @@ func token(t *testing.T, hub *hubtest.Hub) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	created, err := join.Token{Cluster: name, TTL: time.Hour}.Create(t.Context(), to)
+	created, _, err := join.Token{Cluster: name, TTL: time.Hour}.Create(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
 	}
