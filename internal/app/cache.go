@@ -19,6 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/source/informer"
 	"github.com/berth-project/berth/internal/source/transform"
 )
@@ -37,7 +38,7 @@ func newCaches(leases *health.LeaseWatch) cache.Options {
 	return out
 }
 
-// cacheOptions keeps out of memory what no controller reads: most service accounts, leases of other components, namespaces,
+// cacheOptions keeps out of memory what no controller reads: all Secrets but those of probes, most service accounts, leases of other components, namespaces,
 // role bindings and certificate requests without the label of a cluster, and the parts of objects that the transforms drop.
 func cacheOptions() cache.Options {
 	slimmer := transform.New()
@@ -49,6 +50,7 @@ func cacheOptions() cache.Options {
 			&clusterv1beta1.PlacementDecision{}:         {Transform: slimmer.Slice},
 			grant.AccountKind():                         {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
 			&certificatesv1.CertificateSigningRequest{}: {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
+			&corev1.Secret{}:                            {Namespaces: map[string]cache.Config{probe.Namespace: {LabelSelector: probe.Secrets()}}},
 			&corev1.Namespace{}:                         {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
 			&rbacv1.RoleBinding{}:                       {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
 			&coordinationv1.Lease{}: {

@@ -47,6 +47,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/placement"
+	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/expectederror"
 	"github.com/berth-project/berth/internal/guard"
@@ -74,6 +75,7 @@ func controllers() []controllerEntry {
 		{name: acceptance.Name, add: addAcceptance},
 		{name: csr.Name, add: addCSR},
 		{name: addon.Name, add: addAddOn},
+		{name: probe.Name, add: addProbe},
 	}
 }
 

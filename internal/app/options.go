@@ -15,6 +15,8 @@ import (
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/controller/clusterset"
 	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/controller/probe"
+	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/registration/approval"
 )
 
@@ -22,8 +24,8 @@ import (
 type Options struct {
 	// Kubeconfig is the path of the kubeconfig of the hub; empty means in-cluster, or $KUBECONFIG.
 	Kubeconfig string
-	// Controllers are the controllers to run: "*" all but those that register clusters, "name" that controller, "-name" not that
-	// controller.
+	// Controllers are the controllers to run: "*" all but those that register or probe clusters, "name" that controller, "-name" not
+	// that controller.
 	Controllers []string
 	// Workers is the number of placements that are decided concurrently.
 	Workers int
@@ -48,6 +50,8 @@ type Options struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// MaxCertificateDuration is the longest life of a certificate that the controller csr approves.
 	MaxCertificateDuration time.Duration
+	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
+	ProbeAllow []string
 	// Health configures how silent clusters are handled.
 	Health HealthOptions
 	// Views configures the views.
@@ -93,7 +97,8 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of the kubeconfig of the hub; empty: in-cluster, or $KUBECONFIG")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+", which register clusters and need config/registration; "+
+		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+", which register clusters and need config/registration, "+
+			"and "+probe.Name+", which needs config/probe and --probe-allow; "+
 			"'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
@@ -111,6 +116,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between attempts to acquire or renew the lease")
 	flags.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
 		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
+	flags.StringSliceVar(&o.ProbeAllow, "probe-allow", o.ProbeAllow,
+		"servers of members that the controller probe may connect to: IP addresses, networks such as 10.0.0.0/8, host names, and *.example.com")
 	o.Health.addFlags(flags)
 	o.Views.addFlags(flags)
 	o.Webhooks.addFlags(flags)
@@ -131,11 +138,14 @@ func (o *Options) validate() error {
 	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
 	check(o.MaxCertificateDuration > 0, "--max-certificate-duration %s: must be above 0", o.MaxCertificateDuration)
+	_, err := target.ParseAllowed(o.ProbeAllow)
+	check(err == nil, "--probe-allow: %v", err)
+	check(!o.ProbesClusters() || len(o.ProbeAllow) > 0, "--controllers %s: needs --probe-allow, the servers of members that the hub may connect to", probe.Name)
 	check(loopback(o.ProfileAddress), "--profile-bind-address %q: must be host:port with a loopback host such as 127.0.0.1, or 0", o.ProfileAddress)
 	limit := o.Health.UnreachableLimit
 	check(limit >= 1 && limit <= 100, "--unreachable-limit %d: must be a percentage, 1 to 100", limit)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
-	_, err := parseLevel(o.LogLevel)
+	_, err = parseLevel(o.LogLevel)
 	check(err == nil, "--log-level %q: must be debug, info, warn or error", o.LogLevel)
 	files := o.Certificate
 	check((files.CertFile == "") == (files.KeyFile == ""), "--tls-cert-file %q and --tls-private-key-file %q: give both or none", files.CertFile, files.KeyFile)
@@ -173,7 +183,7 @@ func loopback(address string) bool {
 }
 
 // runsController returns whether a controller runs: the first entry that names it decides, else "*", which does not include the
-// controllers that register clusters.
+// controllers that register or probe clusters.
 func (o *Options) runsController(name string) bool {
 	for _, entry := range o.Controllers {
 		switch entry {
@@ -183,5 +193,5 @@ func (o *Options) runsController(name string) bool {
 			return false
 		}
 	}
-	return slices.Contains(o.Controllers, "*") && !slices.Contains(RegistrationControllers(), name)
+	return slices.Contains(o.Controllers, "*") && !slices.Contains(namedControllers(), name)
 }

@@ -22,7 +22,7 @@ func TestWhichControllersRun(t *testing.T) {
 
 // TestControllersThatRegisterClustersAreNamed: an upgrade of a hub must not start a second registration.
 func TestControllersThatRegisterClustersAreNamed(t *testing.T) {
-	for flag, want := range map[string]bool{"*": false, "*,csr": true, "csr": true, "-csr,csr": false, "*,acceptance": false} {
+	for flag, want := range map[string]bool{"*": false, "*,csr": true, "*,probe": false, "csr": true, "-csr,csr": false, "*,acceptance": false} {
 		options := Options{Controllers: strings.Split(flag, ",")}
 		if got := options.runsController("csr"); got != want {
 			t.Errorf("--controllers=%s: the controller csr runs: %v, want %v", flag, got, want)
@@ -56,6 +56,9 @@ func TestOptionsAreValidated(t *testing.T) {
 		"webhooks on another host":       {[]string{"--webhook-url=https://a:1"}, nil},
 		"no port":                        {[]string{"--view-service-port=65536"}, []string{"--view-service-port 65536"}},
 		"unknown format and level":       {[]string{"--log-format=xml", "--log-level=loud"}, []string{`--log-format "xml"`, `--log-level "loud"`}},
+		"probes of any server":           {[]string{"--controllers=*,probe"}, []string{"--controllers probe: needs --probe-allow"}},
+		"probes of a network":            {[]string{"--controllers=*,probe", "--probe-allow=10.0.0.0/8,*.example.com"}, nil},
+		"probes of all names":            {[]string{"--probe-allow=*"}, []string{`--probe-allow: "*": must be an IP address`}},
 		"unknown controller":             {[]string{"--controllers=pacement"}, []string{`"pacement": no such controller; there are placement`}},
 		"unknown controller not to run":  {[]string{"--controllers=*,-pacement"}, []string{`"-pacement"`}},
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"k8s.io/utils/clock"
@@ -11,12 +12,20 @@ import (
 	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/addon"
 	"github.com/berth-project/berth/internal/controller/csr"
+	"github.com/berth-project/berth/internal/controller/probe"
+	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/registration/ocm"
 )
 
 // RegistrationControllers returns the controllers that register clusters. "*" does not include them, because they need
 // permissions of their own, and because another product may register the clusters of a hub.
 func RegistrationControllers() []string { return []string{acceptance.Name, csr.Name, addon.Name} }
+
+// namedControllers returns the controllers that run only where they are named.
+func namedControllers() []string { return append(RegistrationControllers(), probe.Name) }
+
+// ProbesClusters reports whether the controller runs that reads clusters without an agent.
+func (o *Options) ProbesClusters() bool { return o.runsController(probe.Name) }
 
 // RegistersClusters reports whether a controller that registers clusters runs.
 func (o *Options) RegistersClusters() bool {
@@ -41,6 +50,14 @@ func addAcceptance(_ context.Context, a *managerBuilder) error {
 
 func addAddOn(_ context.Context, a *managerBuilder) error {
 	return addon.Add(a.mgr, addon.Options{Blocked: a.ocm.Blocked})
+}
+
+func addProbe(_ context.Context, a *managerBuilder) error {
+	allowed, err := target.ParseAllowed(a.options.ProbeAllow)
+	if err != nil {
+		return fmt.Errorf("reading --probe-allow: %w", err)
+	}
+	return probe.Add(a.mgr, probe.Options{Clock: clock.RealClock{}, Allowed: allowed, Random: rand.Float64})
 }
 
 func addCSR(ctx context.Context, a *managerBuilder) error {

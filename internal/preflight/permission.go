@@ -29,6 +29,9 @@ const partAcceptance, partCSR = "acceptance", "csr"
 
 const partViews = "views"
 
+// partProbe is the controller that reads clusters without an agent. Its permissions are in config/probe.
+const partProbe = "probe"
+
 // maxConcurrentReviews bounds the concurrent permission reviews.
 const maxConcurrentReviews = 8
 
@@ -44,8 +47,10 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac and config/registration, by the part that needs them.
-func permissions() []permission { return append(managerPermissions(), registrationPermissions()...) }
+// permissions are the permissions in config/rbac, config/registration and config/probe, by the part that needs them.
+func permissions() []permission {
+	return slices.Concat(managerPermissions(), registrationPermissions(), probePermissions())
+}
 
 // managerPermissions are the permissions in config/rbac.
 func managerPermissions() []permission {
@@ -132,6 +137,17 @@ func registrationPermissions() []permission {
 		{part: partCSR, group: "coordination.k8s.io", resources: "leases", names: "registration-controller-lock", verbs: "get"},
 		{part: partCSR, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
 		{part: partCSR, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+	}
+}
+
+// probePermissions are the permissions in config/probe.
+func probePermissions() []permission {
+	return []permission{
+		{part: partProbe, resources: "secrets", namespace: "berth-probe", verbs: "get,list,watch"},
+		{part: partProbe, group: group, resources: "managedclusters", verbs: "get,list,watch,patch"},
+		{part: partProbe, group: group, resources: "managedclusters/status", verbs: "patch"},
+		{part: partProbe, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease", verbs: "get,update"},
+		{part: partProbe, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
 	}
 }
 
@@ -258,15 +274,19 @@ func (a accessRequest) missing() []Missing {
 
 // manifestsOf returns the folder of the roles of a part.
 func manifestsOf(part string) string {
-	if part == partAcceptance || part == partCSR {
+	switch part {
+	case partAcceptance, partCSR:
 		return "config/registration"
+	case partProbe:
+		return "config/probe"
+	default:
+		return "config/rbac"
 	}
-	return "config/rbac"
 }
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR}
+	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partProbe}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

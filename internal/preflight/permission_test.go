@@ -13,11 +13,13 @@ import (
 )
 
 // TestPermissionsMatchTheRoles compares the checked permissions with config/rbac, and those of the controllers that register
-// clusters with config/registration: they are the same.
+// clusters or read them with config/registration and config/probe: they are the same.
 func TestPermissionsMatchTheRoles(t *testing.T) {
 	registers := func(part string) bool { return part == partAcceptance || part == partCSR }
-	comparePermissions(t, "config/rbac", func(part string) bool { return !registers(part) })
+	probes := func(part string) bool { return part == partProbe }
+	comparePermissions(t, "config/rbac", func(part string) bool { return !registers(part) && !probes(part) })
 	comparePermissions(t, "config/registration", registers)
+	comparePermissions(t, "config/probe", probes)
 }
 
 func comparePermissions(t *testing.T, folder string, runs func(part string) bool) {

@@ -9,21 +9,23 @@ import (
 
 // The reasons and actions of the events about registration, on a ManagedCluster.
 const (
-	ReasonClusterAccepted    = "ClusterAccepted"
-	ReasonClusterDenied      = "ClusterDenied"
-	ReasonNamespaceForeign   = "NamespaceForeign"
-	ReasonNameReserved       = "NameReserved"
-	ReasonNamespaceKept      = "NamespaceKept"
-	ReasonForcedRemoval      = "ForcedRemoval"
-	ReasonRequestApproved    = "CertificateRequestApproved"
-	ReasonRequestDenied      = "CertificateRequestDenied"
-	ReasonIdentityConflict   = "ClusterIdentityConflict"
-	ActionAcceptanceApplied  = "AcceptanceApplied"
-	ActionDeletionApplied    = "DeletionApplied"
-	ActionRequestReviewed    = "CertificateRequestReviewed"
-	approved                 = "approved"
-	requestDenied            = "denied"
-	certificateRequestMetric = "berth_certificate_requests"
+	ReasonClusterAccepted     = "ClusterAccepted"
+	ReasonClusterDenied       = "ClusterDenied"
+	ReasonNamespaceForeign    = "NamespaceForeign"
+	ReasonNameReserved        = "NameReserved"
+	ReasonNamespaceKept       = "NamespaceKept"
+	ReasonForcedRemoval       = "ForcedRemoval"
+	ReasonRequestApproved     = "CertificateRequestApproved"
+	ReasonRequestDenied       = "CertificateRequestDenied"
+	ReasonIdentityConflict    = "ClusterIdentityConflict"
+	ReasonProbeClusterMissing = "ClusterMissing"
+	ActionAcceptanceApplied   = "AcceptanceApplied"
+	ActionDeletionApplied     = "DeletionApplied"
+	ActionRequestReviewed     = "CertificateRequestReviewed"
+	ActionProbed              = "Probed"
+	approved                  = "approved"
+	requestDenied             = "denied"
+	certificateRequestMetric  = "berth_certificate_requests"
 )
 
 // CertificateRequests are the metrics of the controller that approves the certificate requests of agents.
@@ -110,4 +112,10 @@ func RequestDeniedEvent(cluster, request, message string) Event {
 // IdentityConflictEvent returns the event of a second member with the name of a cluster.
 func IdentityConflictEvent(message string) Event {
 	return registrationEvent(corev1.EventTypeWarning, ReasonIdentityConflict, ActionRequestReviewed, "%s", message)
+}
+
+// ProbeClusterMissingEvent returns the event of a Secret of a probe whose cluster does not exist.
+func ProbeClusterMissingEvent(secret, cluster string) Event {
+	return registrationEvent(corev1.EventTypeWarning, ReasonProbeClusterMissing, ActionProbed,
+		"Secret %s is not used: ManagedCluster %s does not exist. Create and accept it, or correct the label of the Secret", secret, cluster)
 }

@@ -22,6 +22,8 @@ const (
 	ManagedClusterConditionCertificateRotated = "ClusterCertificateRotated"
 	// ManagedClusterConditionIdentityConflict is True while an agent of another cluster requests a certificate for this name.
 	ManagedClusterConditionIdentityConflict = "ClusterIdentityConflict"
+	// ManagedClusterConditionProbed reports whether the hub itself reads the cluster, with the kubeconfig of a Secret.
+	ManagedClusterConditionProbed = "Probed"
 )
 
 // Reasons on the conditions of a ManagedCluster.
@@ -98,6 +100,8 @@ const (
 	// ClusterUIDAnnotationKey holds the UID of the member's kube-system namespace: on a CertificateSigningRequest as the agent
 	// sends it, on a ManagedCluster as the hub recorded it when it accepted the cluster.
 	ClusterUIDAnnotationKey = "berth-project.io/cluster-uid"
+	// ProbeClusterLabelKey on a Secret in the namespace berth-probe names the cluster that its kubeconfig reaches.
+	ProbeClusterLabelKey = "berth-project.io/cluster"
 	// JoinRequesterAnnotationKey on a ManagedCluster names the user whose first certificate request is approved.
 	JoinRequesterAnnotationKey = "berth-project.io/join-requester"
 	// AutoRejoinAnnotationKey with value "true" on a ManagedCluster approves the request of a cluster with the recorded UID

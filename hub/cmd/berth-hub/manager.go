@@ -83,6 +83,9 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	if options.RegistersClusters() {
 		manifests = append(manifests, config.Registration())
 	}
+	if options.ProbesClusters() {
+		manifests = append(manifests, config.Probe())
+	}
 	return cli.Manager{
 		Manifests: manifests,
 		Ready: func(ctx context.Context, admin *rest.Config) error {

@@ -77,7 +77,9 @@ func New(config *rest.Config) (*Client, error) {
 	scheme := newScheme()
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.QPS, config.Burst = qps, burst
-	config.UserAgent = "berth-agent/" + version.Version()
+	if config.UserAgent == "" {
+		config.UserAgent = "berth-agent/" + version.Version()
+	}
 	connection, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing requests to %s: %w", config.Host, err)

@@ -27,6 +27,9 @@ type Health struct {
 	Healthy bool
 	// Message describes the failure.
 	Message string
+	// Reached is whether the last probe had a response about the health of the member, good or bad: 200, or the 500 of an API server
+	// with a failed check. Proxies and refused credentials are no such response.
+	Reached bool
 
 	// failingSince is when the first of the failed probes in a row failed.
 	failingSince time.Time
@@ -64,6 +67,9 @@ func probeFailure(body []byte, code int, err error) string {
 		return fmt.Sprintf("The API server of the cluster is not healthy: status %d, %q", code, body[:min(len(body), maxProbeText)])
 	}
 }
+
+// reached returns whether a status code is about the health of the member.
+func reached(code int) bool { return code == http.StatusOK || code == http.StatusInternalServerError }
 
 // fallback returns whether a response to /livez means that /healthz is the page to read.
 func fallback(code int) bool { return code == http.StatusNotFound || code == http.StatusForbidden }

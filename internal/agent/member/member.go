@@ -106,17 +106,20 @@ func (m *Member) Facts() Facts {
 // probeLoop probes the API server until the context ends.
 func (m *Member) probeLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		failure := m.probe(ctx)
+		failure, code := m.probe(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		m.mu.Lock()
 		before := m.health
 		m.health = before.observe(failure, m.clock.Now())
+		m.health.Reached = reached(code)
 		after := m.health
 		m.mu.Unlock()
 		if before.Known != after.Known || before.Healthy != after.Healthy {
 			m.log.Info("health of the member changed", "healthy", after.Healthy, "message", after.Message)
+			m.Send()
+		} else if before.Reached != after.Reached {
 			m.Send()
 		}
 		delay := probeInterval
@@ -127,12 +130,12 @@ func (m *Member) probeLoop(ctx context.Context) {
 	}
 }
 
-func (m *Member) probe(ctx context.Context) string {
+func (m *Member) probe(ctx context.Context) (failure string, code int) {
 	body, code, err := m.client.GetRaw(ctx, "/livez")
 	if fallback(code) {
 		body, code, err = m.client.GetRaw(ctx, "/healthz")
 	}
-	return probeFailure(body, code, err)
+	return probeFailure(body, code, err), code
 }
 
 // refreshLoop reads what cannot be watched until the context ends.

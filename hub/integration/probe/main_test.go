@@ -1,0 +1,73 @@
+// Package probe tests clusters without an agent between two real API servers: the hub with a manager that has the permissions of
+// config/probe and config/registration, and a member in a second process, which gives the probe the permissions of config/probe/member.
+package probe
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	// testTimeout is far more than anything here needs on an idle machine.
+	testTimeout = 150 * time.Second
+	// leaseSeconds is the period of the leases, in seconds.
+	leaseSeconds = 2
+)
+
+// hub is the hub of all tests, member the member.
+var hub, member *hubtest.Hub
+
+func TestMain(m *testing.M) {
+	var err error
+	if member, err = startMember(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	manifests, err := merge(map[string]fs.FS{"probe": config.Probe(), "registration": config.Registration()})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := hubtest.Main(m, &hub, hubtest.Options{Manifests: manifests})
+	if err := member.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// startMember starts a member with the definitions of claims and the role of the probe.
+func startMember(ctx context.Context) (*hubtest.Hub, error) {
+	manifests, err := merge(map[string]fs.FS{"claims": config.MemberCRDs(), "probe": os.DirFS("../../../config/probe/member")})
+	if err != nil {
+		return nil, err
+	}
+	return hubtest.Start(ctx, hubtest.Options{Manifests: manifests})
+}
+
+// merge returns the manifests of several folders in one.
+func merge(folders map[string]fs.FS) (fs.FS, error) {
+	out := fstest.MapFS{}
+	for name, from := range folders {
+		files, err := fs.Glob(from, "*.yaml")
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := fs.ReadFile(from, file)
+			if err != nil {
+				return nil, err
+			}
+			out[name+"-"+file] = &fstest.MapFile{Data: data}
+		}
+	}
+	return out, nil
+}
