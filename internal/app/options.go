@@ -18,6 +18,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/registration/approval"
+	"github.com/berth-project/berth/internal/registration/autoaccept"
 )
 
 // Options configures a manager. Its zero value is not usable; start from DefaultOptions.
@@ -52,6 +53,8 @@ type Options struct {
 	MaxCertificateDuration time.Duration
 	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
 	ProbeAllow []string
+	// AutoAccept are the rules by which the controller csr accepts clusters without an administrator, as autoaccept.Parse reads them.
+	AutoAccept []string
 	// Health configures how silent clusters are handled.
 	Health HealthOptions
 	// Views configures the views.
@@ -118,6 +121,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
 	flags.StringSliceVar(&o.ProbeAllow, "probe-allow", o.ProbeAllow,
 		"servers of members that the controller probe may connect to: IP addresses, networks such as 10.0.0.0/8, host names, and *.example.com")
+	flags.StringArrayVar(&o.AutoAccept, "auto-accept", o.AutoAccept,
+		"rule by which the controller csr accepts new clusters, as 'user=NAME;name=PATTERN' or 'group=NAME;name=PATTERN;set=SET': the requester of "+
+			"the first certificate, a regular expression for whole names of clusters, and their set; may be given several times")
 	o.Health.addFlags(flags)
 	o.Views.addFlags(flags)
 	o.Webhooks.addFlags(flags)
@@ -141,6 +147,9 @@ func (o *Options) validate() error {
 	_, err := target.ParseAllowed(o.ProbeAllow)
 	check(err == nil, "--probe-allow: %v", err)
 	check(!o.ProbesClusters() || len(o.ProbeAllow) > 0, "--controllers %s: needs --probe-allow, the servers of members that the hub may connect to", probe.Name)
+	check(len(o.AutoAccept) <= autoaccept.MaxRules, "--auto-accept: %d rules, at most %d are allowed", len(o.AutoAccept), autoaccept.MaxRules)
+	_, err = o.autoAcceptRules()
+	check(err == nil, "--auto-accept %v", err)
 	check(loopback(o.ProfileAddress), "--profile-bind-address %q: must be host:port with a loopback host such as 127.0.0.1, or 0", o.ProfileAddress)
 	limit := o.Health.UnreachableLimit
 	check(limit >= 1 && limit <= 100, "--unreachable-limit %d: must be a percentage, 1 to 100", limit)

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/registration/autoaccept"
 	"github.com/berth-project/berth/internal/registration/ocm"
 )
 
@@ -60,8 +61,25 @@ func addProbe(_ context.Context, a *managerBuilder) error {
 	return probe.Add(a.mgr, probe.Options{Clock: clock.RealClock{}, Allowed: allowed, Random: rand.Float64})
 }
 
+// autoAcceptRules reads the rules of --auto-accept.
+func (o *Options) autoAcceptRules() ([]autoaccept.Rule, error) {
+	var out []autoaccept.Rule
+	for _, text := range o.AutoAccept {
+		rule, err := autoaccept.Parse(text)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it quotes the rule
+		}
+		out = append(out, rule)
+	}
+	return out, nil
+}
+
 func addCSR(ctx context.Context, a *managerBuilder) error {
+	rules, err := a.options.autoAcceptRules()
+	if err != nil {
+		return err
+	}
 	return csr.Add(ctx, a.mgr, csr.Options{
-		Clock: clock.RealClock{}, MaxDuration: a.options.MaxCertificateDuration, Blocked: a.ocm.Blocked, Registry: metrics.Registry,
+		Clock: clock.RealClock{}, MaxDuration: a.options.MaxCertificateDuration, AutoAccept: rules, Blocked: a.ocm.Blocked, Registry: metrics.Registry,
 	})
 }

@@ -129,6 +129,7 @@ func registrationPermissions() []permission {
 		{part: partAcceptance, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
 		{part: partAcceptance, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
 		{part: partCSR, group: group, resources: "managedclusters", verbs: "get,list,watch,patch"},
+		{part: partCSR, group: "register.open-cluster-management.io", resources: "managedclusters/accept", verbs: "update"},
 		{part: partCSR, group: group, resources: "managedclusters/status", verbs: "patch"},
 		{part: partCSR, group: certificates, resources: "certificatesigningrequests", verbs: "get,list,watch"},
 		{part: partCSR, group: certificates, resources: "certificatesigningrequests/approval", verbs: "update"},

@@ -10,6 +10,7 @@ import (
 // The reasons and actions of the events about registration, on a ManagedCluster.
 const (
 	ReasonClusterAccepted     = "ClusterAccepted"
+	ReasonClusterAutoAccepted = "ClusterAutoAccepted"
 	ReasonClusterDenied       = "ClusterDenied"
 	ReasonNamespaceForeign    = "NamespaceForeign"
 	ReasonNameReserved        = "NameReserved"
@@ -65,6 +66,12 @@ func registrationEvent(kind, reason, action, format string, args ...any) Event {
 func ClusterAcceptedEvent(cluster string) Event {
 	return registrationEvent(corev1.EventTypeNormal, ReasonClusterAccepted, ActionAcceptanceApplied,
 		"ManagedCluster %s is accepted: its agent has the namespace %s and permissions", cluster, cluster)
+}
+
+// ClusterAutoAcceptedEvent returns the event of a cluster that a rule accepts.
+func ClusterAutoAcceptedEvent(cluster, requester, rule string) Event {
+	return registrationEvent(corev1.EventTypeNormal, ReasonClusterAutoAccepted, ActionAcceptanceApplied,
+		"ManagedCluster %s is accepted on the request of %s by the rule --auto-accept %q", cluster, requester, rule)
 }
 
 // ClusterDeniedEvent returns the event of a denied cluster.

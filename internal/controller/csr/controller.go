@@ -26,6 +26,7 @@ import (
 	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/registration/approval"
+	"github.com/berth-project/berth/internal/registration/autoaccept"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -50,6 +51,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// MaxDuration is the longest life of a certificate that is approved.
 	MaxDuration time.Duration
+	// AutoAccept are the rules by which clusters are accepted without an administrator.
+	AutoAccept []autoaccept.Rule
 	// Blocked reports whether another controller registers the clusters of the hub, so that this controller must not write.
 	Blocked  func() bool
 	Registry prometheus.Registerer
