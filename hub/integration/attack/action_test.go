@@ -23,6 +23,7 @@ var actions = []action{
 	{name: "change its own cluster", weight: 20, do: changeOwnCluster},
 	{name: "change a cluster of another tenant", weight: 20, do: changeOthersCluster},
 	{name: "write a set", weight: 10, do: writeSet},
+	{name: "attack as an agent", weight: 50, do: attackAsAgent},
 	{name: "the administrator accepts a cluster", weight: 25, do: acceptCluster},
 	{name: "the administrator moves a cluster", weight: 20, bothTenants: true, do: moveCluster},
 	{name: "the administrator changes a cluster", weight: 15, do: changeCluster},

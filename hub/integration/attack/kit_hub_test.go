@@ -30,6 +30,8 @@ type tenant struct {
 	namespaces []string
 	// editor may edit in the namespaces. binder may also bind the set. admin may also register clusters in the set.
 	editor, binder, admin *user
+	// agents are the agents of some of its clusters.
+	agents []agent
 }
 
 func (t *tenant) cluster(number int) string { return fmt.Sprintf("%s-c%d", t.set, number) }
@@ -123,6 +125,7 @@ func (w *testHub) newTenant(name string) *tenant {
 	out.editor = w.newTenantUser(out, "editor")
 	out.binder = w.newTenantUser(out, "binder", "berth:managedclusterset:binder:"+name)
 	out.admin = w.newTenantUser(out, "admin", "berth:managedclusterset:admin:"+name, "berth:managedcluster:creator")
+	out.agents = w.newAgents(out)
 	w.createIfMissing(bindings(out.namespaces[0]), newBinding(name))
 	w.createIfMissing(bindings(out.namespaces[1]), newBinding(name))
 	for number, namespace := range out.namespaces {
