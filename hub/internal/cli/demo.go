@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -19,8 +21,10 @@ import (
 
 const demoHelp = `demo starts a hub in a temporary folder, stores an example fleet with placements, and
 runs commands of "kubectl berth" that show what Berth decides and why. Then it taints a
-selected cluster, shows what changes and how long that takes, and removes the taint. At
-the end it stops the hub and removes the folder.`
+selected cluster, shows what changes and how long that takes, and removes the taint.
+
+Then three members join, each a process of its own. One is stopped and started again. At
+the end demo stops all processes and removes the folder. --examples shows no members.`
 
 var errInterrupted = errors.New("interrupted")
 
@@ -93,7 +97,7 @@ func (f *demoFlags) steps() ([]scenario.Step, error) {
 func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string, wiring Config, steps []scenario.Step) error {
 	out, clock := command.OutOrStdout(), clock.RealClock{}
 	began := clock.Now()
-	serve := serveFlags{dataDir: dir, noFsync: true}
+	serve := serveFlags{dataDir: filepath.Join(dir, "hub"), noFsync: true}
 	fmt.Fprintln(out, "Starting a hub: etcd, the Kubernetes API server, Berth's manager.")
 	options, err := serve.options(ctx, command, wiring)
 	if err != nil {
@@ -111,6 +115,9 @@ func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string
 		cancel()
 	}()
 	err = demo.Show(ctx, out, running.RESTConfig(), running.Kubeconfig(), steps)
+	if err == nil && f.examples == "" {
+		err = f.showMembers(ctx, out, running, dir)
+	}
 	if err == nil && f.keep {
 		fmt.Fprintf(out, "\nThe hub runs on until you press Ctrl-C. To look around:\n\nexport KUBECONFIG=%s\n", running.Kubeconfig())
 		<-ctx.Done()
@@ -119,4 +126,13 @@ func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string
 		return failure // other failures follow from this one
 	}
 	return err
+}
+
+// showMembers lets members join the hub. Their data is in the folder of the demo.
+func (f *demoFlags) showMembers(ctx context.Context, out io.Writer, running *hub.Hub, dir string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	return demo.ShowMembers(ctx, out, running.RESTConfig(), running.Kubeconfig(), demo.Members{Program: program, Dir: dir})
 }
