@@ -241,10 +241,11 @@ func ownReview(hub client.Client) func(context.Context, *authorizationv1.Resourc
 	}
 }
 
-// MissingPermissions returns the permissions that the service account of a manager lacks for every part but the views, which need
-// config/apiserver too. The user of the client must be allowed to create SubjectAccessReviews.
+// MissingPermissions returns the permissions that the service account of a manager lacks for every part but two: the views need
+// config/apiserver too, and the controller probe is off unless it is named. The user of the client must be allowed to create
+// SubjectAccessReviews.
 func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
-	runs := func(part string) bool { return part != partViews }
+	runs := func(part string) bool { return part != partViews && part != partProbe }
 	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			ResourceAttributes: request,

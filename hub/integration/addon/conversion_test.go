@@ -1,6 +1,8 @@
 package addon
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +28,7 @@ func registrations() []addonv1beta1.RegistrationConfig {
 func TestAClientOfEitherVersionReadsBackWhatItWrote(t *testing.T) {
 	s := newTestHub(t)
 	s.startManager()
-	s.awaitConversion(managedClusterAddOns)
+	s.awaitConversion()
 	namespace := s.Namespace(t)
 
 	beta := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}
@@ -72,7 +74,6 @@ func TestAClientOfEitherVersionReadsBackWhatItWrote(t *testing.T) {
 func TestDefaultConfigsHaveTwoNames(t *testing.T) {
 	s := newTestHub(t)
 	s.startManager()
-	s.awaitConversion(clusterManagementAddOns)
 	group := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupVersion.Group, Resource: "addondeploymentconfigs"}
 	referent := addonv1alpha1.ConfigReferent{Namespace: "default", Name: "settings"}
 	alpha := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "search"}}
@@ -80,11 +81,16 @@ func TestDefaultConfigsHaveTwoNames(t *testing.T) {
 	s.store(alpha)
 
 	beta := &addonv1beta1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "search"}}
-	s.read(beta)
 	want := []addonv1alpha1.AddOnConfig{{ConfigGroupResource: group, ConfigReferent: referent}}
-	if diff := cmp.Diff(want, beta.Spec.DefaultConfigs); diff != "" {
-		t.Errorf("the default configurations in v1beta1 (-want +got):\n%s", diff)
-	}
+	s.eventually(func(ctx context.Context) error { // until the API server converts
+		if err := s.Get(ctx, client.ObjectKeyFromObject(beta), beta); err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, beta.Spec.DefaultConfigs); diff != "" {
+			return fmt.Errorf("the default configurations in v1beta1 (-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 // TestNamespacesAreDeletedWithoutTheManager deletes a namespace with an add-on, and the owner of an add-on, while the conversion
@@ -92,7 +98,7 @@ func TestDefaultConfigsHaveTwoNames(t *testing.T) {
 func TestNamespacesAreDeletedWithoutTheManager(t *testing.T) {
 	s := newTestHub(t)
 	manager := s.startManager()
-	s.awaitConversion(managedClusterAddOns)
+	s.awaitConversion()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
 	s.store(namespace)
 	s.store(&addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "leaving", Name: "search"}})
@@ -132,7 +138,7 @@ func TestTheConversionOfAnotherProductStays(t *testing.T) {
 
 	s.startManager()
 	// The other definition has no conversion, so that the manager sets it after it has skipped this one.
-	s.awaitConversion(clusterManagementAddOns)
+	s.awaitStoredConversion(clusterManagementAddOns)
 	if definition, err = s.definition(t.Context(), managedClusterAddOns); err != nil {
 		t.Fatal(err)
 	}

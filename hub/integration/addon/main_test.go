@@ -10,10 +10,13 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
+	addonv1beta1 "github.com/berth-project/berth/api/addon/v1beta1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -63,8 +66,8 @@ func (s *testHub) definition(ctx context.Context, resource string) (*unstructure
 	return out, s.Get(ctx, client.ObjectKey{Name: resource + ".addon.open-cluster-management.io"}, out)
 }
 
-// awaitConversion waits until the definition of a resource names a webhook with a CA bundle.
-func (s *testHub) awaitConversion(resource string) {
+// awaitStoredConversion waits until the definition of a resource names a webhook with a CA bundle.
+func (s *testHub) awaitStoredConversion(resource string) {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error {
 		definition, err := s.definition(ctx, resource)
@@ -78,7 +81,25 @@ func (s *testHub) awaitConversion(resource string) {
 	})
 }
 
-// store creates an object, and repeats that until the API server uses the conversion.
+// awaitConversion waits until the API server converts add-ons on clusters, shortly after the definition is stored.
+func (s *testHub) awaitConversion() {
+	s.t.Helper()
+	stored := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "first"}}
+	stored.Spec.InstallNamespace = "first"
+	s.store(stored)
+	s.eventually(func(ctx context.Context) error {
+		read := &addonv1beta1.ManagedClusterAddOn{}
+		if err := s.Get(ctx, client.ObjectKeyFromObject(stored), read); err != nil {
+			return err
+		}
+		if read.Annotations[addonv1alpha1.InstallNamespaceAnnotation] != "first" {
+			return errNoConversion
+		}
+		return nil
+	})
+}
+
+// store creates an object, and repeats that until it succeeds.
 func (s *testHub) store(object client.Object) {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// acceptByRule accepts the cluster of a request that waits for this, where a rule says so. It records the requester, whose request is
+// acceptByRule accepts the cluster of a request that waits for this, where a rule accepts it. It records the requester, whose request is
 // then approved by the usual rules. A bootstrap identity that clusters share is not recorded, so its request waits for an
 // administrator.
 func (p *pass) acceptByRule(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approval.Decision) error {
