@@ -81,7 +81,7 @@ func (m *members) story(ctx context.Context) error {
 	if err := m.join(ctx); err != nil {
 		return err
 	}
-	if err := m.demo.show(ctx, "", append([]string{"accept"}, memberNames()...)...); err != nil {
+	if err := m.show(ctx, "", append([]string{"accept"}, memberNames()...)...); err != nil {
 		return err
 	}
 	for _, name := range memberNames() {
