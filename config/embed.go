@@ -24,8 +24,8 @@ func CRDs() fs.FS {
 	return directory("crd")
 }
 
-// MemberCRDs returns the definitions of the kinds that only members serve, ClusterClaim and ClusterProperty: YAML files, one
-// definition each, at the root of the file system. A hub does not install them. The files are read-only.
+// MemberCRDs returns the definitions of the kinds that only members serve, ClusterClaim, ClusterProperty and AppliedManifestWork:
+// YAML files, one definition each, at the root of the file system. A hub does not install them. The files are read-only.
 func MemberCRDs() fs.FS {
 	return subFolder(memberFiles, "crd/member")
 }

@@ -14,7 +14,10 @@ const (
 	cluster   = "{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: a}, "
 	set       = "{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: a}, "
 	binding   = "{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: a, namespace: ns}, "
-	decision  = "{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: a, namespace: ns}, "
+	// strategy is closed by "}]}}".
+	strategy = "{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {name: a, namespace: ns}, " +
+		"spec: {placementRefs: [{name: p, rolloutStrategy: "
+	decision = "{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: a, namespace: ns}, "
 )
 
 // TestAdmission creates an object, or updates it when there is an old one. An empty want means that it is accepted.
@@ -72,6 +75,14 @@ func TestAdmission(t *testing.T) {
 			old:    cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}",
 		},
 		"a taint without a time": {object: cluster + "spec: {taints: [{key: a, effect: NoSelect, timeAdded: null}]}}"},
+
+		"a rollout without settings":                {object: strategy + "{}}]}}"},
+		"a progressive rollout":                     {object: strategy + "{type: Progressive, progressive: {maxConcurrency: 2}}}]}}"},
+		"a rollout by the seed's type":              {object: strategy + "{rolloutType: Progressive}}]}}", want: "write type: Progressive"},
+		"a rollout by the seed's deadline":          {object: strategy + "{type: Progressive, timeout: 50min}}]}}", want: "write progressDeadline"},
+		"a rollout by the seed's list of groups":    {object: strategy + "{type: Progressive, mandatoryDecisionGroups: [canary]}}]}}", want: "as a list of groupName or groupIndex"},
+		"settings of a type that is not written":    {object: strategy + "{progressive: {maxConcurrency: 2}}}]}}", want: "type is All"},
+		"settings of another type than the written": {object: strategy + "{type: All, progressivePerGroup: {}}}]}}", want: "type is All"},
 
 		"a set without a spec":                         {object: set + "}"},
 		"a set that selects nothing":                   {object: set + "spec: {clusterSelector: {selectorType: LabelSelector}}}"},

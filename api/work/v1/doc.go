@@ -1,6 +1,6 @@
-// Package v1 holds the spec of a ManifestWork: the objects to create on a member and how to keep them. AddOnTemplate embeds it.
+// Package v1 holds ManifestWork, the objects to keep on a member, and AppliedManifestWork, the member's record of them.
 //
-// It owns the Go form and its schema markers. It delivers nothing.
+// It owns the Go form, the schema markers and the keys on these objects. It delivers nothing.
 //
 // +kubebuilder:object:generate=true
 // +groupName=work.open-cluster-management.io

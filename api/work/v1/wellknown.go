@@ -1,0 +1,48 @@
+package v1
+
+// Finalizers.
+const (
+	// ManifestWorkFinalizer keeps a ManifestWork until its objects are gone from the member.
+	ManifestWorkFinalizer = "cluster.open-cluster-management.io/manifest-work-cleanup"
+	// AppliedManifestWorkFinalizer keeps an AppliedManifestWork until its objects are gone.
+	AppliedManifestWorkFinalizer = "cluster.open-cluster-management.io/applied-manifest-work-cleanup"
+)
+
+// Labels and annotations of a ManifestWork that belongs to a ManifestWorkReplicaSet.
+const (
+	// ReplicaSetLabel names the set that a ManifestWork belongs to, as `<namespace>.<name>`.
+	ReplicaSetLabel = "work.open-cluster-management.io/manifestworkreplicaset"
+	// PlacementNameLabel names the placement through which the cluster is selected.
+	PlacementNameLabel = "work.open-cluster-management.io/placementname"
+	// OwnerUIDAnnotation holds the UID of the set. Without it a ManifestWork is not the set's, whatever its labels.
+	OwnerUIDAnnotation = "berth-project.io/owner-uid"
+	// TemplateHashAnnotation holds the hash of the spec that the set rendered.
+	TemplateHashAnnotation = "berth-project.io/template-hash"
+	// StartedAtAnnotation holds when the set wrote that spec: RFC 3339 with microseconds.
+	StartedAtAnnotation = "berth-project.io/started-at"
+	// PlacementsAnnotation lists all placements of the set that select the cluster, separated by commas.
+	PlacementsAnnotation = "berth-project.io/placements"
+)
+
+// ConfigSpecHashAnnotation holds, on an object applied with ignoreFields, the hash of its manifest without those fields.
+const ConfigSpecHashAnnotation = "open-cluster-management.io/config-spec-hash"
+
+// Types of the conditions of a ManifestWork and of its manifests.
+const (
+	// WorkApplied is True while the member has the objects as they are in the work.
+	WorkApplied = "Applied"
+	// WorkAvailable is True while the objects exist.
+	WorkAvailable = "Available"
+	// WorkProgressing is True while an object has not reached its desired state.
+	WorkProgressing = "Progressing"
+	// WorkDegraded is True while an object fails.
+	WorkDegraded = "Degraded"
+	// WorkComplete is True when every object that can complete is complete.
+	WorkComplete = "Complete"
+	// WorkDeleting is True while the objects are being deleted.
+	WorkDeleting = "Deleting"
+	// WorkStatusTrimmed is True while a part of the status is left out for its size.
+	WorkStatusTrimmed = "StatusTrimmed"
+	// ManifestStatusFeedbackSynced is True while every value of the feedback rules could be read.
+	ManifestStatusFeedbackSynced = "StatusFeedbackSynced"
+)
