@@ -22,7 +22,18 @@ const (
 	StartedAtAnnotation = "berth-project.io/started-at"
 	// PlacementsAnnotation lists all placements of the set that select the cluster, separated by commas.
 	PlacementsAnnotation = "berth-project.io/placements"
+	// OwnerAnnotation names the set as `<namespace>/<name>`. The label is cut where that is too long for a label.
+	OwnerAnnotation = "work.open-cluster-management.io/manifestworkreplicaset-owner"
+	// TemplateGenerationAnnotation holds the generation in which the set wrote the spec. A later generation means that another client
+	// changed the spec.
+	TemplateGenerationAnnotation = "berth-project.io/template-generation"
+	// PropagatedLabelsAnnotation lists the labels that are copied from the set, separated by commas.
+	PropagatedLabelsAnnotation = "berth-project.io/propagated-labels"
 )
+
+// PermanentFailurePrefix begins the message of the condition Applied of a manifest that retrying cannot mend: it is invalid, immutable,
+// too large, forbidden, owned by another work, or of a kind that the member does not have. A set counts the cluster as failed at once.
+const PermanentFailurePrefix = "Permanent: "
 
 // ConfigSpecHashAnnotation holds, on an object applied with ignoreFields, the hash of its manifest without those fields.
 const ConfigSpecHashAnnotation = "open-cluster-management.io/config-spec-hash"
