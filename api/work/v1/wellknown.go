@@ -31,8 +31,8 @@ const (
 	PropagatedLabelsAnnotation = "berth-project.io/propagated-labels"
 )
 
-// PermanentFailurePrefix begins the message of the condition Applied of a manifest that retrying cannot mend: it is invalid, immutable,
-// too large, forbidden, owned by another work, or of a kind that the member does not have. A set counts the cluster as failed at once.
+// PermanentFailurePrefix begins the message of the condition Applied of a manifest that retrying cannot mend. The manifest is invalid,
+// immutable, too large, forbidden, owned by another work, or of a kind that the member lacks. A set counts the cluster as failed at once.
 const PermanentFailurePrefix = "Permanent: "
 
 // ConfigSpecHashAnnotation holds, on an object applied with ignoreFields, the hash of its manifest without those fields.

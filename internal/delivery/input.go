@@ -1,0 +1,82 @@
+package delivery
+
+import (
+	"time"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/rollout"
+)
+
+// Input is what a plan is made from. It is read-only.
+type Input struct {
+	Set *workv1alpha1.ManifestWorkReplicaSet
+	// Hash is the TemplateHash of the set's template.
+	Hash string
+	// Placements are the placements of the spec that exist, by name.
+	Placements map[string]Placement
+	// Works are all works with the label of the set, in any order, whole or stripped.
+	Works []*workv1.ManifestWork
+	// Faults are the last refusals of the API server, by cluster.
+	Faults map[string]Fault
+	Now    time.Time
+}
+
+// Placement is a placement and what it decided.
+type Placement struct {
+	Object    *clusterv1beta1.Placement
+	Decisions decision.Decisions
+}
+
+// Fault is why the last write of a work was not stored.
+type Fault struct {
+	// Hash is the template hash of the write. A fault of another template does not count.
+	Hash string
+	// Permanent means that the API server refused the work itself, so that the cluster has failed. Any other fault delays the cluster.
+	Permanent bool
+	// Message is the answer of the API server, without values of manifests.
+	Message string
+	// Since is when the write failed first, Retry when it is sent again.
+	Since, Retry time.Time
+}
+
+// Result is what to write now and what to report.
+type Result struct {
+	// Writes are the changes of works: metadata first, then the works that change, then those that go.
+	Writes []Write
+	// Status is the status of the set. Its size does not depend on the number of clusters.
+	Status workv1alpha1.ManifestWorkReplicaSetStatus
+	// Until is the next instant at which the plan may change although nothing else does; zero for never.
+	Until time.Time
+	// Rollouts has the step of each placement, in the order of the spec.
+	Rollouts []Rollout
+	// Verdicts has every cluster that is selected or has a work of the set, by name.
+	Verdicts []Verdict
+}
+
+// Rollout is the state of the rollout over one placement.
+type Rollout struct {
+	Placement string
+	rollout.Step
+
+	// Message is the state of the rollout in one sentence.
+	Message string
+}
+
+// Verdict is how far the delivery to one cluster is, and why.
+type Verdict struct {
+	Cluster string
+	// Placement rules the cluster; empty for a cluster that no placement of the spec selects.
+	Placement string
+	Group     decision.GroupKey
+	Code      rollout.Code
+	State     rollout.State
+	// Since is when the state began, Until when it ends by itself; zero where that is unknown.
+	Since, Until time.Time
+	// Work is the name of the work; empty without one.
+	Work string
+	// Message is the first failure, or what the cluster waits for; empty for a cluster that succeeded.
+	Message string
+}

@@ -1,0 +1,118 @@
+package delivery
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berth-project/berth/rollout"
+)
+
+const (
+	// maxNamed bounds the names in a message. The rest is counted.
+	maxNamed = 5
+	// maxMessage bounds a message in bytes, maxFailure the part of one cluster.
+	maxMessage, maxFailure = 1024, 160
+)
+
+// failures names the first clusters that failed: "3 of 310 clusters failed: edge-7 (Deployment shop/web: …), …"; empty without any.
+func (p *planner) failures(total int) string {
+	var failed []string
+	for _, c := range p.clusters {
+		if c.ruling() != noPlacement && (c.state == rollout.StateFailed || c.verdict.Code == rollout.TimedOut) {
+			failed = append(failed, fmt.Sprintf("%s (%s)", c.name, cutText(p.reason(c), maxFailure)))
+		}
+	}
+	if len(failed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s failed: %s", len(failed), clusterCount(total), list(failed))
+}
+
+// reason returns why a cluster has not succeeded; empty for a cluster that has.
+func (p *planner) reason(c *cluster) string {
+	switch {
+	case c.state == rollout.StateSucceeded || c.state == rollout.StateSkip:
+		return ""
+	case c.fault != nil && c.state != rollout.StateProgressing:
+		return "the API server refused the work: " + c.fault.Message
+	case c.taken(p.name) != nil:
+		return "ManifestWork " + p.name + " is not of this set: delete it, or rename the set"
+	case c.held:
+		return "no placement selects the cluster, and a decision is missing; the work stays"
+	}
+	failure := ""
+	if c.work != nil && c.state != rollout.StateToApply {
+		failure = failureOf(c.work)
+	}
+	if c.verdict.Code == rollout.TimedOut {
+		return cmp.Or(failure, "the deadline has passed")
+	}
+	return cmp.Or(failure, p.explain(c))
+}
+
+func (p *planner) explain(c *cluster) string {
+	if c.ruling() == noPlacement {
+		return rollout.Step{}.Explain(c.verdict)
+	}
+	s := &p.placements[c.ruling()]
+	if s.frozen && c.state == rollout.StateToApply {
+		return s.cause
+	}
+	return s.step.Explain(c.verdict)
+}
+
+// verdicts returns the verdict of every cluster that is selected or has a work of the set.
+func (p *planner) verdicts() []Verdict {
+	out := make([]Verdict, 0, len(p.clusters))
+	for _, c := range p.clusters {
+		if c.ruling() == noPlacement && c.work == nil {
+			continue // only foreign works are there
+		}
+		verdict := Verdict{
+			Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Since: c.since, Until: c.verdict.Until, Message: p.reason(c),
+		}
+		if c.ruling() != noPlacement {
+			verdict.Placement = p.placements[c.ruling()].name
+		} else if verdict.Code = rollout.Left; c.held {
+			verdict.Code = rollout.WaitsForDecision
+		}
+		if c.work != nil {
+			verdict.Work = c.work.Name
+		}
+		out = append(out, verdict)
+	}
+	return out
+}
+
+// list joins the first names of a sorted list and counts the rest.
+func list(names []string) string {
+	if len(names) <= maxNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(slices.Clone(names[:maxNamed]), ", "), len(names)-maxNamed)
+}
+
+func clusterCount(n int) string {
+	if n == 1 {
+		return "1 cluster"
+	}
+	return fmt.Sprintf("%d clusters", n)
+}
+
+func truncate(text string) string { return cutText(text, maxMessage) }
+
+// cutText cuts a text to a number of bytes, between characters.
+func cutText(text string, length int) string {
+	const mark = "…"
+	if len(text) <= length {
+		return text
+	}
+	end := length - len(mark)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
+}
