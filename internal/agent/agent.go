@@ -199,7 +199,7 @@ func (a *process) bootstrap(ctx context.Context, stored credential.Credential, k
 func (a *process) obtain(ctx context.Context, hub *client.Client, next credential.Credential, report func(error)) (out credential.Credential, err error) {
 	if a.options.Driver == registration.DriverToken {
 		requester := &token.Requester{
-			Hub: hub, Clock: a.clock, Random: a.random, Cluster: next.Cluster, UID: a.uid, Report: report, Log: a.log,
+			Hub: hub, Clock: a.clock, Random: a.random, Names: next.Names, UID: a.uid, Report: report, Log: a.log,
 		}
 		next.Token, err = requester.Obtain(ctx)
 		return next, err //nolint:wrapcheck // it names the object

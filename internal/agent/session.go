@@ -242,7 +242,7 @@ func registrationFault(state cluster.State) error {
 		return nil
 	case state.Access == cluster.Present && state.OtherMember() != "":
 		return fmt.Errorf("%w: ManagedCluster %s is the member with the UID %q, and this one has the UID %q; if this member takes its place, "+
-			"delete the ManagedCluster and join again; otherwise give this agent another --cluster-name and an empty hub kubeconfig",
+			"empty its hub kubeconfig, join again and run `kubectl berth accept --replace` on the hub; otherwise give this agent another --cluster-name and an empty hub kubeconfig",
 			errOther, state.Cluster.Name, state.OtherMember(), state.UID)
 	case state.Access == cluster.Present:
 		return fmt.Errorf("%w %s", errNotAccepted, state.Cluster.Name)

@@ -28,7 +28,7 @@ func TestRegistrationFaultSaysWhyAClusterIsNotReported(t *testing.T) {
 		"accepted":                       {cluster.State{Access: cluster.Present, UID: "u1", Cluster: recorded("u1", true)}, nil, ""},
 		"not accepted":                   {cluster.State{Access: cluster.Present, UID: "u1", Cluster: recorded("u1", false)}, errNotAccepted, "kubectl berth accept"},
 		"the hub has another member":     {cluster.State{Access: cluster.Present, UID: "u2", Cluster: recorded("u1", true)}, errOther, `UID "u1", and this one has the UID "u2"`},
-		"another member that is refused": {cluster.State{Access: cluster.Present, UID: "u2", Cluster: recorded("u1", false)}, errOther, "delete the ManagedCluster"},
+		"another member that is refused": {cluster.State{Access: cluster.Present, UID: "u2", Cluster: recorded("u1", false)}, errOther, "accept --replace"},
 		"deleted":                        {cluster.State{Access: cluster.Absent}, errDeleted, ""},
 		"not readable":                   {cluster.State{Access: cluster.Forbidden}, errNotReadable, ""},
 		"the certificate is refused":     {cluster.State{Access: cluster.Unauthorized}, errRefused, ""},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -17,19 +18,36 @@ const acceptLong = `Accept clusters: their agents get their permissions on the h
 An agent of Open Cluster Management has a bootstrap identity that all clusters share. Its certificate request is approved with the
 cluster, unless there are several.
 
+A cluster that was made anew under its old name is another member: its condition ClusterIdentityConflict is True, and its agent waits.
+With --replace, the hub records the member whose request waits, approves the request, and stops the reports of the former one. Requests
+of several members are an error that lists them. An agent that authenticates by a token loses its service account, and with it every
+token. A client certificate of the former agent stays valid until it expires.
+
 You need the permission to update managedclusters/accept in the API group register.open-cluster-management.io, and to approve
-certificate requests.`
+certificate requests. With --replace, you also need to delete the service account berth-agent in the namespace of the cluster.`
+
+const acceptExamples = `  # Accept the clusters edge-1 and edge-2
+  kubectl berth accept edge-1 edge-2
+
+  # The cluster edge-1 was made anew: accept its new member
+  kubectl berth accept edge-1 --replace`
 
 const denyLong = `Deny clusters: their agents lose their permissions on the hub, and placements select them no more.
 
 Works stay on a denied cluster, and accepting it again restores everything. A certificate stays valid until it expires; it
 has no permissions meanwhile.`
 
+// acceptOptions is the command line of `kubectl berth accept` and `kubectl berth deny`.
+type acceptOptions struct {
+	streams           genericiooptions.IOStreams
+	flags             *source.HubFlags
+	accepted, replace bool
+}
+
 // newAccept returns the command that accepts clusters.
 func newAccept(streams genericiooptions.IOStreams) *cobra.Command {
 	return newSetAccepted(streams, true, &cobra.Command{
-		Use: "accept NAME... [flags]", Short: "Accept clusters that want to join", Long: acceptLong,
-		Example: "  # Accept the clusters edge-1 and edge-2\n  kubectl berth accept edge-1 edge-2",
+		Use: "accept NAME... [flags]", Short: "Accept clusters that want to join", Long: acceptLong, Example: acceptExamples,
 	})
 }
 
@@ -42,25 +60,26 @@ func newDeny(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func newSetAccepted(streams genericiooptions.IOStreams, accepted bool, cmd *cobra.Command) *cobra.Command {
-	flags := source.NewHubFlags()
+	o := &acceptOptions{streams: streams, flags: source.NewHubFlags(), accepted: accepted}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return source.NewUsageError(cmd, fmt.Errorf("name the clusters: %s NAME", cmd.Name()))
 		}
 		return nil
 	}
-	cmd.ValidArgsFunction = completer{flags}.completeAll(source.ClusterKind())
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return setAccepted(cmd.Context(), streams, flags, args, accepted)
-	}
+	cmd.ValidArgsFunction = completer{o.flags}.completeAll(source.ClusterKind())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }
 	cmd.DisableFlagsInUseLine = true
-	flags.Add(cmd.Flags())
-	completer{flags}.completeHubFlags(cmd)
+	if accepted {
+		cmd.Flags().BoolVar(&o.replace, "replace", false, "accept the other member that requests to take over the cluster, in place of the recorded one")
+	}
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeHubFlags(cmd)
 	return cmd
 }
 
-func setAccepted(ctx context.Context, streams genericiooptions.IOStreams, flags *source.HubFlags, names []string, accepted bool) error {
-	config, err := flags.RESTConfig(streams.ErrOut)
+func (o *acceptOptions) run(ctx context.Context, names []string) error {
+	config, err := o.flags.RESTConfig(o.streams.ErrOut)
 	if err != nil {
 		return err
 	}
@@ -68,27 +87,50 @@ func setAccepted(ctx context.Context, streams genericiooptions.IOStreams, flags 
 	if err != nil {
 		return err
 	}
-	verb := map[bool]string{true: "accepted", false: "denied"}[accepted]
 	for _, name := range names {
-		changed, err := join.SetAccepted(ctx, hub, name, accepted)
+		if o.replace {
+			err = o.replaceMember(ctx, hub, name)
+		} else {
+			err = o.set(ctx, hub, name)
+		}
 		if err != nil {
 			return err
-		}
-		unchanged := ""
-		if !changed {
-			unchanged = " already"
-		}
-		printer.Printf(streams.Out, "managedcluster %s %s%s\n", name, verb, unchanged)
-		if !accepted {
-			continue
-		}
-		request, err := join.ApproveShared(ctx, hub, name)
-		if err != nil {
-			return err
-		}
-		if request != "" {
-			printer.Printf(streams.Out, "certificatesigningrequest %s approved\n", request)
 		}
 	}
 	return nil
+}
+
+// replaceMember accepts another member under the name of a cluster.
+func (o *acceptOptions) replaceMember(ctx context.Context, hub client.Client, name string) error {
+	uid, err := join.Replace(ctx, hub, name)
+	if err != nil {
+		return err
+	}
+	member := "the next that joins by a token"
+	if uid != "" {
+		member = "the one with the UID " + uid
+	}
+	printer.Printf(o.streams.Out, "managedcluster %s accepted: its member is %s\n", name, member)
+	return nil
+}
+
+// set accepts or denies a cluster.
+func (o *acceptOptions) set(ctx context.Context, hub client.Client, name string) error {
+	changed, err := join.SetAccepted(ctx, hub, name, o.accepted)
+	if err != nil {
+		return err
+	}
+	verb := map[bool]string{true: "accepted", false: "denied"}[o.accepted]
+	if !changed {
+		verb += " already"
+	}
+	printer.Printf(o.streams.Out, "managedcluster %s %s\n", name, verb)
+	if !o.accepted {
+		return nil
+	}
+	request, err := join.ApproveShared(ctx, hub, name)
+	if err == nil && request != "" {
+		printer.Printf(o.streams.Out, "certificatesigningrequest %s approved\n", request)
+	}
+	return err
 }

@@ -51,5 +51,17 @@ func JoinedByToken(cluster *clusterv1.ManagedCluster) (memberUID, report string,
 		JoinsByToken(cluster) && report != cluster.Annotations[clusterv1.JoinedRequestAnnotationKey]
 }
 
+// OtherReporter returns the UID of another member than the recorded one whose agent reports its token; empty without one. A report
+// that used up a join token is that of a member that was recorded then.
+func OtherReporter(cluster *clusterv1.ManagedCluster) string {
+	report := cluster.Annotations[clusterv1.AgentTokenAnnotationKey]
+	uid, _, ok := strings.Cut(report, "/")
+	recorded := cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
+	if !ok || !validUID(uid) || !UsesToken(cluster) || recorded == "" || uid == recorded || report == cluster.Annotations[clusterv1.JoinedRequestAnnotationKey] {
+		return ""
+	}
+	return uid
+}
+
 // validUID reports whether a text may be the UID of a namespace.
 func validUID(uid string) bool { return len(validation.IsDNS1123Label(uid)) == 0 }

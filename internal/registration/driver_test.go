@@ -39,3 +39,29 @@ func TestAJoinTokenIsUsedUpByTheReportOfTheMember(t *testing.T) {
 		})
 	}
 }
+
+func TestOtherReporterIsAnotherMemberThanTheRecordedOne(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		change func(map[string]string)
+		want   string
+	}{
+		"another member reports":                         {func(map[string]string) {}, "u1"},
+		"the recorded member reports":                    {func(a map[string]string) { a[clusterv1.ClusterUIDAnnotationKey] = "u1" }, ""},
+		"no member is recorded":                          {func(a map[string]string) { delete(a, clusterv1.ClusterUIDAnnotationKey) }, ""},
+		"the report is of before the record":             {func(a map[string]string) { a[clusterv1.JoinedRequestAnnotationKey] = "u1/100" }, ""},
+		"another member reports after it was replaced":   {func(a map[string]string) { a[clusterv1.JoinedRequestAnnotationKey] = "u1/99" }, "u1"},
+		"the agent authenticates by a certificate":       {func(a map[string]string) { delete(a, clusterv1.DriverAnnotationKey) }, ""},
+		"the member that another client wrote is no UID": {func(a map[string]string) { a[clusterv1.AgentTokenAnnotationKey] = "U 1/100" }, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			cluster := &clusterv1.ManagedCluster{}
+			cluster.Annotations = map[string]string{
+				clusterv1.DriverAnnotationKey: registration.DriverToken, clusterv1.ClusterUIDAnnotationKey: "u2", clusterv1.AgentTokenAnnotationKey: "u1/100",
+			}
+			test.change(cluster.Annotations)
+			if got := registration.OtherReporter(cluster); got != test.want {
+				t.Errorf("OtherReporter = %q, want %q", got, test.want)
+			}
+		})
+	}
+}

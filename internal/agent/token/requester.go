@@ -13,6 +13,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
@@ -21,6 +22,8 @@ import (
 	"github.com/berth-project/berth/internal/agent/backoff"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/cluster"
+	"github.com/berth-project/berth/internal/agent/credential"
+	"github.com/berth-project/berth/internal/agent/csr"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -44,10 +47,14 @@ type Requester struct {
 	Hub    Hub
 	Clock  clock.Clock
 	Random func() float64
-	// Cluster is the name of the cluster, UID that of the member.
-	Cluster, UID string
-	Report       func(error)
-	Log          *slog.Logger
+	Names  credential.Names
+	// UID is that of the member.
+	UID    string
+	Report func(error)
+	Log    *slog.Logger
+
+	// announced is the certificate request that reports this member to a hub that has recorded another one; empty without one.
+	announced string
 }
 
 // Obtain requests a token and returns it. It retries until the context ends, or the hub does not accept the credential.
@@ -72,13 +79,13 @@ func (r *Requester) Obtain(ctx context.Context) (string, error) {
 
 func (r *Requester) attempt(ctx context.Context) (string, error) {
 	stored := &clusterv1.ManagedCluster{}
-	if err := r.Hub.Get(ctx, client.ManagedCluster(r.Cluster), stored); err != nil {
+	if err := r.Hub.Get(ctx, client.ManagedCluster(r.Names.Cluster), stored); err != nil {
 		return "", err //nolint:wrapcheck // the client names the object
 	}
 	state := cluster.State{Cluster: stored, UID: r.UID}
 	if other := state.OtherMember(); other != "" {
-		return "", fmt.Errorf("%w: ManagedCluster %s is the member with the UID %q, and this one has the UID %q; if this member takes its place, "+
-			"delete the ManagedCluster and join again", errOther, r.Cluster, other, r.UID)
+		return "", errors.Join(fmt.Errorf("%w: ManagedCluster %s is the member with the UID %q, and this one has the UID %q; if this member takes its place, "+
+			"run `kubectl berth accept %s --replace` on the hub", errOther, r.Names.Cluster, other, r.UID, r.Names.Cluster), r.announce(ctx))
 	}
 	if !state.Accepted() {
 		return "", errNotAccepted
@@ -86,9 +93,26 @@ func (r *Requester) attempt(ctx context.Context) (string, error) {
 	request := &authenticationv1.TokenRequest{}
 	seconds := int64(registration.MaxTokenLife.Seconds())
 	request.Spec.ExpirationSeconds = &seconds
-	err := r.Hub.Create(ctx, client.AccountToken(r.Cluster, registration.AgentAccount), request, request)
+	err := r.Hub.Create(ctx, client.AccountToken(r.Names.Cluster, registration.AgentAccount), request, request)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("%w: %w", errRefused, err)
 	}
 	return request.Status.Token, err //nolint:wrapcheck // the client names the object
+}
+
+// announce reports this member to the hub by a certificate request, the only object that a join token may create. The hub shows it as a
+// conflict, and approves no such request. One request is open at a time; the hub removes those that are not decided.
+func (r *Requester) announce(ctx context.Context) error {
+	if r.announced != "" {
+		err := r.Hub.Get(ctx, client.CSR(r.announced), &certificatesv1.CertificateSigningRequest{})
+		if !apierrors.IsNotFound(err) {
+			return err //nolint:wrapcheck // the client names the object
+		}
+	}
+	name, err := csr.Announce(ctx, r.Hub, r.Names, r.UID)
+	if err == nil {
+		r.announced = name
+		r.Log.Info("reported this member to the hub", "request", name, "accept", "kubectl berth accept --replace "+r.Names.Cluster)
+	}
+	return err //nolint:wrapcheck // the client names the object
 }

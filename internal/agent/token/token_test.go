@@ -8,6 +8,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/cluster"
+	"github.com/berth-project/berth/internal/agent/credential"
 )
 
 var errBoom = errors.New("boom")
@@ -26,14 +28,27 @@ type fakeHub struct {
 	err       error
 	requested []client.Object
 	seconds   int64
+	announced []string // the UIDs of members in certificate requests
+	missing   bool     // the request was removed
 }
 
 func (h *fakeHub) Get(_ context.Context, _ client.Object, into runtime.Object) error {
-	h.cluster.DeepCopyInto(into.(*clusterv1.ManagedCluster))
+	cluster, ok := into.(*clusterv1.ManagedCluster)
+	switch {
+	case ok:
+		h.cluster.DeepCopyInto(cluster)
+	case h.missing:
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "certificatesigningrequests"}, "c1-x")
+	}
 	return nil
 }
 
 func (h *fakeHub) Create(_ context.Context, object client.Object, body, into runtime.Object) error {
+	if request, ok := body.(*certificatesv1.CertificateSigningRequest); ok {
+		h.announced = append(h.announced, request.Annotations[clusterv1.ClusterUIDAnnotationKey])
+		into.(*certificatesv1.CertificateSigningRequest).Name = "c1-x"
+		return nil
+	}
 	h.requested, h.seconds = append(h.requested, object), *body.(*authenticationv1.TokenRequest).Spec.ExpirationSeconds
 	into.(*authenticationv1.TokenRequest).Status.Token = "t"
 	return h.err
@@ -64,7 +79,7 @@ func TestObtain(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			var reported error
 			r := &Requester{
-				Hub: hub, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Random: func() float64 { return 0 }, Cluster: "c1", UID: "u1",
+				Hub: hub, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Random: func() float64 { return 0 }, Names: credential.Names{Cluster: "c1", Agent: "a1"}, UID: "u1",
 				Log: slog.New(slog.DiscardHandler),
 				Report: func(err error) {
 					if err != nil {
@@ -85,6 +100,27 @@ func TestObtain(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAMemberThatIsNotTheRecordedOneReportsItselfOnce(t *testing.T) {
+	hub := &fakeHub{}
+	hub.cluster.Spec.HubAcceptsClient = true
+	hub.cluster.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: "u2"}
+	r := &Requester{Hub: hub, Names: credential.Names{Cluster: "c1", Agent: "a1"}, UID: "u1", Log: slog.New(slog.DiscardHandler)}
+	attempts := func(number, want int) {
+		t.Helper()
+		for range number {
+			if _, err := r.attempt(t.Context()); !errors.Is(err, errOther) {
+				t.Fatal(err)
+			}
+		}
+		if len(hub.announced) != want || hub.announced[0] != "u1" || len(hub.requested) > 0 {
+			t.Errorf("requests of the members %v, want %d of u1, and tokens of %v", hub.announced, want, hub.requested)
+		}
+	}
+	attempts(3, 1)
+	hub.missing = true // the hub removes requests that are not decided
+	attempts(1, 2)
 }
 
 func TestRenewAtIsHalfOfTheLifeAndUpToATenthMore(t *testing.T) {

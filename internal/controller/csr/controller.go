@@ -114,7 +114,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := &pass{reconciler: r, name: request.Name, cluster: cluster}
+	p := &pass{reconciler: r, name: request.Name, cluster: cluster, conflict: reportConflict(cluster)}
 	for _, csr := range requests {
 		if err := p.decide(ctx, csr); err != nil {
 			return result(ctx, reconcile.Result{}, err)

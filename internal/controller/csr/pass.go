@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/registration/approval"
 	"github.com/berth-project/berth/internal/telemetry"
 )
@@ -25,7 +26,7 @@ const approvedReason = "AutoApprovedByHubCSRApprovingController"
 const (
 	reasonConflict   = "AnotherMember"
 	reasonNoConflict = "NoConflict"
-	noConflict       = "No other member requests a certificate for this cluster"
+	noConflict       = "No other member requests or reports this cluster"
 )
 
 // pass is one pass over the open requests of a cluster.
@@ -35,7 +36,7 @@ type pass struct {
 	name string
 	// cluster is nil where it does not exist. It is the latest stored version.
 	cluster *clusterv1.ManagedCluster
-	// waiting counts the requests that stay open. conflict is the message of the first request by another member.
+	// waiting counts the requests that stay open. conflict is the message about another member: its report, or its first request.
 	waiting  int
 	conflict string
 	retry    time.Duration
@@ -135,6 +136,20 @@ func (p *pass) finish(
 		return fmt.Errorf("writing the condition %s of CertificateSigningRequest %s: %w", kind, csr.Name, err)
 	}
 	return nil
+}
+
+// reportConflict returns a message where another member than the recorded one reports as the agent of a cluster; empty otherwise. Two
+// members that share a join token may both have a token before the first of them is recorded.
+func reportConflict(cluster *clusterv1.ManagedCluster) string {
+	if cluster == nil {
+		return ""
+	}
+	other := registration.OtherReporter(cluster)
+	if other == "" {
+		return ""
+	}
+	return fmt.Sprintf("the member with the UID %q reports as the agent of ManagedCluster %s, which is the member with the UID %q",
+		other, cluster.Name, cluster.Annotations[clusterv1.ClusterUIDAnnotationKey])
 }
 
 // writeConflict reports on the cluster whether another member requests its certificate.

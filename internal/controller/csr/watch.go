@@ -65,6 +65,7 @@ type clusterFacts struct {
 	generation                 int64
 	deleting                   bool
 	requester, uid, rejoin     string
+	driver, report, joinedBy   string
 	accepted, joined, conflict metav1.ConditionStatus
 	acceptedReason             string
 }
@@ -74,6 +75,8 @@ func facts(cluster *clusterv1.ManagedCluster) clusterFacts {
 		generation: cluster.Generation, deleting: !cluster.DeletionTimestamp.IsZero(),
 		requester: cluster.Annotations[clusterv1.JoinRequesterAnnotationKey],
 		uid:       cluster.Annotations[clusterv1.ClusterUIDAnnotationKey], rejoin: cluster.Annotations[clusterv1.AutoRejoinAnnotationKey],
+		driver: cluster.Annotations[clusterv1.DriverAnnotationKey], report: cluster.Annotations[clusterv1.AgentTokenAnnotationKey],
+		joinedBy: cluster.Annotations[clusterv1.JoinedRequestAnnotationKey],
 	}
 	status := func(kind string) (status metav1.ConditionStatus, reason string) {
 		if found := meta.FindStatusCondition(cluster.Status.Conditions, kind); found != nil {

@@ -65,6 +65,7 @@ const (
 	ReasonIdentityConflict  = "ClusterIdentityConflict"
 	ReasonIdentityUnknown   = "ClusterIdentityUnknown"
 	ReasonNotAllowed        = "RenewalNotAllowed"
+	ReasonDriver            = "AgentUsesToken"
 )
 
 // Decision is what the hub does about one request, and why.

@@ -281,6 +281,21 @@ func TestDecide(t *testing.T) {
 		"a second member, before the first joined": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
 			c.Annotations[clusterv1.ClusterUIDAnnotationKey] = otherUID
 		}, "Wait ClusterIdentityConflict"},
+		"a second member, of the driver token": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
+			c.Annotations[clusterv1.DriverAnnotationKey] = registration.DriverToken
+			c.Annotations[clusterv1.ClusterUIDAnnotationKey] = otherUID
+		}, "Wait ClusterIdentityConflict"},
+		"a second member of the driver token, once it is the recorded one": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
+			c.Annotations = map[string]string{clusterv1.DriverAnnotationKey: registration.DriverToken, clusterv1.ClusterUIDAnnotationKey: uid}
+		}, "Deny AgentUsesToken"},
+		"the first certificate of a cluster of the driver token": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
+			c.Annotations[clusterv1.DriverAnnotationKey] = registration.DriverToken
+		}, "Deny AgentUsesToken"},
+		"the agent of a cluster that changed its driver renews": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			byAgent(r, "c1")
+			joined(c)
+			c.Annotations[clusterv1.DriverAnnotationKey] = registration.DriverToken
+		}, approve},
 		"the same member again, before it joined": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
 			c.Annotations[clusterv1.ClusterUIDAnnotationKey] = uid
 		}, approve},

@@ -34,6 +34,9 @@ func checkRequester(in Input, name string) Decision {
 	if renewal && !slices.Contains(spec.Groups, registration.AgentGroup(cluster.Name)) {
 		return wait(ReasonRequesterMismatch, "the requester %s is not in the group %s", spec.Username, registration.AgentGroup(cluster.Name))
 	}
+	if !renewal && registration.UsesToken(cluster) && spec.Username == registration.JoinUser(cluster.Name) {
+		return checkTokenMember(in)
+	}
 	started := !renewal && approvalStarted(in)
 	if !renewal && !started {
 		if decision := checkBootstrap(in); decision.Action != Approve {
@@ -62,6 +65,16 @@ func checkRequester(in Input, name string) Decision {
 			cluster.Name, clusterv1.AutoRejoinAnnotationKey)
 	}
 	return out
+}
+
+// checkTokenMember decides on a request with the join token of a cluster whose agent authenticates by a token. Another member than the
+// recorded one sends such a request to report itself. It gets no certificate, which the deletion of a service account would not end.
+func checkTokenMember(in Input) Decision {
+	if member := checkMember(in, false); member.Reason == ReasonIdentityConflict {
+		return member
+	}
+	return deny(ReasonDriver, "the agent of ManagedCluster %s authenticates by a token: start it with --driver token, or set the annotation %s of the ManagedCluster to csr",
+		in.Cluster.Name, clusterv1.DriverAnnotationKey)
 }
 
 // approvalStarted reports whether the hub used up the join token for this very request, and then failed to approve it.
