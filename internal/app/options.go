@@ -19,7 +19,12 @@ import (
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/registration/approval"
 	"github.com/berth-project/berth/internal/registration/autoaccept"
+	"github.com/berth-project/berth/internal/webhook/work"
+	"github.com/berth-project/berth/internal/work/validation"
 )
+
+// maxManifestLimit is how many bytes etcd accepts in one request.
+const maxManifestLimit = 1536 * 1024
 
 // Options configures a manager. Its zero value is not usable; start from DefaultOptions.
 type Options struct {
@@ -90,7 +95,7 @@ func DefaultOptions() Options {
 		MaxCertificateDuration:  approval.DefaultMaxDuration,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
-		Webhooks:                WebhookOptions{Address: addressOff},
+		Webhooks:                WebhookOptions{Address: addressOff, NilExecutor: string(work.NilExecutorWarn), ManifestLimit: validation.DefaultManifestLimit},
 		LogFormat:               "json",
 		LogLevel:                "info",
 	}
@@ -161,6 +166,8 @@ func (o *Options) validate() error {
 	check(files.CAFile == "" || files.CertFile != "", "--tls-ca-file %q: is of no use without --tls-cert-file", files.CAFile)
 	address, err := url.Parse(o.Webhooks.URL)
 	check(o.Webhooks.URL == "" || err == nil && address.Scheme == "https" && address.Host != "", "--webhook-url %q: must be an https URL", o.Webhooks.URL)
+	check(slices.Contains(work.NilExecutors(), o.Webhooks.NilExecutor), "--nil-executor %q: must be %s", o.Webhooks.NilExecutor, strings.Join(work.NilExecutors(), ", "))
+	check(o.Webhooks.ManifestLimit >= 1 && o.Webhooks.ManifestLimit <= maxManifestLimit, "--manifest-limit %d: must be 1 to %d, since the API server stores no larger objects", o.Webhooks.ManifestLimit, maxManifestLimit)
 	check(o.Views.ServicePort >= 0 && o.Views.ServicePort <= 65535, "--view-service-port %d: must be 0 to 65535", o.Views.ServicePort)
 	known := sets.New(controllerNames()...)
 	for _, name := range o.Controllers {

@@ -19,6 +19,8 @@ import (
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
 	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/placement"
+	"github.com/berth-project/berth/internal/webhook/work"
+	"github.com/berth-project/berth/internal/work/validation"
 )
 
 const (
@@ -37,11 +39,19 @@ type WebhookOptions struct {
 	// URL is the URL at which the API server reaches Address, such as https://127.0.0.1:9443; empty means the Service in
 	// config/webhook.
 	URL string
+	// NilExecutor is what happens to works without an executor.
+	NilExecutor string
+	// ManifestLimit is how many bytes the manifests of one work may have together.
+	ManifestLimit int
 }
 
 // addFlags adds the flags of the options.
 func (o *WebhookOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Address, "webhook-bind-address", o.Address, "host:port that serves admission webhooks; 0: off, and their rules do not apply")
+	flags.StringVar(&o.NilExecutor, "nil-executor", o.NilExecutor,
+		"what the webhooks do with a ManifestWork without spec.executor, which the agent applies with its own permissions: ignore, warn, "+
+			"or review, which requires the verb execute-as on manifestworks with the resourceName system:serviceaccount::klusterlet-work-sa")
+	flags.IntVar(&o.ManifestLimit, "manifest-limit", o.ManifestLimit, "bytes that the manifests of one ManifestWork may have together")
 	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
 }
 
@@ -54,10 +64,12 @@ func (a *managerBuilder) addWebhooks(ctx context.Context) error {
 	if !a.options.Webhooks.enabled() {
 		return nil
 	}
-	paths := a.routes()
+	paths, err := a.routes()
+	if err != nil {
+		return err
+	}
 	listener := a.options.Webhooks.Listener
 	if listener == nil {
-		var err error
 		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.options.Webhooks.Address); err != nil {
 			return fmt.Errorf("listening for webhooks: %w", err)
 		}
@@ -96,7 +108,7 @@ func (s deferredServer) Start(ctx context.Context) error {
 }
 
 // routes serves and measures each webhook under its path in config/webhook.
-func (a *managerBuilder) routes() http.Handler {
+func (a *managerBuilder) routes() (http.Handler, error) {
 	mgr, env := a.mgr, a.env
 	rights := permission.SubjectAccessReviewer{Client: mgr.GetClient()}
 	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
@@ -107,5 +119,11 @@ func (a *managerBuilder) routes() http.Handler {
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
 	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient()))
-	return measured.WebhookMux()
+	works, err := validation.New(validation.Limits{ManifestBytes: a.options.Webhooks.ManifestLimit})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is described there
+	}
+	measured.Register(work.Path, work.Validating(works, rights, work.NilExecutor(a.options.Webhooks.NilExecutor)))
+	measured.Register(work.SetPath, work.ValidatingSet(works, rights, mgr.GetClient()))
+	return measured.WebhookMux(), nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/internal/cli"
 	"github.com/berth-project/berth/internal/app"
+	"github.com/berth-project/berth/internal/webhook/work"
 )
 
 const (
@@ -38,6 +39,7 @@ func newManager() *hubManager {
 	options.MetricsAddress, options.HealthAddress = disabledAddress, disabledAddress
 	options.MetricsSecure = true // like the metrics of the API server
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
+	options.Webhooks.NilExecutor = string(work.NilExecutorReview) // a new hub has no controllers that omit the executor
 	options.Health.Simulate = true
 	options.Controllers = append(options.Controllers, app.RegistrationControllers()...)
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
