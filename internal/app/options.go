@@ -56,6 +56,8 @@ type Options struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// MaxCertificateDuration is the longest life of a certificate that the controller csr approves.
 	MaxCertificateDuration time.Duration
+	// BindAgentUser makes the controller acceptance give permissions to the recorded agent of a cluster only.
+	BindAgentUser bool
 	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
 	ProbeAllow []string
 	// AutoAccept are the rules by which the controller csr accepts clusters without an administrator, as autoaccept.Parse reads them.
@@ -124,6 +126,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between attempts to acquire or renew the lease")
 	flags.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
 		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
+	flags.BoolVar(&o.BindAgentUser, "bind-agent-user", o.BindAgentUser,
+		"give the permissions of a cluster to the user of its recorded agent only, instead of to the groups of the cluster, so that a former certificate has none")
 	flags.StringSliceVar(&o.ProbeAllow, "probe-allow", o.ProbeAllow,
 		"servers of members that the controller probe may connect to: IP addresses, networks such as 10.0.0.0/8, host names, and *.example.com")
 	flags.StringArrayVar(&o.AutoAccept, "auto-accept", o.AutoAccept,

@@ -46,7 +46,7 @@ func (a *managerBuilder) addOCM() error {
 }
 
 func addAcceptance(_ context.Context, a *managerBuilder) error {
-	return acceptance.Add(a.mgr, acceptance.Options{Clock: clock.RealClock{}, Blocked: a.ocm.Blocked})
+	return acceptance.Add(a.mgr, acceptance.Options{Clock: clock.RealClock{}, Blocked: a.ocm.Blocked, BindAgentUser: a.options.BindAgentUser})
 }
 
 func addAddOn(_ context.Context, a *managerBuilder) error {

@@ -111,6 +111,9 @@ const (
 	// writes it, and approves this request even where its first attempt failed. With the driver token it is the report of the agent
 	// that used up its join token, as in AgentTokenAnnotationKey.
 	JoinedRequestAnnotationKey = "berth-project.io/joined-request"
+	// AgentNameAnnotationKey on a ManagedCluster is the name of the agent whose first certificate was approved last. The hub records it.
+	// A manager with --bind-agent-user gives its permissions to this agent only.
+	AgentNameAnnotationKey = "berth-project.io/agent-name"
 	// DriverAnnotationKey on a ManagedCluster is how its agent authenticates: "csr" by a client certificate, which is the default, or
 	// "token" by a token of the service account berth-agent in the namespace of the cluster.
 	DriverAnnotationKey = "berth-project.io/registration-driver"

@@ -196,7 +196,13 @@ func (s *testHub) versions(name string) map[string]string {
 // agent returns a client of the agent of a cluster.
 func (s *testHub) agent(cluster string) client.Client {
 	s.t.Helper()
-	return hubtest.NewClient(s.t, shared.ConfigFor(s.t, registration.AgentUser(cluster, "a"), registration.AgentGroup(cluster), registration.AgentsGroup))
+	return s.agentNamed(cluster, "a")
+}
+
+// agentNamed returns a client of one agent of a cluster.
+func (s *testHub) agentNamed(cluster, agent string) client.Client {
+	s.t.Helper()
+	return hubtest.NewClient(s.t, shared.ConfigFor(s.t, registration.AgentUser(cluster, agent), registration.AgentGroup(cluster), registration.AgentsGroup))
 }
 
 // allowed returns whether the API server allows an agent a request, written as verb, resource, subresource, group, namespace and name.

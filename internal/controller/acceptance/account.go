@@ -33,7 +33,9 @@ func (in input) ensureAccount() []write {
 
 // accountBinding lets the agent renew its token. Until the agent has joined, it lets the join token request the first one.
 func accountBinding(cluster *clusterv1.ManagedCluster) *rbacv1.RoleBinding {
-	out := roleBinding(cluster.Name, registration.AccountBinding, registration.AccountRole)
+	out := &rbacv1.RoleBinding{
+		ObjectMeta: objectMeta(cluster.Name, registration.AccountBinding, cluster.Name), RoleRef: roleRef(registration.AccountRole),
+	}
 	out.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: cluster.Name, Name: registration.AgentAccount}}
 	if _, _, joined := registration.JoinedByToken(cluster); registration.JoinsByToken(cluster) && !joined {
 		out.Subjects = append(out.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: registration.JoinNamespace, Name: cluster.Name})

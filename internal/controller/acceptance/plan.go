@@ -49,7 +49,9 @@ type input struct {
 	inventory inventory
 	// user is the user of the manager.
 	user string
-	now  time.Time
+	// bindUser is set where only the recorded agent gets permissions.
+	bindUser bool
+	now      time.Time
 }
 
 // plan is the writes for one cluster, in this order: the finalizer, the writes, the condition, the end of the finalizers.
@@ -113,9 +115,9 @@ func planAcceptance(in input) plan {
 		writes: slices.Concat(
 			ensureNamespace(in.namespace, name),
 			ensureClusterRole(in.clusterRole, clusterRole(name, true)),
-			ensureClusterRoleBinding(in.clusterRoleBinding, clusterRoleBinding(name)),
-			ensureRoleBinding(in.agentBinding, roleBinding(name, registration.AgentBinding(name), registration.AgentRole)),
-			ensureRoleBinding(in.workBinding, roleBinding(name, registration.WorkBinding(name), registration.WorkRole)),
+			ensureClusterRoleBinding(in.clusterRoleBinding, in.clusterRoleBindingOf()),
+			ensureRoleBinding(in.agentBinding, in.roleBindingOf(registration.AgentBinding(name), registration.AgentRole)),
+			ensureRoleBinding(in.workBinding, in.roleBindingOf(registration.WorkBinding(name), registration.WorkRole)),
 			in.ensureAccount(),
 		),
 		condition: in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage),
@@ -146,7 +148,7 @@ func planDenial(in input) plan {
 		addFinalizer: !granted(in.cluster),
 		writes: slices.Concat(
 			ensureClusterRole(in.clusterRole, clusterRole(name, false)),
-			ensureClusterRoleBinding(in.clusterRoleBinding, clusterRoleBinding(name)),
+			ensureClusterRoleBinding(in.clusterRoleBinding, in.clusterRoleBindingOf()),
 			remove(in.agentBinding), remove(in.accountBinding),
 		),
 	}

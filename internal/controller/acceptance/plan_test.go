@@ -255,13 +255,42 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestOnlyTheRecordedAgentGetsPermissionsWhereUsersAreBound lists the subjects of the binding of a cluster.
+func TestOnlyTheRecordedAgentGetsPermissionsWhereUsersAreBound(t *testing.T) {
+	recorded := func(in *input) { in.cluster.Annotations[clusterv1.AgentNameAnnotationKey] = "a1" }
+	bindUser := func(in *input) { in.bindUser = true }
+	all := []string{"Group system:open-cluster-management:c1", "Group open-cluster-management:c1", "ServiceAccount berth-agent"}
+	for sentence, test := range map[string]struct {
+		in   []func(*input)
+		want []string
+	}{
+		"groups are bound":                          {[]func(*input){recorded}, all},
+		"users are bound":                           {[]func(*input){recorded, bindUser}, []string{"User system:open-cluster-management:c1:a1"}},
+		"users are bound, and no agent is recorded": {[]func(*input){bindUser}, all},
+		"users are bound, with the driver token":    {[]func(*input){recorded, bindUser, byToken}, []string{"ServiceAccount berth-agent"}},
+		"users are bound while it is denied":        {[]func(*input){recorded, bindUser, denied}, []string{"User system:open-cluster-management:c1:a1"}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			in := given(test.in...)
+			settled(&in)
+			var got []string
+			for _, subject := range in.clusterRoleBinding.Subjects {
+				got = append(got, subject.Kind+" "+subject.Name)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("subjects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestAClusterWithTheNameOfASharedRoleGetsNothing: its ClusterRole would be that of the works, or of the registration, of all agents.
 func TestAClusterWithTheNameOfASharedRoleGetsNothing(t *testing.T) {
 	for _, name := range []string{"work", "registration"} {
 		named := func(changes ...func(*input)) []string {
 			return text(makePlan(given(append([]func(*input){func(in *input) {
 				in.cluster.Name = name
-				in.clusterRole, in.clusterRoleBinding = clusterRole(name, true), clusterRoleBinding(name)
+				in.clusterRole, in.clusterRoleBinding = clusterRole(name, true), in.clusterRoleBindingOf()
 			}}, changes...)...)))
 		}
 		granted := func(in *input) { in.cluster.Finalizers = []string{clusterv1.ManagedClusterFinalizer} }

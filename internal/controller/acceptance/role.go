@@ -31,13 +31,15 @@ func clusterRule(resource, cluster string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{clusterv1.GroupVersion.Group}, Resources: []string{resource}, ResourceNames: []string{cluster}, Verbs: verbs}
 }
 
-func clusterRoleBinding(cluster string) *rbacv1.ClusterRoleBinding {
-	name := registration.ClusterRole(cluster)
-	return &rbacv1.ClusterRoleBinding{ObjectMeta: objectMeta("", name, cluster), RoleRef: roleRef(name), Subjects: subjects(cluster)}
+// clusterRoleBindingOf binds the ClusterRole of the cluster.
+func (in input) clusterRoleBindingOf() *rbacv1.ClusterRoleBinding {
+	name := registration.ClusterRole(in.cluster.Name)
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: objectMeta("", name, in.cluster.Name), RoleRef: roleRef(name), Subjects: in.subjects()}
 }
 
-func roleBinding(cluster, name, role string) *rbacv1.RoleBinding {
-	return &rbacv1.RoleBinding{ObjectMeta: objectMeta(cluster, name, cluster), RoleRef: roleRef(role), Subjects: subjects(cluster)}
+// roleBindingOf binds a role in the namespace of the cluster.
+func (in input) roleBindingOf(name, role string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{ObjectMeta: objectMeta(in.cluster.Name, name, in.cluster.Name), RoleRef: roleRef(role), Subjects: in.subjects()}
 }
 
 // inventoryBinding lets the manager list everything in the namespace of a cluster that is being deleted.
@@ -48,12 +50,23 @@ func inventoryBinding(cluster, user string) *rbacv1.RoleBinding {
 	}
 }
 
-// subjects are the identities of the agents of a cluster: by a certificate, by a cloud, and by a token.
-func subjects(cluster string) []rbacv1.Subject {
+// subjects returns the identities of the agents of the cluster: by a certificate, by a cloud, and by a token. Where only the recorded
+// agent gets permissions, the account of a token or the user of a certificate is the only identity. Until an agent is recorded, the groups
+// stay: an agent that joined before must not lose its access.
+func (in input) subjects() []rbacv1.Subject {
+	cluster := in.cluster.Name
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: cluster, Name: registration.AgentAccount}
+	agent := in.cluster.Annotations[clusterv1.AgentNameAnnotationKey]
+	switch {
+	case in.bindUser && registration.UsesToken(in.cluster):
+		return []rbacv1.Subject{account}
+	case in.bindUser && agent != "":
+		return []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: registration.AgentUser(cluster, agent)}}
+	}
 	return []rbacv1.Subject{
 		{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: registration.AgentGroup(cluster)},
 		{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: registration.CloudGroup(cluster)},
-		{Kind: rbacv1.ServiceAccountKind, Namespace: cluster, Name: registration.AgentAccount},
+		account,
 	}
 }
 

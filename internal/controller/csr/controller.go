@@ -110,12 +110,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	requests, err := r.openRequests(ctx, request.Name, cluster)
+	requests, err := r.listRequests(ctx, request.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	p := &pass{reconciler: r, name: request.Name, cluster: cluster, conflict: reportConflict(cluster)}
-	for _, csr := range requests {
+	if err := p.recordAgent(ctx, requests); err != nil {
+		return result(ctx, reconcile.Result{}, err)
+	}
+	for _, csr := range first(open(requests), request.Name, cluster) {
 		if err := p.decide(ctx, csr); err != nil {
 			return result(ctx, reconcile.Result{}, err)
 		}
@@ -146,21 +149,22 @@ func (r *reconciler) readCluster(ctx context.Context, name string) (*clusterv1.M
 	return cluster, nil
 }
 
-// openRequests returns requests of a cluster that are neither approved, denied nor signed, at most maxOpen.
-func (r *reconciler) openRequests(
-	ctx context.Context, name string, cluster *clusterv1.ManagedCluster,
-) ([]*certificatesv1.CertificateSigningRequest, error) {
+// listRequests returns the requests of a cluster. They are those of the cache, and must not be changed.
+func (r *reconciler) listRequests(ctx context.Context, name string) ([]*certificatesv1.CertificateSigningRequest, error) {
 	list := &certificatesv1.CertificateSigningRequestList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{requestsByCluster: name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the certificate requests of ManagedCluster %s: %w", name, err)
 	}
-	var out []*certificatesv1.CertificateSigningRequest
+	out := make([]*certificatesv1.CertificateSigningRequest, len(list.Items))
 	for i := range list.Items {
-		if !approval.Finished(&list.Items[i]) {
-			out = append(out, &list.Items[i])
-		}
+		out[i] = &list.Items[i]
 	}
-	return first(out, name, cluster), nil
+	return out, nil
+}
+
+// open returns the requests that are neither approved, denied nor signed.
+func open(requests []*certificatesv1.CertificateSigningRequest) []*certificatesv1.CertificateSigningRequest {
+	return slices.DeleteFunc(slices.Clone(requests), approval.Finished)
 }
 
 // first sorts requests and returns maxOpen of them: those of the agents of the cluster and of its recorded requester, then the

@@ -20,6 +20,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -157,7 +158,7 @@ func TestAJoinTokenIsGoodForOneCertificate(t *testing.T) {
 	if err := k.Get(t.Context(), client.ObjectKey{Name: "c1"}, cluster); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{clusterv1.ClusterUIDAnnotationKey: uid, clusterv1.JoinedRequestAnnotationKey: "request-r"}
+	want := map[string]string{clusterv1.ClusterUIDAnnotationKey: uid, clusterv1.JoinedRequestAnnotationKey: "request-r", clusterv1.AgentNameAnnotationKey: "a"}
 	if !maps.Equal(cluster.Annotations, want) {
 		t.Errorf("annotations are %v, want %v", cluster.Annotations, want)
 	}
@@ -192,6 +193,54 @@ func TestARenewalWaitsForItsPermission(t *testing.T) {
 	*fault = faults{}
 	if approved, _, err := k.reconcile(t); !approved || err != nil || k.pending() != 0 {
 		t.Errorf("allowed: approved %t, pending %d, %v", approved, k.pending(), err)
+	}
+}
+
+// TestSetAgent records the agent of the certificate that was approved last, by the hub or by an administrator.
+func TestSetAgent(t *testing.T) {
+	first := func(uid types.UID, at int64) *certificatesv1.CertificateSigningRequest {
+		out := newRequest(t, registration.JoinUser("c1"), nil)
+		out.UID, out.Status.Conditions = uid, []certificatesv1.CertificateSigningRequestCondition{
+			{Type: certificatesv1.CertificateApproved, LastUpdateTime: metav1.Unix(at, 0)},
+		}
+		return out
+	}
+	renewal := func(agent string, at int64) *certificatesv1.CertificateSigningRequest {
+		out := first("renewal", at)
+		out.Spec.Username, out.Spec.Groups = registration.AgentUser("c1", agent), []string{registration.AgentGroup("c1"), registration.AgentsGroup}
+		return out
+	}
+	waiting, denied, foreign := first("w", 9), first("d", 9), first("f", 9)
+	waiting.Status.Conditions = nil
+	denied.Status.Conditions = append(denied.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateDenied})
+	foreign.Spec.SignerName = "example.com/other"
+	type requests = []*certificatesv1.CertificateSigningRequest
+	for sentence, test := range map[string]struct {
+		requests         requests
+		recorded, joined string
+		want, wantJoined string
+	}{
+		"no request":                            {},
+		"a first certificate":                   {requests{first("r1", 1)}, "", "", "a", "r1"},
+		"of another agent than the recorded":    {requests{first("r1", 1)}, "b", "r0", "a", "r1"},
+		"the request was recorded, and changed": {requests{first("r1", 1)}, "revoked", "r1", "revoked", "r1"},
+		"a later request":                       {requests{first("r1", 1), first("r2", 2)}, "revoked", "r1", "a", "r2"},
+		"an earlier request":                    {requests{first("r1", 1), first("r2", 2)}, "b", "r2", "b", "r2"},
+		"requests that are not approved":        {requests{waiting, denied, foreign}, "", "", "", ""},
+		"a renewal without a record":            {requests{renewal("old", 1), renewal("new", 2)}, "", "", "new", ""},
+		"a renewal of another agent":            {requests{renewal("new", 2)}, "b", "", "b", ""},
+		"a renewal after a first certificate":   {requests{first("r1", 1), renewal("b", 2)}, "", "", "a", "r1"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{
+				clusterv1.AgentNameAnnotationKey: test.recorded, clusterv1.JoinedRequestAnnotationKey: test.joined,
+			}}}
+			changed := setAgent(cluster, test.requests)
+			agent, joined := cluster.Annotations[clusterv1.AgentNameAnnotationKey], cluster.Annotations[clusterv1.JoinedRequestAnnotationKey]
+			if agent != test.want || joined != test.wantJoined || changed != (agent != test.recorded || joined != test.joined) {
+				t.Errorf("agent %q of request %q, changed %t; want %q of %q", agent, joined, changed, test.want, test.wantJoined)
+			}
+		})
 	}
 }
 

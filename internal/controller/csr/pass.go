@@ -88,14 +88,7 @@ func (p *pass) review(ctx context.Context, spec *authorizationv1.SubjectAccessRe
 func (p *pass) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approval.Decision) error {
 	if decision.Pin != "" || decision.Consume {
 		next := p.cluster.DeepCopy()
-		if decision.Pin != "" {
-			metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, decision.Pin)
-		}
-		if decision.Consume {
-			delete(next.Annotations, clusterv1.JoinRequesterAnnotationKey)
-			delete(next.Annotations, clusterv1.AutoRejoinAnnotationKey)
-			metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, string(csr.UID))
-		}
+		record(next, csr, decision)
 		if err := p.client.Patch(ctx, next, fenced(p.cluster)); err != nil {
 			return fmt.Errorf("recording the UID of the member on ManagedCluster %s: %w", p.name, err)
 		}
@@ -109,6 +102,22 @@ func (p *pass) approve(ctx context.Context, csr *certificatesv1.CertificateSigni
 	log.FromContext(ctx).Info("approved the certificate request", "request", csr.Name, "requester", csr.Spec.Username)
 	p.emit(telemetry.RequestApprovedEvent(p.name, csr.Name, csr.Spec.Username))
 	return nil
+}
+
+// record writes the member, and with a first certificate the agent, on the cluster.
+func record(cluster *clusterv1.ManagedCluster, csr *certificatesv1.CertificateSigningRequest, decision approval.Decision) {
+	if decision.Pin != "" {
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, decision.Pin)
+	}
+	if !decision.Consume {
+		return
+	}
+	delete(cluster.Annotations, clusterv1.JoinRequesterAnnotationKey)
+	delete(cluster.Annotations, clusterv1.AutoRejoinAnnotationKey)
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, string(csr.UID))
+	if agent, ok := approval.FirstAgent(csr, cluster.Name); ok { // its permissions are there when the certificate is
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.AgentNameAnnotationKey, agent)
+	}
 }
 
 func (p *pass) deny(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approval.Decision) error {

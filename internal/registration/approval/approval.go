@@ -115,6 +115,20 @@ func Finished(request *certificatesv1.CertificateSigningRequest) bool {
 	})
 }
 
+// FirstAgent returns the name of the agent in a request for the first certificate of an agent of a cluster, also where an administrator
+// approves it; ok is false for a renewal, and for a request that this package would deny.
+func FirstAgent(request *certificatesv1.CertificateSigningRequest, cluster string) (agent string, ok bool) {
+	if request.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName || isAgent(request.Spec) {
+		return "", false
+	}
+	name, decision := checkRequest(request, cluster)
+	if decision.Action != Approve {
+		return "", false
+	}
+	_, agent, ok = registration.ParseAgentUser(name)
+	return agent, ok
+}
+
 func wait(reason, format string, args ...any) Decision {
 	return Decision{Action: Wait, Reason: reason, Message: truncate(fmt.Sprintf(format, args...))}
 }
