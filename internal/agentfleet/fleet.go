@@ -64,7 +64,7 @@ type Fleet struct {
 
 // Start joins the clusters, and returns when the last agent has started. The agents run until Stop.
 func Start(ctx context.Context, options Options) (*Fleet, error) {
-	url, stopMembers, err := serveMembers()
+	url, stopMembers, err := serveMembers(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package agentfleet
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,8 +19,8 @@ import (
 
 // serveMembers serves members that never change, each below the name of its cluster. It returns their URL, and a function that ends
 // the service.
-func serveMembers() (url string, stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func serveMembers(ctx context.Context) (url string, stop func(), err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("serving members: %w", err)
 	}
