@@ -171,7 +171,9 @@ func newRolloutPause(streams genericiooptions.IOStreams, clock clock.PassiveCloc
 		Use: "pause NAME [flags]", Short: "Start no more clusters of a rollout",
 		Long:    "Start no more clusters of a rollout. Clusters that have started go on, and their deadlines run.",
 		Example: "  # Hold the rollout of the set web\n  kubectl berth rollout pause web -n shop",
-	}, func(ctx context.Context, o *rolloutSetOptions, key client.ObjectKey) error { return o.setPaused(ctx, key, true) })
+	}, func(ctx context.Context, o *rolloutSetOptions, key client.ObjectKey) error {
+		return o.setPaused(ctx, key, true)
+	})
 	return cmd
 }
 
@@ -180,7 +182,9 @@ func newRolloutResume(streams genericiooptions.IOStreams, clock clock.PassiveClo
 		Use: "resume NAME [flags]", Short: "Go on with a paused rollout",
 		Long:    "Go on with a paused rollout, at the pace of its strategy.",
 		Example: "  # Go on with the rollout of the set web\n  kubectl berth rollout resume web -n shop",
-	}, func(ctx context.Context, o *rolloutSetOptions, key client.ObjectKey) error { return o.setPaused(ctx, key, false) })
+	}, func(ctx context.Context, o *rolloutSetOptions, key client.ObjectKey) error {
+		return o.setPaused(ctx, key, false)
+	})
 	return cmd
 }
 
@@ -209,7 +213,9 @@ func newRolloutApprove(streams genericiooptions.IOStreams, clock clock.PassiveCl
 	cmd, o := newRolloutSet(streams, clock, &cobra.Command{
 		Use: "approve NAME --group GROUP [flags]", Short: "Approve a decision group of a rollout", Long: rolloutApproveLong,
 		Example: "  # Let the group canary of the set web start\n  kubectl berth rollout approve web -n shop --group canary",
-	}, func(ctx context.Context, o *rolloutSetOptions, key client.ObjectKey) error { return o.approve(ctx, key) })
+	}, func(ctx context.Context, o *rolloutSetOptions, key client.ObjectKey) error {
+		return o.approve(ctx, key)
+	})
 	cmd.Flags().StringVar(&o.group, "group", "", "`group` to approve, by its name or index")
 	cmd.Flags().StringVar(&o.placement, "placement", "", "`name` of the placement (default: all of the set)")
 	registerCompletion(cmd, "placement", completer{o.flags}.completeOne(source.PlacementKind()))
