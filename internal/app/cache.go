@@ -16,10 +16,12 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/probe"
+	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/source/informer"
 	"github.com/berth-project/berth/internal/source/transform"
 )
@@ -48,6 +50,7 @@ func cacheOptions() cache.Options {
 			&clusterv1.ManagedCluster{}:                 {Transform: slimmer.Cluster},
 			&clusterv1beta1.Placement{}:                 {Transform: slimmer.Placement},
 			&clusterv1beta1.PlacementDecision{}:         {Transform: slimmer.Slice},
+			&workv1.ManifestWork{}:                      {Transform: replicaset.Transform},
 			grant.AccountKind():                         {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
 			&certificatesv1.CertificateSigningRequest{}: {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
 			&corev1.Secret{}:                            {Namespaces: map[string]cache.Config{probe.Namespace: {LabelSelector: probe.Secrets()}}},

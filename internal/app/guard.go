@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/guard"
+	"github.com/berth-project/berth/internal/registration/ocm"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -29,8 +30,10 @@ func (a *managerBuilder) warnings() []string {
 	for _, unguarded := range a.guards.Unguarded() {
 		out = append(out, unguarded.String())
 	}
-	if a.ocm != nil {
-		out = append(out, a.ocm.Warnings()...)
+	for _, monitor := range []*ocm.Monitor{a.ocm, a.ocmWork} {
+		if monitor != nil {
+			out = append(out, monitor.Warnings()...)
+		}
 	}
 	return out
 }

@@ -50,6 +50,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/probe"
+	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/expectederror"
 	"github.com/berth-project/berth/internal/guard"
@@ -77,6 +78,7 @@ func controllers() []controllerEntry {
 		{name: acceptance.Name, add: addAcceptance},
 		{name: csr.Name, add: addCSR},
 		{name: addon.Name, add: addAddOn},
+		{name: replicaset.Name, add: addReplicaSet},
 		{name: probe.Name, add: addProbe},
 	}
 }
@@ -105,6 +107,8 @@ type managerBuilder struct {
 	guards *guard.Monitor
 	// ocm finds the registration controller of Open Cluster Management; nil where no controller registers clusters.
 	ocm *ocm.Monitor
+	// ocmWork finds the controller of sets of Open Cluster Management; nil where Berth delivers nothing.
+	ocmWork *ocm.Monitor
 }
 
 func controllerNames() []string {

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/registration/approval"
 	"github.com/berth-project/berth/internal/registration/autoaccept"
 	"github.com/berth-project/berth/internal/webhook/work"
@@ -30,7 +31,7 @@ const maxManifestLimit = 1536 * 1024
 type Options struct {
 	// Kubeconfig is the path of the kubeconfig of the hub; empty means in-cluster, or $KUBECONFIG.
 	Kubeconfig string
-	// Controllers are the controllers to run: "*" all but those that register or probe clusters, "name" that controller, "-name" not
+	// Controllers are the controllers to run: "*" all but those that register or probe clusters or deliver workloads, "name" that controller, "-name" not
 	// that controller.
 	Controllers []string
 	// Workers is the number of placements that are decided concurrently.
@@ -108,6 +109,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of the kubeconfig of the hub; empty: in-cluster, or $KUBECONFIG")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
 		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+", which register clusters and need config/registration, "+
+			replicaset.Name+", which delivers workloads and needs config/delivery, "+
 			"and "+probe.Name+", which needs config/probe and --probe-allow; "+
 			"'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
@@ -203,7 +205,7 @@ func loopback(address string) bool {
 }
 
 // runsController returns whether a controller runs: the first entry that names it decides, else "*", which does not include the
-// controllers that register or probe clusters.
+// controllers that register or probe clusters or deliver workloads.
 func (o *Options) runsController(name string) bool {
 	for _, entry := range o.Controllers {
 		switch entry {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/registration/autoaccept"
 	"github.com/berth-project/berth/internal/registration/ocm"
 )
@@ -23,7 +24,9 @@ import (
 func RegistrationControllers() []string { return []string{acceptance.Name, csr.Name, addon.Name} }
 
 // namedControllers returns the controllers that run only where they are named.
-func namedControllers() []string { return append(RegistrationControllers(), probe.Name) }
+func namedControllers() []string {
+	return append(RegistrationControllers(), replicaset.Name, probe.Name)
+}
 
 // ProbesClusters reports whether the controller runs that reads clusters without an agent.
 func (o *Options) ProbesClusters() bool { return o.runsController(probe.Name) }
@@ -38,7 +41,7 @@ func (a *managerBuilder) addOCM() error {
 	if !a.options.RegistersClusters() {
 		return nil
 	}
-	a.ocm = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	a.ocm = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}, Rival: ocm.Registration()}
 	if err := a.mgr.Add(a.ocm); err != nil {
 		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
 	}

@@ -58,7 +58,7 @@ func report(err error, streams genericiooptions.IOStreams) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return ExitOK
 	}
-	if errors.Is(err, decisionsChangedError{}) || errors.Is(err, rolloutStandsError{}) || errors.Is(err, hubNotReadyError{}) {
+	if errors.Is(err, decisionsChangedError{}) || errors.Is(err, hubNotReadyError{}) {
 		return ExitUnsatisfied
 	}
 	if unsatisfied, ok := errors.AsType[unsatisfiedError](err); ok {

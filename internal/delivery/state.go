@@ -3,6 +3,8 @@ package delivery
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,4 +129,15 @@ func failureOf(work *workv1.ManifestWork) string {
 		message = strings.TrimPrefix(condition.Message, workv1.PermanentFailurePrefix)
 	}
 	return fmt.Sprintf("%s %s: %s", cmp.Or(object.Kind, "object"), name, message)
+}
+
+// SameState reports whether a change of a work leaves every plan as it is. Labels, annotations, generation, conditions and the failure
+// are the same then, and the deletion has not begun. The times of conditions do not count.
+func SameState(before, after *workv1.ManifestWork) bool {
+	return before.UID == after.UID && before.Generation == after.Generation &&
+		before.DeletionTimestamp.IsZero() == after.DeletionTimestamp.IsZero() &&
+		maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) &&
+		slices.EqualFunc(before.Status.Conditions, after.Status.Conditions, func(a, b metav1.Condition) bool {
+			return a.Type == b.Type && a.Status == b.Status && a.ObservedGeneration == b.ObservedGeneration
+		}) && failureOf(before) == failureOf(after)
 }

@@ -32,12 +32,16 @@ const partViews = "views"
 // partProbe is the controller that reads clusters without an agent. Its permissions are in config/probe.
 const partProbe = "probe"
 
+// partReplicaSet is the controller that delivers workloads. Its permissions are in config/delivery.
+const partReplicaSet = "replicaset"
+
 // maxConcurrentReviews bounds the concurrent permission reviews.
 const maxConcurrentReviews = 8
 
 const (
 	admission    = "admissionregistration.k8s.io"
 	certificates = "certificates.k8s.io"
+	workGroup    = "work.open-cluster-management.io"
 	rbac         = "rbac.authorization.k8s.io"
 	system       = "berth-system"
 )
@@ -47,9 +51,9 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac, config/registration and config/probe, by the part that needs them.
+// permissions are the permissions in config/rbac, config/registration, config/delivery and config/probe, by the part that needs them.
 func permissions() []permission {
-	return slices.Concat(managerPermissions(), registrationPermissions(), probePermissions())
+	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions())
 }
 
 // managerPermissions are the permissions in config/rbac.
@@ -100,7 +104,7 @@ func managerPermissions() []permission {
 		{part: PartServing, resources: "secrets", names: "berth-serving", namespace: system, verbs: "get,create,patch"},
 		{
 			part: PartGuards, group: admission, resources: "validatingadmissionpolicies,validatingadmissionpolicybindings",
-			names: "berth-agent-roles,berth-agents,berth-bindings,berth-cluster-namespaces,berth-set-executors,berth-set-roles,berth-set-admins", verbs: "get",
+			names: "berth-agent-roles,berth-agents,berth-bindings,berth-cluster-namespaces,berth-set-roles,berth-set-admins", verbs: "get",
 		},
 		{part: PartMetrics, group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
 		{part: PartMetrics, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
@@ -124,7 +128,7 @@ func registrationPermissions() []permission {
 		{part: partAcceptance, group: "register.open-cluster-management.io", resources: "managedclusters/clientcertificates", verbs: "renew"},
 		{part: partAcceptance, group: certificates, resources: "certificatesigningrequests", verbs: "create,get,list,watch"},
 		{part: partAcceptance, group: addOnGroup, resources: "managedclusteraddons", verbs: "get,list,watch,patch,delete"},
-		{part: partAcceptance, group: "work.open-cluster-management.io", resources: "manifestworks", verbs: "list,patch,delete"},
+		{part: partAcceptance, group: workGroup, resources: "manifestworks", verbs: "list,patch,delete"},
 		{part: partAcceptance, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease,registration-controller-lock", verbs: "get"},
 		{part: partAcceptance, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
 		{part: partAcceptance, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
@@ -138,6 +142,18 @@ func registrationPermissions() []permission {
 		{part: partCSR, group: "coordination.k8s.io", resources: "leases", names: "registration-controller-lock", verbs: "get"},
 		{part: partCSR, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
 		{part: partCSR, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+	}
+}
+
+// deliveryPermissions are the permissions in config/delivery.
+func deliveryPermissions() []permission {
+	return []permission{
+		{part: partReplicaSet, group: workGroup, resources: "manifestworkreplicasets", verbs: "list,watch,patch"},
+		{part: partReplicaSet, group: workGroup, resources: "manifestworkreplicasets/status", verbs: "patch"},
+		{part: partReplicaSet, group: workGroup, resources: "manifestworks", verbs: "get,list,watch,create,patch,delete"},
+		{part: partReplicaSet, group: group, resources: "placements,placementdecisions", verbs: "list,watch"},
+		{part: partReplicaSet, group: "coordination.k8s.io", resources: "leases", names: "work-manager-lock", verbs: "get"},
+		{part: partReplicaSet, group: "apps", resources: "deployments", names: "cluster-manager-work-controller", verbs: "get"},
 	}
 }
 
@@ -241,11 +257,11 @@ func ownReview(hub client.Client) func(context.Context, *authorizationv1.Resourc
 	}
 }
 
-// MissingPermissions returns the permissions that the service account of a manager lacks for every part but two: the views need
-// config/apiserver too, and the controller probe is off unless it is named. The user of the client must be allowed to create
+// MissingPermissions returns the permissions that the service account of a manager lacks for every part but three: the views need
+// config/apiserver too, and the controllers replicaset and probe are off unless they are named. The user of the client must be allowed to create
 // SubjectAccessReviews.
 func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
-	runs := func(part string) bool { return part != partViews && part != partProbe }
+	runs := func(part string) bool { return part != partViews && part != partReplicaSet && part != partProbe }
 	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			ResourceAttributes: request,
@@ -279,6 +295,8 @@ func manifestsOf(part string) string {
 	switch part {
 	case partAcceptance, partCSR:
 		return "config/registration"
+	case partReplicaSet:
+		return "config/delivery"
 	case partProbe:
 		return "config/probe"
 	default:
@@ -288,7 +306,7 @@ func manifestsOf(part string) string {
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partProbe}
+	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -41,7 +42,7 @@ func newManager() *hubManager {
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Webhooks.NilExecutor = string(work.NilExecutorReview) // a new hub has no controllers that omit the executor
 	options.Health.Simulate = true
-	options.Controllers = append(options.Controllers, app.RegistrationControllers()...)
+	options.Controllers = slices.Concat(options.Controllers, app.RegistrationControllers(), app.DeliveryControllers())
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
 	return &hubManager{options: options, logsItself: func() bool { return false }}
 }
@@ -84,6 +85,9 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	}
 	if options.RegistersClusters() {
 		manifests = append(manifests, config.Registration())
+	}
+	if options.Delivers() {
+		manifests = append(manifests, config.Delivery())
 	}
 	if options.ProbesClusters() {
 		manifests = append(manifests, config.Probe())

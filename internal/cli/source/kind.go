@@ -14,7 +14,6 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/suggest"
 )
 
@@ -135,15 +134,6 @@ func ScoreKind() Kind {
 	}
 }
 
-// DeliveryKind is the kind of ManifestWorkReplicaSets.
-func DeliveryKind() Kind {
-	return Kind{
-		workv1alpha1.GroupVersion, "ManifestWorkReplicaSet", "manifestworkreplicasets", true,
-		[]string{"manifestworkreplicasets", "manifestworkreplicaset", "mwrs"},
-		func() client.ObjectList { return &workv1alpha1.ManifestWorkReplicaSetList{} },
-	}
-}
-
 // NamespaceKind is the kind of Namespaces.
 func NamespaceKind() Kind {
 	return Kind{
@@ -167,4 +157,4 @@ func eventKind() Kind {
 }
 
 // kinds are all kinds that commands read.
-func kinds() []Kind { return append(fleetKinds(), DeliveryKind(), NamespaceKind(), eventKind()) }
+func kinds() []Kind { return append(fleetKinds(), NamespaceKind(), eventKind()) }

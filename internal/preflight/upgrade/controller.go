@@ -58,7 +58,7 @@ func (c *check) controllers(ctx context.Context) error {
 
 // registrationElsewhere finds the registration controller by its lease, where it runs outside of the hub or has not ended yet.
 func (c *check) registrationElsewhere(ctx context.Context) error {
-	found, err := ocm.Find(ctx, c.hub, c.now)
+	found, err := ocm.Find(ctx, c.hub, ocm.Registration(), c.now)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the object
 	}

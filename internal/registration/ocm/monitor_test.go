@@ -52,7 +52,7 @@ func TestOpenClusterManagementIsFound(t *testing.T) {
 		"it released its lease as it left": {[]client.Object{lease("", time.Second)}, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			found, err := ocm.Find(t.Context(), fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(test.objects...).Build(), now)
+			found, err := ocm.Find(t.Context(), fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(test.objects...).Build(), ocm.Registration(), now)
 			if err != nil || (found != "") != test.want {
 				t.Errorf("found %q, %v; want %t", found, err, test.want)
 			}
@@ -75,7 +75,7 @@ func TestNothingIsWrittenBeforeTheFirstCheck(t *testing.T) {
 		},
 	})
 	clock := clocktesting.NewFakeClock(now)
-	monitor := &ocm.Monitor{Hub: hub, Clock: clock}
+	monitor := &ocm.Monitor{Hub: hub, Clock: clock, Rival: ocm.Registration()}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- monitor.Start(ctx) }()

@@ -1,0 +1,27 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/controller/replicaset"
+	"github.com/berth-project/berth/internal/registration/ocm"
+)
+
+// DeliveryControllers returns the controllers that deliver workloads. "*" does not include them, because they need permissions of their
+// own, and because another product may deliver the workloads of a hub.
+func DeliveryControllers() []string { return []string{replicaset.Name} }
+
+// Delivers reports whether a controller runs that delivers workloads.
+func (o *Options) Delivers() bool { return o.runsController(replicaset.Name) }
+
+// addReplicaSet adds the controller of sets, and the monitor that stops it while that of Open Cluster Management runs.
+func addReplicaSet(ctx context.Context, a *managerBuilder) error {
+	a.ocmWork = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}, Rival: ocm.Work()}
+	if err := a.mgr.Add(a.ocmWork); err != nil {
+		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
+	}
+	return replicaset.Add(ctx, a.mgr, replicaset.Options{Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked})
+}

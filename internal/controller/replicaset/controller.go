@@ -1,0 +1,213 @@
+// Package replicaset runs the controller that keeps the ManifestWorks of every ManifestWorkReplicaSet.
+//
+// It decides nothing: package delivery plans, and this package reads, writes and reports. It keeps three things in memory: its own
+// writes until the cache shows them, the refusals of the API server, and the hash of each template. All of them may be lost: a restart
+// on a settled hub writes nothing. The invariant: the finalizer of a set goes only after a complete list from the API server.
+package replicaset
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/delivery"
+)
+
+// Name is the controller's name, for --controllers, logs and metrics.
+const Name = "replicaset"
+
+const (
+	// workers is how many sets are planned concurrently.
+	workers = 4
+	// maxConcurrent bounds the concurrent writes of all sets.
+	maxConcurrent = 32
+	// maxWrites bounds the writes of one pass. The set then waits behind the others, so that a large set delays no small one for long.
+	maxWrites = 4 * maxConcurrent
+	// statusInterval is the least time between two status writes of a set, but for the first and the last of a rollout.
+	statusInterval = time.Second
+	// batchDelay is how long the changes of works are collected before the next pass of their set.
+	batchDelay = 100 * time.Millisecond
+	// conflictRetry is the delay after a conflict with another client. deletionRetry is between two lists of a deleted set's works.
+	// blockedRetry is between attempts while another controller keeps the sets of the hub.
+	conflictRetry, deletionRetry, blockedRetry = 200 * time.Millisecond, 10 * time.Second, 30 * time.Second
+)
+
+// Options configures the controller.
+type Options struct {
+	Clock clock.PassiveClock
+	// Blocked reports whether another controller keeps the sets of the hub, so that this controller must not write.
+	Blocked func() bool
+}
+
+// Add adds the controller to a manager.
+func Add(ctx context.Context, mgr manager.Manager, options Options) error {
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: options,
+		pool: make(chan struct{}, maxConcurrent), sets: map[client.ObjectKey]*setState{},
+	}
+	if err := r.watch(ctx, mgr); err != nil {
+		return fmt.Errorf("adding the replicaset controller: %w", err)
+	}
+	return nil
+}
+
+// reconciler reconciles sets.
+type reconciler struct {
+	client client.Client
+	// live reads from the API server, past the cache of the client.
+	live    client.Reader
+	options Options
+	// pool has a place for each concurrent write of works.
+	pool chan struct{}
+
+	mu   sync.Mutex // guards sets
+	sets map[client.ObjectKey]*setState
+}
+
+// state returns the state of a set.
+func (r *reconciler) state(key client.ObjectKey) *setState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sets[key]
+	if s == nil {
+		s = newSetState()
+		r.sets[key] = s
+	}
+	return s
+}
+
+// known returns the state of a set; nil for a set that was not reconciled.
+func (r *reconciler) known(key client.ObjectKey) *setState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sets[key]
+}
+
+func (r *reconciler) remove(key client.ObjectKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sets, key)
+}
+
+// Reconcile makes one pass over a set.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if r.options.Blocked() {
+		return reconcile.Result{RequeueAfter: blockedRetry}, nil
+	}
+	cached := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := r.client.Get(ctx, request.NamespacedName, cached); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.remove(request.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("reading ManifestWorkReplicaSet %s: %w", request, err)
+	}
+	s := r.state(request.NamespacedName)
+	set := s.latest(cached)
+	var after time.Duration
+	var err error
+	switch {
+	case !set.DeletionTimestamp.IsZero():
+		after, err = r.tearDown(ctx, s, set)
+	case !controllerutil.ContainsFinalizer(set, workv1alpha1.ManifestWorkReplicaSetFinalizer):
+		after, err = 1, r.addFinalizer(ctx, s, set)
+	default:
+		after, err = r.pass(ctx, s, set)
+	}
+	if apply.IsConflict(err) {
+		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return reconcile.Result{RequeueAfter: after}, err
+}
+
+// pass plans a set, sends the writes and reports the status. After is when to plan again; 0 for a change only.
+func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) (after time.Duration, err error) {
+	in, err := r.gather(ctx, s, set)
+	if err != nil {
+		return 0, err
+	}
+	out := delivery.Plan(in)
+	writes := out.Writes[:min(len(out.Writes), maxWrites)]
+	conflict := r.send(ctx, s, set, in.Hash, writes)
+	wait, err := r.report(ctx, s, set, out.Status)
+	if err != nil {
+		return 0, err
+	}
+	now := r.options.Clock.Now()
+	delays := []time.Duration{wait, s.nextRetry(now)}
+	if !out.Until.IsZero() {
+		delays = append(delays, max(1, out.Until.Sub(now)))
+	}
+	if conflict {
+		delays = append(delays, conflictRetry)
+	}
+	if len(out.Writes) > len(writes) {
+		delays = append(delays, 1)
+	}
+	return earliest(delays), nil
+}
+
+// earliest returns the shortest delay, without those of 0; 0 for no delay.
+func earliest(delays []time.Duration) time.Duration {
+	var out time.Duration
+	for _, delay := range delays {
+		if delay > 0 && (out == 0 || delay < out) {
+			out = delay
+		}
+	}
+	return out
+}
+
+// gather reads what a plan is made from.
+func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) (delivery.Input, error) {
+	out := delivery.Input{Set: set, Now: r.options.Clock.Now(), Placements: map[string]delivery.Placement{}}
+	var err error
+	if out.Hash, err = s.templateHash(set); err != nil {
+		return out, err
+	}
+	for _, reference := range set.Spec.PlacementRefs {
+		if err := r.readPlacement(ctx, set.Namespace, reference.Name, out.Placements); err != nil {
+			return out, err
+		}
+	}
+	list := &workv1.ManifestWorkList{}
+	selected := client.MatchingFields{setIndex: delivery.SetLabelValue(set.Namespace, set.Name)}
+	if err := r.client.List(ctx, list, selected, client.UnsafeDisableDeepCopy); err != nil {
+		return out, fmt.Errorf("listing the works of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	cached := make([]*workv1.ManifestWork, len(list.Items))
+	for i := range list.Items {
+		cached[i] = &list.Items[i]
+	}
+	out.Works, out.Faults = s.memory.Overlay(cached, out.Now), s.faultsByCluster(out.Now)
+	return out, nil
+}
+
+// addFinalizer adds the finalizer, before the first work is created.
+func (r *reconciler) addFinalizer(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) error {
+	after := set.DeepCopy()
+	controllerutil.AddFinalizer(after, workv1alpha1.ManifestWorkReplicaSetFinalizer)
+	return r.patchMetadata(ctx, s, set, after)
+}
+
+// patchMetadata stores the finalizers of a set.
+func (r *reconciler) patchMetadata(ctx context.Context, s *setState, before, after *workv1alpha1.ManifestWorkReplicaSet) error {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, after, patch); err != nil {
+		return fmt.Errorf("changing the finalizer of ManifestWorkReplicaSet %s/%s: %w", before.Namespace, before.Name, err)
+	}
+	s.stored(after)
+	return nil
+}

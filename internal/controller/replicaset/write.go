@@ -1,0 +1,108 @@
+package replicaset
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/delivery"
+)
+
+// writeTimeout bounds each request.
+const writeTimeout = 30 * time.Second
+
+// send sends writes concurrently and records their outcomes. A failure does not stop the others. Conflict reports whether another client
+// wrote first somewhere.
+func (r *reconciler) send(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, hash string, writes []delivery.Write) (conflict bool) {
+	var running sync.WaitGroup
+	var conflicts atomic.Bool
+	for _, write := range writes {
+		select {
+		case r.pool <- struct{}{}:
+		case <-ctx.Done():
+			running.Wait()
+			return conflicts.Load()
+		}
+		running.Go(func() {
+			defer func() { <-r.pool }()
+			err := r.write(ctx, s, set, write)
+			if err != nil && ended(ctx) {
+				return
+			}
+			if isConflict(err) {
+				conflicts.Store(true)
+			}
+			s.settle(write.Cluster, hash, err, r.options.Clock.Now())
+			if err != nil && !isConflict(err) {
+				log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))
+			}
+		})
+	}
+	running.Wait()
+	return conflicts.Load()
+}
+
+// write sends one write and records what was stored.
+func (r *reconciler) write(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, write delivery.Write) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	key := types.NamespacedName{Namespace: write.Cluster, Name: write.Name}
+	switch write.Verb {
+	case delivery.Create:
+		return r.create(ctx, s, set, write)
+	case delivery.Delete:
+		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: write.Name}}
+		err := r.client.Delete(ctx, work, client.Preconditions{UID: &write.UID, ResourceVersion: &write.ResourceVersion})
+		if err == nil || apierrors.IsNotFound(err) {
+			s.memory.Deleted(key, write.UID)
+			return nil
+		}
+		return fmt.Errorf("deleting ManifestWork %s: %w", key, err)
+	default:
+		return r.patch(ctx, s, set, write)
+	}
+}
+
+// create creates a work. A work of this name that is already there may be of the set: the cache shows it later.
+func (r *reconciler) create(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, write delivery.Write) error {
+	work := write.Object(&set.Spec.ManifestWorkTemplate)
+	err := r.client.Create(ctx, work)
+	if apierrors.IsAlreadyExists(err) {
+		found := &workv1.ManifestWork{}
+		if readErr := r.live.Get(ctx, client.ObjectKeyFromObject(work), found); readErr != nil {
+			return fmt.Errorf("reading ManifestWork %s/%s: %w", write.Cluster, write.Name, readErr)
+		}
+		if found.Annotations[workv1.OwnerUIDAnnotation] != string(set.UID) {
+			return fmt.Errorf("creating ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
+		}
+		work, err = found, nil
+	}
+	if err != nil {
+		return fmt.Errorf("creating ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
+	}
+	s.memory.Stored(work, r.options.Clock.Now())
+	return nil
+}
+
+func (r *reconciler) patch(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, write delivery.Write) error {
+	kind, data, err := write.Patch(&set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the work
+	}
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: write.Name}}
+	if err := r.client.Patch(ctx, work, client.RawPatch(kind, data)); err != nil {
+		return fmt.Errorf("changing ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
+	}
+	s.memory.Stored(work, r.options.Clock.Now())
+	return nil
+}
