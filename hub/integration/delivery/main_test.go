@@ -1,0 +1,62 @@
+// Package delivery tests the controller of sets of works on a real hub, with the permissions of config/delivery and agents that have the
+// role of the agents of members. The tests write the decisions of placements and the reports of agents.
+//
+// The tests share one hub. Each has its own namespaces and its own manager.
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// testTimeout is far longer than any wait of the tests on an idle machine.
+const testTimeout = 150 * time.Second
+
+var shared *hubtest.Hub
+
+func TestMain(m *testing.M) {
+	manifests, err := merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
+}
+
+// merge returns the manifests of several folders in one.
+func merge(folders map[string]fs.FS) (fs.FS, error) {
+	out := fstest.MapFS{}
+	for name, from := range folders {
+		files, err := fs.Glob(from, "*.yaml")
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := fs.ReadFile(from, file)
+			if err != nil {
+				return nil, err
+			}
+			out[name+"-"+file] = &fstest.MapFile{Data: data}
+		}
+	}
+	return out, nil
+}
+
+// startManager starts a manager with the controller of sets alone, until the end of the test.
+func startManager(t *testing.T) *hubtest.Manager {
+	t.Helper()
+	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=replicaset"}})
+}
+
+func eventually(t *testing.T, check func(context.Context) error) {
+	t.Helper()
+	hubtest.Eventually(t, testTimeout, check)
+}
