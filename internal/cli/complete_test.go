@@ -17,6 +17,7 @@ import (
 func freeFlags() map[string]string {
 	return map[string]string{
 		"hub-url": "an address of its own",
+		"group":   "a name or an index of a group",
 		"label":   "a label of a new cluster",
 		"ttl":     "a length of time", "timeout": "a length of time", "member-kubeconfig": "file",
 		"hub": "an address of its own", "token": "secret", "ca-hash": "hash", "ca-file": "file", "image": "image", "dir": "folder",

@@ -77,11 +77,11 @@ type rolloutPlanOptions struct {
 func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollout",
-		Short: "Plan how a change comes to the clusters of a placement",
+		Short: "Plan how a change comes to clusters, and watch and steer it",
 		Args:  unknownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRolloutPlan(streams, clock))
+	cmd.AddCommand(newRolloutPlan(streams, clock), newRolloutStatus(streams, clock), newRolloutPause(streams), newRolloutResume(streams), newRolloutApprove(streams))
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/suggest"
 )
 
@@ -143,6 +144,15 @@ func NamespaceKind() Kind {
 	}
 }
 
+// WorkSetKind is the kind of ManifestWorkReplicaSets.
+func WorkSetKind() Kind {
+	return Kind{
+		workv1alpha1.GroupVersion, "ManifestWorkReplicaSet", "manifestworkreplicasets", true,
+		[]string{"manifestworkreplicasets", "manifestworkreplicaset", "mwrs"},
+		func() client.ObjectList { return &workv1alpha1.ManifestWorkReplicaSetList{} },
+	}
+}
+
 // fleetKinds are the kinds that decisions are made from.
 func fleetKinds() []Kind {
 	return []Kind{ClusterKind(), SetKind(), BindingKind(), PlacementKind(), DecisionKind(), ScoreKind()}
@@ -157,4 +167,4 @@ func eventKind() Kind {
 }
 
 // kinds are all kinds that commands read.
-func kinds() []Kind { return append(fleetKinds(), NamespaceKind(), eventKind()) }
+func kinds() []Kind { return append(fleetKinds(), NamespaceKind(), eventKind(), WorkSetKind()) }

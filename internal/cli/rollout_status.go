@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/internal/cli/delivery"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+)
+
+const rolloutStatusLong = `Show how far the rollout of a ManifestWorkReplicaSet is: its phase, its placements, and the clusters that have not succeeded, each with
+the reason.
+
+You need the permission to get the set, its placements and their decisions. The clusters are listed one by one if you may list
+ManifestWorks in all namespaces, by the planner of the manager. Otherwise there are only the numbers in the status of the set.`
+
+const rolloutStatusExamples = `  # How far is the rollout of the set web, and what holds it up?
+  kubectl berth rollout status web -n shop
+
+  # Every cluster, as data
+  kubectl berth rollout status web -n shop -o json`
+
+// rolloutStatusOptions is the command line of `kubectl berth rollout status`.
+type rolloutStatusOptions struct {
+	streams genericiooptions.IOStreams
+	clock   clock.PassiveClock
+	flags   *source.HubFlags
+
+	output string
+	all    bool
+}
+
+func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &rolloutStatusOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use:               "status SET [flags]",
+		Short:             "Show how far the rollout of a set of works is",
+		Long:              rolloutStatusLong,
+		Example:           rolloutStatusExamples,
+		Args:              oneWorkSet,
+		ValidArgsFunction: completer{o.flags}.completeOne(source.WorkSetKind()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(o.output, "table", "yaml", "json"); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return o.run(cmd.Context(), args[0])
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, yaml or json")
+	cmd.Flags().BoolVar(&o.all, "all", false, "list every cluster in the table")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeFlags(cmd, []string{"table", "yaml", "json"})
+	return cmd
+}
+
+// oneWorkSet checks that the command line has the name of one set.
+func oneWorkSet(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return source.NewUsageError(cmd, fmt.Errorf("name one ManifestWorkReplicaSet: %s NAME", cmd.CommandPath()))
+	}
+	return nil
+}
+
+func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
+	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	if err != nil {
+		return err
+	}
+	read, err := delivery.Read(ctx, hub, key)
+	if err != nil {
+		return err
+	}
+	if read.WorksHidden {
+		printer.Printf(o.streams.ErrOut, "note: you may not list manifestworks, so clusters are not listed one by one\n")
+	}
+	now := o.clock.Now()
+	report, err := delivery.NewReport(read, now)
+	if err != nil {
+		return err
+	}
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		if o.output == "table" {
+			return report.PrintTable(w, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
+		}
+		return printer.WriteData(w, o.output, report)
+	})
+}
+
+// connectTo returns a client for sets of works, and the key of the set of a name.
+func connectTo(flags *source.HubFlags, errOut io.Writer, name string) (client.Client, client.ObjectKey, error) {
+	config, err := flags.RESTConfig(errOut)
+	if err != nil {
+		return nil, client.ObjectKey{}, err
+	}
+	namespace, _, err := flags.Loader().Namespace()
+	if err != nil {
+		return nil, client.ObjectKey{}, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	hub, err := delivery.NewClient(config)
+	return hub, client.ObjectKey{Namespace: namespace, Name: name}, err
+}
