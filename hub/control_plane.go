@@ -120,14 +120,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 		}
 	}
 	p.parts.Go(ctx, "the controllers", stopTimeout, func(ctx context.Context) error {
-		return embed.RunControllers(ctx, embed.ControllerOptions{
-			Kubeconfig: p.dir.Path(controllersKubeconfig),
-			RootCA:     p.keys.rootCAs,
-			SigningKey: p.keys.signing,
-			AgentCA:    p.keys.agents.CertFile(),
-			AgentCAKey: p.keys.agents.KeyFile(),
-			Workloads:  p.opts.Workloads,
-		})
+		return embed.RunControllers(ctx, p.controllerOptions())
 	})
 	if err := p.startWorkloads(ctx); err != nil {
 		return err
@@ -142,6 +135,16 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 		return others.InstallSequentially(ctx, p.admin)
 	}
 	return others.Install(ctx, p.admin)
+}
+
+func (p *controlPlane) controllerOptions() embed.ControllerOptions {
+	out := embed.ControllerOptions{
+		Kubeconfig: p.dir.Path(controllersKubeconfig), RootCA: p.keys.rootCAs, SigningKey: p.keys.signing, Workloads: p.opts.Workloads,
+	}
+	if !p.opts.NoAgentCertificates {
+		out.AgentCA, out.AgentCAKey = p.keys.agents.CertFile(), p.keys.agents.KeyFile()
+	}
+	return out
 }
 
 // startWorkloads starts the parts of a cluster that runs workloads, and the agent.

@@ -60,6 +60,8 @@ type Options struct {
 	ManagerIdentity Identity
 	// Workloads runs the controllers of workloads and nodes, and a scheduler.
 	Workloads bool
+	// NoAgentCertificates leaves approved certificate requests unsigned, as some managed API servers do. Agents then need the driver token.
+	NoAgentCertificates bool
 	// Nodes are the fake nodes of the cluster. Their pods run nothing. It needs Workloads.
 	Nodes FakeNodes
 	// Agent runs beside the control plane, with the kubeconfig of an administrator: this process holds every key of the cluster. It

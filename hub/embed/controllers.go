@@ -21,7 +21,7 @@ type ControllerOptions struct {
 	Kubeconfig string
 	// RootCA is published to every namespace; SigningKey signs tokens. Both files.
 	RootCA, SigningKey string
-	// AgentCA and AgentCAKey sign approved certificate requests for clients of the API server. Both files.
+	// AgentCA and AgentCAKey sign approved certificate requests for clients of the API server. Both files; empty: no request is signed.
 	AgentCA, AgentCAKey string
 	// Workloads runs the controllers of workloads and of nodes too.
 	Workloads bool
@@ -53,26 +53,31 @@ func (o ControllerOptions) flags() []string {
 		names.ServiceAccountTokenController,
 		names.RootCACertificatePublisherController,
 		names.ClusterRoleAggregationController,
-		names.CertificateSigningRequestSigningController,
 		names.CertificateSigningRequestCleanerController,
 	}
 	if o.Workloads {
 		loops = append(loops, workloadLoops()...)
 	}
-	return []string{
-		"--kubeconfig=" + o.Kubeconfig,
-		"--controllers=" + strings.Join(loops, ","),
+	var signing []string
+	if o.AgentCA != "" {
+		loops = append(loops, names.CertificateSigningRequestSigningController)
+		signing = []string{
+			// A key for this signer alone turns the other signers of Kubernetes off.
+			"--cluster-signing-kube-apiserver-client-cert-file=" + o.AgentCA,
+			"--cluster-signing-kube-apiserver-client-key-file=" + o.AgentCAKey,
+			"--cluster-signing-duration=" + agentCertificateLife.String(),
+		}
+	}
+	return append(signing,
+		"--kubeconfig="+o.Kubeconfig,
+		"--controllers="+strings.Join(loops, ","),
 		"--leader-elect=false",
 		"--secure-port=0",
-		"--root-ca-file=" + o.RootCA,
-		"--service-account-private-key-file=" + o.SigningKey,
-		// A key for this signer alone turns the other signers of Kubernetes off.
-		"--cluster-signing-kube-apiserver-client-cert-file=" + o.AgentCA,
-		"--cluster-signing-kube-apiserver-client-key-file=" + o.AgentCAKey,
-		"--cluster-signing-duration=" + agentCertificateLife.String(),
+		"--root-ca-file="+o.RootCA,
+		"--service-account-private-key-file="+o.SigningKey,
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
-	}
+	)
 }
 
 // RunControllers runs the controllers until ctx ends or one fails. The API server

@@ -18,6 +18,9 @@ const acceptLong = `Accept clusters: their agents get their permissions on the h
 An agent of Open Cluster Management has a bootstrap identity that all clusters share. Its certificate request is approved with the
 cluster, unless there are several.
 
+An agent whose service account was deleted is revoked. To accept its cluster lets the hub create another account, for an agent with
+another join token.
+
 A cluster that was made anew under its old name is another member: its condition ClusterIdentityConflict is True, and its agent waits.
 With --replace, the hub records the member whose request waits, approves the request, and stops the reports of the former one. Requests
 of several members are an error that lists them. An agent that authenticates by a token loses its service account, and with it every

@@ -26,6 +26,12 @@ func UsesToken(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[clusterv1.DriverAnnotationKey] == DriverToken
 }
 
+// AccountRecorded reports whether the hub has created the service account of a cluster's agent. If the account does not exist, it was
+// deleted, and its agent is revoked.
+func AccountRecorded(cluster *clusterv1.ManagedCluster) bool {
+	return UsesToken(cluster) && cluster.Annotations[clusterv1.AgentAccountAnnotationKey] != ""
+}
+
 // AccountUser returns the user of the service account of a cluster's agent.
 func AccountUser(cluster string) string {
 	return "system:serviceaccount:" + cluster + ":" + AgentAccount

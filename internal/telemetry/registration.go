@@ -11,6 +11,7 @@ import (
 const (
 	ReasonClusterAccepted     = "ClusterAccepted"
 	ReasonClusterAutoAccepted = "ClusterAutoAccepted"
+	ReasonAgentRevoked        = "AgentRevoked"
 	ReasonClusterDenied       = "ClusterDenied"
 	ReasonNamespaceForeign    = "NamespaceForeign"
 	ReasonNameReserved        = "NameReserved"
@@ -60,6 +61,12 @@ func (c *CertificateRequests) AddDenied() { c.finished.WithLabelValues(requestDe
 
 func registrationEvent(kind, reason, action, format string, args ...any) Event {
 	return Event{Type: kind, Reason: reason, Action: action, Note: truncate(fmt.Sprintf(format, args...))}
+}
+
+// AgentRevokedEvent returns the event of an agent whose service account was deleted.
+func AgentRevokedEvent(cluster string) Event {
+	return registrationEvent(corev1.EventTypeWarning, ReasonAgentRevoked, ActionAcceptanceApplied,
+		"The service account of the agent of ManagedCluster %s was deleted, so its agent has no access until the cluster is accepted again", cluster)
 }
 
 // ClusterAcceptedEvent returns the event of an accepted cluster.

@@ -30,6 +30,8 @@ const (
 const (
 	// ReasonHubClusterAdminAccepted goes with HubAcceptedManagedCluster=True.
 	ReasonHubClusterAdminAccepted = "HubClusterAdminAccepted"
+	// ReasonAgentRevoked goes with HubAcceptedManagedCluster=True: the service account of the agent was deleted.
+	ReasonAgentRevoked = "AgentRevoked"
 	// ReasonHubClusterAdminDenied goes with HubAcceptedManagedCluster=False.
 	ReasonHubClusterAdminDenied = "HubClusterAdminDenied"
 	// ReasonError goes with HubAcceptedManagedCluster=False when granting the agent its permissions failed.
@@ -117,6 +119,9 @@ const (
 	// DriverAnnotationKey on a ManagedCluster is how its agent authenticates: "csr" by a client certificate, which is the default, or
 	// "token" by a token of the service account berth-agent in the namespace of the cluster.
 	DriverAnnotationKey = "berth-project.io/registration-driver"
+	// AgentAccountAnnotationKey on a ManagedCluster is the UID of the service account that the hub created for its agent. While it is set, the
+	// hub creates no other account: to delete the account revokes the agent for good. Without it, the hub creates an account.
+	AgentAccountAnnotationKey = "berth-project.io/agent-account"
 	// AgentTokenAnnotationKey on a ManagedCluster is the report of an agent about its token: the UID of its member, a slash, and
 	// when the token was issued, in seconds.
 	AgentTokenAnnotationKey = "agent.open-cluster-management.io/token"

@@ -108,9 +108,9 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	})
 }
 
-// TestAnAgentJoinsByATokenAndIsRevoked follows a cluster of the driver token, on which no certificate is requested.
+// TestAnAgentJoinsByATokenAndIsRevoked follows a cluster of the driver token, on a hub that signs no certificates of agents.
 func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
-	hub := hubtest.New(t, hubtest.Options{Manager: true})
+	hub := hubtest.New(t, hubtest.Options{Manager: true, Args: []string{"--no-agent-certificates"}})
 	member := hubtest.New(t, hubtest.Options{})
 	admin := hubtest.NewClient(t, hub.Config())
 	command := run(t, hub, "token", "create", "--cluster", "edge-1", "--driver", "token")
@@ -162,7 +162,7 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 		t.Errorf("certificate requests are %v, %v", requests.Items, err)
 	}
 
-	t.Log("without its account the agent has no access, and joins again with another join token only")
+	t.Log("without its account the agent has no access, which lasts until the cluster is accepted again with another join token")
 	if err := admin.Delete(t.Context(), account("edge-1")); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,22 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := cluster.Annotations[clusterv1.AgentTokenAnnotationKey]
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		if got := run(t, hub, "clusters", "pending"); !strings.Contains(got, "edge-1    the agent is revoked: its service account was deleted") {
+			return fmt.Errorf("after the deletion of the account, pending is %q", got)
+		}
+		return nil
+	})
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(account("edge-1")), &corev1.ServiceAccount{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after the deletion of the account: %v", err)
+	}
+	if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
+		t.Errorf("the cluster is not accepted any more: %v", cluster.Status.Conditions)
+	}
 	startAgent(t, command, member, dir)
+	if got := run(t, hub, "accept", "edge-1"); got != "managedcluster edge-1 accepted\n" {
+		t.Errorf("accept after the deletion of the account prints %q", got)
+	}
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		err := joined(ctx)
 		if err == nil && cluster.Annotations[clusterv1.AgentTokenAnnotationKey] == before {

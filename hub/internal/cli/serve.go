@@ -46,6 +46,7 @@ type serveFlags struct {
 	verbose   bool
 	withStdin bool
 	workloads bool
+	unsigned  bool
 	// title is what runs; empty is a hub.
 	title string
 }
@@ -66,6 +67,7 @@ func serveCommand(wiring Config) *cobra.Command {
 	set := command.Flags()
 	flags.addFlags(set)
 	set.BoolVar(&flags.noManager, "no-manager", false, "run the control plane without Berth's manager")
+	set.BoolVar(&flags.unsigned, "no-agent-certificates", false, "sign no client certificates of agents, as some managed API servers; agents then join by tokens")
 	set.StringVar(&flags.manifests, "manifests", "", "folder with YAML files to apply at the start, after Berth's own, those of new clusters and scores with their status")
 	set.Bool("version", false, "print the hub's version")
 	if wiring.ManagerFlags != nil {
@@ -151,14 +153,15 @@ func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring
 // controlPlane returns the options of any control plane.
 func (f *serveFlags) controlPlane(command *cobra.Command) hub.Options {
 	opts := hub.Options{
-		DataDir:      f.dataDir,
-		Listen:       f.listen,
-		AdvertiseURL: f.advertise,
-		SANs:         f.sans,
-		Port:         f.port,
-		EtcdPort:     f.etcdPort,
-		Workloads:    f.workloads,
-		NoFsync:      f.noFsync || f.ephemeral,
+		DataDir:             f.dataDir,
+		Listen:              f.listen,
+		AdvertiseURL:        f.advertise,
+		SANs:                f.sans,
+		Port:                f.port,
+		EtcdPort:            f.etcdPort,
+		Workloads:           f.workloads,
+		NoAgentCertificates: f.unsigned,
+		NoFsync:             f.noFsync || f.ephemeral,
 	}
 	if f.verbose {
 		opts.Verbosity = verboseLevel

@@ -32,7 +32,9 @@ const minPoll, maxPoll = time.Second, 30 * time.Second
 var (
 	errOther       = errors.New("the hub has recorded another member, so this member gets no token")
 	errNotAccepted = errors.New("the hub has not accepted the cluster; accept it with `kubectl berth accept`")
-	errRefused     = errors.New("the hub issues no token: the cluster was just accepted, its join token was used or is of the driver csr; " +
+	errNoAccount   = errors.New("the hub has no service account for this agent: the cluster was just accepted, or the account was deleted, which revokes the agent; " +
+		"to let it join again, run `kubectl berth token create --rejoin` and `kubectl berth accept`")
+	errRefused = errors.New("the hub issues no token: the cluster was just accepted, its join token was used or is of the driver csr; " +
 		"for another one, run `kubectl berth token create --driver token --rejoin`")
 )
 
@@ -94,7 +96,10 @@ func (r *Requester) attempt(ctx context.Context) (string, error) {
 	seconds := int64(registration.MaxTokenLife.Seconds())
 	request.Spec.ExpirationSeconds = &seconds
 	err := r.Hub.Create(ctx, client.AccountToken(r.Names.Cluster, registration.AgentAccount), request, request)
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("%w: %w", errNoAccount, err)
+	case apierrors.IsForbidden(err):
 		return "", fmt.Errorf("%w: %w", errRefused, err)
 	}
 	return request.Status.Token, err //nolint:wrapcheck // the client names the object

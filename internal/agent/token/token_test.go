@@ -68,7 +68,7 @@ func TestObtain(t *testing.T) {
 		"accepted as another member":           {true, "u2", nil, errOther, 0},
 		"not accepted":                         {false, "", nil, errNotAccepted, 0},
 		"the join token is used up":            {true, "", apierrors.NewForbidden(resource, "berth-agent", errBoom), errRefused, 1},
-		"the account is deleted":               {true, "", apierrors.NewNotFound(resource, "berth-agent"), errRefused, 1},
+		"the account is deleted":               {true, "", apierrors.NewNotFound(resource, "berth-agent"), errNoAccount, 1},
 		"the hub fails":                        {true, "", errBoom, errBoom, 1},
 		"the hub does not accept the identity": {true, "", apierrors.NewUnauthorized("no"), nil, 1},
 	} {

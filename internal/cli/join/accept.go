@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,22 +14,44 @@ import (
 	"github.com/berth-project/berth/internal/registration"
 )
 
-// SetAccepted accepts or denies a cluster, and returns whether that changed anything.
+// SetAccepted accepts or denies a cluster, and returns whether that changed anything. To accept a cluster whose agent was revoked, by the
+// deletion of its service account, lets the hub create another account.
 func SetAccepted(ctx context.Context, hub client.Client, name string, accepted bool) (changed bool, err error) {
 	stored := &clusterv1.ManagedCluster{}
 	if err := hub.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
 		return false, fmt.Errorf("reading ManagedCluster %s: %w", name, err)
 	}
-	if stored.Spec.HubAcceptsClient == accepted {
+	revoked, err := accountDeleted(ctx, hub, stored)
+	if err != nil {
+		return false, err
+	}
+	revoked = revoked && accepted
+	if stored.Spec.HubAcceptsClient == accepted && !revoked {
 		return false, nil
 	}
 	next := stored.DeepCopy()
+	if revoked {
+		delete(next.Annotations, clusterv1.AgentAccountAnnotationKey) // the hub creates another
+	}
 	next.Spec.HubAcceptsClient = accepted
 	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
 	if err := hub.Patch(ctx, next, patch, client.FieldOwner(fieldManager)); err != nil {
 		return false, fmt.Errorf("changing ManagedCluster %s: %w", name, err)
 	}
 	return true, nil
+}
+
+// accountDeleted reports whether the service account of the agent of a cluster was deleted, which revokes the agent.
+func accountDeleted(ctx context.Context, hub client.Client, cluster *clusterv1.ManagedCluster) (bool, error) {
+	if !registration.AccountRecorded(cluster) {
+		return false, nil
+	}
+	key := client.ObjectKey{Namespace: cluster.Name, Name: registration.AgentAccount}
+	err := hub.Get(ctx, key, &corev1.ServiceAccount{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading the ServiceAccount %s: %w", key, err)
+	}
+	return err != nil, nil
 }
 
 // Pending is a cluster that waits for a decision or for its agent.
@@ -78,8 +101,16 @@ func pendingReason(cluster *clusterv1.ManagedCluster) string {
 		return "not accepted"
 	case meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionIdentityConflict):
 		return "another cluster requests this name"
+	case revoked(cluster):
+		return "the agent is revoked: its service account was deleted"
 	case !registration.Reported(cluster):
 		return "the agent has not reported"
 	}
 	return ""
+}
+
+// revoked reports whether the hub has reported that the agent of a cluster is revoked.
+func revoked(cluster *clusterv1.ManagedCluster) bool {
+	found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted)
+	return found != nil && found.Reason == clusterv1.ReasonAgentRevoked
 }

@@ -67,6 +67,7 @@ func replaceMember(ctx context.Context, hub client.Client, name string) (uid str
 	if err := deleteAccount(ctx, hub, stored); err != nil { // before the write that makes the hub create the account anew
 		return "", err
 	}
+	delete(next.Annotations, clusterv1.AgentAccountAnnotationKey)
 	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
 	if err := hub.Patch(ctx, next, patch, client.FieldOwner(fieldManager)); err != nil {
 		return "", fmt.Errorf("recording the member of ManagedCluster %s: %w", name, err)

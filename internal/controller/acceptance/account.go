@@ -13,22 +13,39 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // ensureAccount gives the agent of a cluster with the driver token its service account, and withdraws the account where the driver is
-// another. The agent renews its token with the account, and obtains the first one with the join token.
+// another. The agent renews its token with the account, and obtains the first one with the join token. An account that was deleted is not
+// created again.
 func (in input) ensureAccount() []write {
 	if !registration.UsesToken(in.cluster) {
 		return slices.Concat(remove(in.accountBinding), remove(in.account))
 	}
 	var out []write
-	if in.account == nil {
+	if in.account == nil && !in.revoked() {
 		out = []write{{after: &corev1.ServiceAccount{
 			ObjectMeta:                   objectMeta(in.cluster.Name, registration.AgentAccount, in.cluster.Name),
 			AutomountServiceAccountToken: new(false),
 		}}}
 	}
 	return append(out, ensureRoleBinding(in.accountBinding, accountBinding(in.cluster))...)
+}
+
+// revoked reports whether the service account of the agent was deleted.
+func (in input) revoked() bool {
+	return in.account == nil && registration.AccountRecorded(in.cluster)
+}
+
+// acceptance returns the condition of an accepted cluster and its event.
+func (in input) acceptance() (*metav1.Condition, telemetry.Event) {
+	reason, message, event := clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage, telemetry.ClusterAcceptedEvent(in.cluster.Name)
+	if in.revoked() {
+		reason, message = clusterv1.ReasonAgentRevoked, fmt.Sprintf(revokedMessage, in.cluster.Name)
+		event = telemetry.AgentRevokedEvent(in.cluster.Name)
+	}
+	return in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, reason, message), event
 }
 
 // accountBinding lets the agent renew its token. Until the agent has joined, it lets the join token request the first one.
@@ -62,6 +79,35 @@ func (r *reconciler) readAccount(ctx context.Context, in *input) error {
 		return fmt.Errorf("reading ServiceAccount %s: %w", key, err)
 	} else if err == nil {
 		in.account = account
+	}
+	return nil
+}
+
+// recordAccount records the service account of the agent, so that its deletion lasts. It drops the record of another driver.
+func (r *reconciler) recordAccount(ctx context.Context, cluster *clusterv1.ManagedCluster, writes []write, stored *corev1.ServiceAccount) error {
+	uid, recorded := "", cluster.Annotations[clusterv1.AgentAccountAnnotationKey]
+	for _, w := range writes {
+		if created, ok := w.after.(*corev1.ServiceAccount); ok && w.before == nil {
+			stored = created
+		}
+	}
+	switch {
+	case !registration.UsesToken(cluster):
+	case stored == nil:
+		return nil
+	default:
+		uid = string(stored.UID)
+	}
+	if uid == recorded {
+		return nil
+	}
+	before := cluster.DeepCopy()
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.AgentAccountAnnotationKey, uid)
+	if uid == "" {
+		delete(cluster.Annotations, clusterv1.AgentAccountAnnotationKey)
+	}
+	if err := r.client.Patch(ctx, cluster, fenced(before)); err != nil {
+		return fmt.Errorf("recording the service account of ManagedCluster %s: %w", cluster.Name, err)
 	}
 	return nil
 }

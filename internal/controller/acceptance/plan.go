@@ -25,6 +25,7 @@ const (
 // The messages of the condition HubAcceptedManagedCluster.
 const (
 	acceptedMessage = "The hub accepts the cluster: its agent has a namespace and permissions"
+	revokedMessage  = "The hub accepts the cluster, but the service account of its agent was deleted, which revokes the agent; `kubectl berth accept %s` creates another"
 	deniedMessage   = "The hub denies the cluster: the permissions of its agent are withdrawn"
 )
 
@@ -63,6 +64,9 @@ type plan struct {
 	// event goes with a changed condition.
 	event            telemetry.Event
 	removeFinalizers bool
+	// recordAccount records the service account of the agent: account, which is stored, or that of the writes.
+	recordAccount bool
+	account       *corev1.ServiceAccount
 	// notes are events that go with the writes, whatever the condition.
 	notes []note
 	// wait is when the plan is made again without a change; zero: never.
@@ -110,6 +114,7 @@ func planAcceptance(in input) plan {
 	case in.namespace != nil && !in.namespace.DeletionTimestamp.IsZero():
 		return plan{wait: contentRetry}
 	}
+	condition, event := in.acceptance()
 	return plan{
 		addFinalizer: !granted(in.cluster),
 		writes: slices.Concat(
@@ -120,8 +125,8 @@ func planAcceptance(in input) plan {
 			ensureRoleBinding(in.workBinding, in.roleBindingOf(registration.WorkBinding(name), registration.WorkRole)),
 			in.ensureAccount(),
 		),
-		condition: in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage),
-		event:     telemetry.ClusterAcceptedEvent(name),
+		account: in.account, recordAccount: true,
+		condition: condition, event: event,
 	}
 }
 

@@ -213,7 +213,18 @@ func TestPlan(t *testing.T) {
 		"another member has joined": {[]func(*input){byToken, settled, func(in *input) {
 			in.cluster.Annotations[clusterv1.AgentTokenAnnotationKey], in.cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] = "u1/100", "u2"
 		}}, nil},
-		"its account was deleted": {[]func(*input){byToken, settled, func(in *input) { in.account = nil }}, []string{"create ServiceAccount berth-agent"}},
+		"its account was deleted before it was recorded": {[]func(*input){byToken, settled, func(in *input) { in.account = nil }}, []string{"create ServiceAccount berth-agent"}},
+		"its account was deleted": {[]func(*input){byToken, settled, func(in *input) {
+			in.account, in.cluster.Annotations[clusterv1.AgentAccountAnnotationKey] = nil, "u"
+		}}, []string{"HubAcceptedManagedCluster True AgentRevoked"}},
+		"its account was deleted, and that is reported": {[]func(*input){byToken, settled, func(in *input) {
+			in.account, in.cluster.Annotations[clusterv1.AgentAccountAnnotationKey] = nil, "u"
+		}, settled}, nil},
+		"its account was deleted, and the cluster is accepted again": {[]func(*input){byToken, settled, func(in *input) {
+			in.account, in.cluster.Annotations[clusterv1.AgentAccountAnnotationKey] = nil, "u"
+		}, settled, func(in *input) {
+			delete(in.cluster.Annotations, clusterv1.AgentAccountAnnotationKey)
+		}}, []string{"create ServiceAccount berth-agent", "HubAcceptedManagedCluster True HubClusterAdminAccepted"}},
 		"the driver is csr again": {[]func(*input){byToken, settled, func(in *input) {
 			delete(in.cluster.Annotations, clusterv1.DriverAnnotationKey)
 		}}, []string{"delete RoleBinding berth-agent-account", "delete ServiceAccount berth-agent"}},

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 func newNamespace() *corev1.Namespace                   { return &corev1.Namespace{} }
@@ -69,6 +70,7 @@ func relevant() predicate.Predicate {
 		}
 		return before.Generation != after.Generation || !slices.Equal(before.Finalizers, after.Finalizers) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !mapsEqual(before.Annotations, after.Annotations) ||
+			registration.UsesToken(after) && changed(before, after, clusterv1.ManagedClusterConditionAvailable) || // perhaps without its account
 			changed(before, after, clusterv1.ManagedClusterConditionHubAccepted) || changed(before, after, clusterv1.ManagedClusterConditionJoined)
 	}}
 }
@@ -77,6 +79,7 @@ func mapsEqual(a, b map[string]string) bool {
 	for _, key := range []string{
 		clusterv1.SimulatedAnnotationKey, clusterv1.ForceDeleteAfterAnnotationKey, clusterv1.DriverAnnotationKey,
 		clusterv1.JoinRequesterAnnotationKey, clusterv1.AgentTokenAnnotationKey, clusterv1.ClusterUIDAnnotationKey, clusterv1.AgentNameAnnotationKey,
+		clusterv1.AgentAccountAnnotationKey,
 	} {
 		if a[key] != b[key] {
 			return false

@@ -35,6 +35,11 @@ func (r *reconciler) apply(ctx context.Context, stored *clusterv1.ManagedCluster
 	for _, n := range todo.notes {
 		r.emit(n.about, n.event)
 	}
+	if todo.recordAccount {
+		if err := r.recordAccount(ctx, cluster, todo.writes, todo.account); err != nil {
+			return err
+		}
+	}
 	if err := r.recordJoin(ctx, cluster); err != nil {
 		return err
 	}
