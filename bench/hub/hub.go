@@ -26,9 +26,9 @@ const (
 	startTimeout = 2 * time.Minute
 )
 
-// Hub is a running control plane, without a manager until StartManager.
+// Hub is a running control plane. One by Start has no manager until StartManager.
 type Hub struct {
-	// Server is etcd, the API server and its controllers.
+	// Server is etcd, the API server and its controllers, and the manager of StartManaged.
 	Server *Process
 
 	bin, dir string
@@ -36,9 +36,18 @@ type Hub struct {
 	clients  kubernetes.Interface
 }
 
-// Start starts the berth-hub in a folder of binaries and returns when it is ready.
+// Start starts the berth-hub in a folder of binaries, without its manager, and returns when it is ready.
 func Start(ctx context.Context, bin string) (*Hub, error) {
-	process, err := start(ctx, readyLine, filepath.Join(bin, "berth-hub"), "--ephemeral", "--stop-with-stdin", "--no-manager")
+	return startHub(ctx, bin, "--no-manager")
+}
+
+// StartManaged starts the berth-hub in a folder of binaries, with its manager in the same process, and returns when it is ready.
+func StartManaged(ctx context.Context, bin string) (*Hub, error) {
+	return startHub(ctx, bin)
+}
+
+func startHub(ctx context.Context, bin string, args ...string) (*Hub, error) {
+	process, err := start(ctx, readyLine, filepath.Join(bin, "berth-hub"), append([]string{"--ephemeral", "--stop-with-stdin"}, args...)...)
 	if err != nil {
 		return nil, err
 	}

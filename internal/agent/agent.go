@@ -22,6 +22,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/member"
 	"github.com/berth-project/berth/internal/agent/status"
 	"github.com/berth-project/berth/internal/agent/token"
+	"github.com/berth-project/berth/internal/agent/work/remote"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -44,7 +45,10 @@ type process struct {
 	log     *slog.Logger
 	health  *healthPage
 
-	member  *member.Member
+	member *member.Member
+	// records and objects reach the member for works: without a rate of their own.
+	records *client.Client
+	objects *remote.Member
 	uid     string
 	store   credential.Store
 	configs []clusterv1.ClientConfig
@@ -69,6 +73,14 @@ func Run(ctx context.Context, options Options) error {
 	toMember, err := client.New(config)
 	if err != nil {
 		return err
+	}
+	if a.objects, err = remote.New(config, a.clock); err != nil {
+		return err //nolint:wrapcheck // it names the server
+	}
+	unlimited := rest.CopyConfig(config)
+	unlimited.QPS = -1
+	if a.records, err = client.New(unlimited); err != nil {
+		return err //nolint:wrapcheck // it names the server
 	}
 	if a.store, err = options.store(toMember); err != nil {
 		return err

@@ -2,7 +2,7 @@
 //
 // It owns the command and the order of the phases: bootstrap while there is no valid certificate, and otherwise a session with
 // the hub. The parts lie in the packages below. It imports no controller and not the engine. The invariant: the agent changes
-// nothing on the member but its own Secret.
+// nothing on the member but its own Secret, its records, and the objects of the works of its cluster.
 package agent
 
 import (

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/backoff"
@@ -20,6 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/status"
 	"github.com/berth-project/berth/internal/agent/token"
 	"github.com/berth-project/berth/internal/agent/trust"
+	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -77,6 +79,11 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 	if follower := s.follower(); follower != nil {
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
+	if keeper, err := s.works(); err != nil {
+		a.log.Error("works are not delivered", "error", err)
+	} else {
+		running.Go(func() { keeper.Run(ctx) })
+	}
 	s.watchRegistration(ctx)
 	end()
 	running.Wait()
@@ -88,6 +95,21 @@ func (s *session) leaseRenewer() *lease.Renewer {
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.clock, Random: s.random, Name: s.credential.Cluster,
 		Report: s.health.reporter("lease"), Log: s.log,
 	}
+}
+
+// works returns the controller of the works of the cluster.
+func (s *session) works() (*work.Controller, error) {
+	config := rest.CopyConfig(s.credential.Config())
+	config.QPS = -1
+	hub, err := gatedClient(config, s.gate)
+	if err != nil {
+		return nil, err
+	}
+	hash := work.HubHash(s.credential.Connection.Server)
+	return &work.Controller{
+		Hub: hub, Records: s.records, Member: s.objects, Cluster: s.credential.Cluster, HubHash: hash, AgentID: hash,
+		Clock: s.clock, Random: s.random, Report: func(error) {}, Log: s.log,
+	}, nil
 }
 
 // follower returns the follower of the CA bundle; nil behind a proxy with TLS, whose CA is in the same bundle.

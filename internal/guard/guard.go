@@ -31,12 +31,14 @@ const (
 
 	bindings = "berth-bindings"
 	setRoles = "berth-set-roles"
+	// setExecutors limits what the author of a set of works makes agents do.
+	setExecutors = "berth-set-executors"
 	// webhooks is the name of the configurations that the manager stores.
 	webhooks       = "berth"
 	bindingWebhook = "managedclustersetbindings.cluster.open-cluster-management.io"
 )
 
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-agent-roles;berth-agents;berth-bindings;berth-cluster-namespaces;berth-set-roles;berth-set-admins,verbs=get
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-agent-roles;berth-agents;berth-bindings;berth-cluster-namespaces;berth-set-executors;berth-set-roles;berth-set-admins,verbs=get
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=berth,verbs=get
 
 // Unguarded is a role on the hub without its guard.
@@ -70,6 +72,10 @@ func guardedRoles() []guardedRole {
 		{
 			role: "berth:placement:editor", policy: bindings, webhook: bindingWebhook, label: clusterv1beta2.MadeByLabel,
 			risk: "editors of a namespace may bind any cluster set to it", remedy: "apply config/roles",
+		},
+		{
+			role: "berth:delivery:editor", policy: setExecutors, webhook: "manifestworkreplicasets.work.open-cluster-management.io",
+			risk: "its holders may run anything on the clusters that their placements select", remedy: "apply config/roles",
 		},
 		{
 			role: "berth:managedcluster:creator", webhook: "managedclusters.cluster.open-cluster-management.io",

@@ -86,4 +86,20 @@ type AppliedManifestResourceMeta struct {
 	//
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`
+
+	// Hash of the manifest that was applied last.
+	//
+	// +optional
+	ManifestHash string `json:"manifestHash,omitempty"`
+
+	// Hash of the names of the fields that the agent managed after it.
+	//
+	// +optional
+	FieldsHash string `json:"fieldsHash,omitempty"`
+
+	// Whether the object ran to its end, as a Job does. It is not created again
+	// until its manifest changes.
+	//
+	// +optional
+	Completed bool `json:"completed,omitempty"`
 }

@@ -56,4 +56,9 @@ const (
 	WorkStatusTrimmed = "StatusTrimmed"
 	// ManifestStatusFeedbackSynced is True while every value of the feedback rules could be read.
 	ManifestStatusFeedbackSynced = "StatusFeedbackSynced"
+	// ManifestContended is True while another client changes an object that the agent puts back.
+	ManifestContended = "Contended"
 )
+
+// RecordLabel is on every object that an agent of Berth keeps on a member. Its value is a short hash of the name of the record.
+const RecordLabel = "berth-project.io/record"

@@ -23,5 +23,5 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: os.DirFS("testdata/manifests")}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{}))
 }

@@ -106,7 +106,7 @@ func TestFieldsOfAddOnsAndWorksThatAnAgentMayChange(t *testing.T) {
 		"the status of a work":              {work + "/status", `{"status":{"conditions":[` + condition("Applied", "True") + `]}}`, ""},
 		"the finalizer of agents on a work": {work, `{"metadata":{"finalizers":["cluster.open-cluster-management.io/manifest-work-cleanup"]}}`, ""},
 		"another finalizer on a work":       {work, `{"metadata":{"finalizers":["example.com/mine"]}}`, noWork},
-		"the manifests of a work":           {work, `{"spec":{"workload":{"manifests":[{}]}}}`, noWork},
+		"the manifests of a work":           {work, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}]}}}`, noWork},
 		"a label of a work":                 {work, `{"metadata":{"labels":{"a":"b"}}}`, noWork},
 	} {
 		t.Run(sentence, func(t *testing.T) {

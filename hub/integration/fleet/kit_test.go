@@ -3,64 +3,38 @@ package fleet
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/agent"
-	"github.com/berth-project/berth/internal/agent/credential"
-	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/agentfleet"
 	"github.com/berth-project/berth/internal/process"
 )
-
-// maxJoins bounds the clusters that join at once.
-const maxJoins = 16
 
 // fleet is a hub and its agents.
 type fleet struct {
 	t *testing.T
 	size
 
-	hub *hubtest.Hub
+	hub    *hubtest.Hub
+	joined *agentfleet.Fleet
 	// metrics is the address of the metrics of the manager in the hub.
 	metrics string
-	// folder stores the credentials of the agents, data the hub.
-	folder, data, member string
-}
-
-func (f *fleet) names() []string {
-	out := make([]string, f.agents)
-	for i := range out {
-		out[i] = fmt.Sprintf("c-%04d", i)
-	}
-	return out
+	// data stores the hub.
+	data string
 }
 
 // startHub starts the hub on its data, at the same address.
@@ -82,74 +56,17 @@ func (f *fleet) client(t *testing.T) client.WithWatch {
 // join starts one agent for each cluster, which joins with its own token. They stop with the test.
 func (f *fleet) join() {
 	f.t.Helper()
-	config := f.hub.Config()
-	config.WarningHandler = rest.NoWarnings{} // a new cluster is tainted until its agent reports it
-	to, err := join.NewClient(config)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	endpoint, err := join.FindEndpoint(f.t.Context(), to, f.hub.Config())
-	if err != nil {
-		f.t.Fatal(err)
-	}
 	f.storePlacement()
-	ctx, stop := context.WithCancel(f.t.Context())
-	var running sync.WaitGroup
-	f.t.Cleanup(func() { stop(); running.Wait() })
-	group, joining := errgroup.WithContext(f.t.Context())
-	group.SetLimit(maxJoins)
-	for _, name := range f.names() {
-		group.Go(func() error {
-			options, err := f.admit(joining, to, endpoint, name)
-			if err != nil {
-				return err
-			}
-			running.Go(func() {
-				if err := agent.Run(ctx, options); err != nil {
-					f.t.Errorf("%s: %v", name, err)
-				}
-			})
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	started, err := agentfleet.Start(f.t.Context(), agentfleet.Options{Hub: f.hub.Config(), Agents: f.agents, Lease: f.lease, Folder: f.t.TempDir()})
+	if err != nil {
 		f.t.Fatal(err)
 	}
-}
-
-// admit creates a token, accepts the cluster, and returns the options of its agent.
-func (f *fleet) admit(ctx context.Context, to client.Client, hub join.Endpoint, name string) (agent.Options, error) {
-	token, _, err := join.Token{Cluster: name, TTL: time.Hour}.Create(ctx, to)
-	if err != nil {
-		return agent.Options{}, err
-	}
-	accept := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`, int(f.lease.Seconds()))
-	if err := to.Patch(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.RawPatch(types.MergePatchType, accept)); err != nil {
-		return agent.Options{}, err
-	}
-	text, err := join.BootstrapKubeconfig(hub, token)
-	if err != nil {
-		return agent.Options{}, err
-	}
-	member := api.NewConfig()
-	member.Clusters["member"] = &api.Cluster{Server: f.member + "/" + name}
-	member.Contexts["member"] = &api.Context{Cluster: "member"}
-	member.CurrentContext = "member"
-	memberText, err := clientcmd.Write(*member)
-	if err != nil {
-		return agent.Options{}, err
-	}
-	dir := filepath.Join(f.folder, name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return agent.Options{}, err
-	}
-	out := agent.DefaultOptions()
-	out.BootstrapKubeconfig, out.MemberKubeconfig, out.HubKubeconfigDir = filepath.Join(dir, "bootstrap"), filepath.Join(dir, "member"), filepath.Join(dir, "hub")
-	out.Names, out.HealthAddress, out.LogLevel = credential.Names{Cluster: name, Agent: "a"}, "0", "error"
-	if err := os.WriteFile(out.BootstrapKubeconfig, text, 0o600); err != nil {
-		return agent.Options{}, err
-	}
-	return out, os.WriteFile(out.MemberKubeconfig, memberText, 0o600)
+	f.t.Cleanup(func() {
+		if err := started.Stop(); err != nil {
+			f.t.Error(err)
+		}
+	})
+	f.joined = started
 }
 
 // storePlacement stores a placement that may select every cluster.
@@ -220,14 +137,6 @@ func (f *fleet) clusters(t *testing.T) []clusterv1.ManagedCluster {
 	return list.Items
 }
 
-// pause waits between two reads of the whole fleet.
-func (f *fleet) pause() {
-	select {
-	case <-time.After(time.Second):
-	case <-f.t.Context().Done():
-	}
-}
-
 // watchLeases returns the events of the leases of all clusters, the stored ones first.
 func (f *fleet) watchLeases(ctx context.Context, t *testing.T) <-chan watch.Event {
 	t.Helper()
@@ -252,51 +161,4 @@ func renewal(event watch.Event) (name string, at time.Time, ok bool) {
 		return "", time.Time{}, false
 	}
 	return lease.Namespace, lease.Spec.RenewTime.Time, true
-}
-
-// newMember serves members that never change, each below the name of its cluster, and returns the URL.
-func newMember(t *testing.T) string {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(serveMember))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	return server.URL
-}
-
-func serveMember(w http.ResponseWriter, r *http.Request) {
-	name, at, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case at == "livez":
-		fmt.Fprint(w, "ok")
-	case at == "version":
-		send(w, version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
-	case at == "api/v1/namespaces/kube-system":
-		send(w, &corev1.Namespace{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-			ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: types.UID("uid-of-" + name)},
-		})
-	case r.URL.Query().Get("sendInitialEvents") != "": // the agent lists instead
-		w.WriteHeader(http.StatusBadRequest)
-	case at == "api/v1/nodes" && r.URL.Query().Get("watch") != "":
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	case at == "api/v1/nodes":
-		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
-		node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
-		node.Status.Allocatable = node.Status.Capacity
-		send(w, &corev1.NodeList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Node{node},
-		})
-	default:
-		w.WriteHeader(http.StatusNotFound)
-	}
-}
-
-// send writes an object. The client sees a torn response.
-func send(w io.Writer, object any) {
-	text, err := json.Marshal(object)
-	if err == nil {
-		_, _ = w.Write(text)
-	}
 }

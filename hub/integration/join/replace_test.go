@@ -116,7 +116,9 @@ func TestAnotherMemberReplacesAnAgentWithAToken(t *testing.T) {
 	startManager(t)
 	s.allowRequests()
 	name := "tokens"
-	s.cluster(name, func(c *clusterv1.ManagedCluster) { c.Annotations[clusterv1.DriverAnnotationKey] = registration.DriverToken })
+	s.cluster(name, func(c *clusterv1.ManagedCluster) {
+		c.Annotations[clusterv1.DriverAnnotationKey] = registration.DriverToken
+	})
 	s.awaitAccepted(name)
 	account := func() types.UID {
 		t.Helper()
@@ -181,7 +183,9 @@ func TestAnotherMemberReplacesAnAgentWithAToken(t *testing.T) {
 	})
 	s.awaitState(s.request("jane", nil, name, "other", ""), denied) // decided after the former report
 	s.wantRecorded(name, "")
-	s.change(name, func(c *clusterv1.ManagedCluster) { c.Annotations[clusterv1.AgentTokenAnnotationKey] = thirdUID + "/200" })
+	s.change(name, func(c *clusterv1.ManagedCluster) {
+		c.Annotations[clusterv1.AgentTokenAnnotationKey] = thirdUID + "/200"
+	})
 	s.eventually(func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, name)
 		if err == nil && cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != thirdUID {

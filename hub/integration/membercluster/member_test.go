@@ -57,6 +57,12 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 		}
 		return nil
 	})
+	missing := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "missing"}, Spec: newTemplate(nil, corev1.RestartPolicyAlways).Spec}
+	missing.Spec.Containers[0].Image = "web:missing"
+	if err := on.Create(t.Context(), missing); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, waitsForImage(on, missing))
 
 	if err := member.Stop(); err != nil {
 		t.Fatal(err)
@@ -70,6 +76,9 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, timeout, runs(on, deployment))
+	if err := waitsForImage(on, missing)(t.Context()); err != nil {
+		t.Error(err)
+	}
 	requests := &certificatesv1.CertificateSigningRequestList{}
 	if err := admin.List(t.Context(), requests); err != nil || len(requests.Items) != 1 {
 		t.Errorf("%d certificate requests, %v; want only the first of the member", len(requests.Items), err)
@@ -154,6 +163,20 @@ func newTemplate(labels map[string]string, restart corev1.RestartPolicy) corev1.
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels},
 		Spec:       corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+}
+
+// waitsForImage checks that the image of a pod cannot be pulled.
+func waitsForImage(on client.Client, pod *corev1.Pod) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := on.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		statuses := pod.Status.ContainerStatuses
+		if pod.Status.Phase != corev1.PodPending || len(statuses) != 1 || statuses[0].State.Waiting == nil || statuses[0].State.Waiting.Reason != "ErrImagePull" {
+			return fmt.Errorf("the pod is %s, its containers are %+v; want ErrImagePull", pod.Status.Phase, statuses)
+		}
+		return nil
 	}
 }
 

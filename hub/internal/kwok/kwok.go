@@ -1,11 +1,13 @@
 // Package kwok runs fake nodes and their pods by the controllers of kwok, in this process.
 //
 // It owns the nodes, their stages and their leases. The scheduler and the controllers of workloads run elsewhere. The invariant: a
-// pod on a fake node runs nothing. It becomes ready, and a pod of a Job succeeds.
+// pod on a fake node runs nothing. It becomes ready, and a pod of a Job succeeds. A pod with an image that has the tag "missing" waits
+// with ErrImagePull.
 package kwok
 
 import (
 	"context"
+	_ "embed" // of a stage
 	"fmt"
 	"io"
 	"maps"
@@ -129,12 +131,15 @@ func (o Options) config() (controllers.Config, error) {
 	}, nil
 }
 
+//go:embed stage/pod-image-missing.yaml
+var podImageMissing string
+
 // stages returns what happens to nodes and pods, by kind.
 func stages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	out := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, text := range []string{
 		fastnode.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease,
-		fastpod.DefaultPodReady, fastpod.DefaultPodComplete, fastpod.DefaultPodDelete,
+		podImageMissing, fastpod.DefaultPodReady, fastpod.DefaultPodComplete, fastpod.DefaultPodDelete,
 	} {
 		read := &v1alpha1.Stage{}
 		if err := yaml.Unmarshal([]byte(text), read); err != nil {

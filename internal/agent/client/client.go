@@ -33,6 +33,7 @@ import (
 	aboutv1beta1 "github.com/berth-project/berth/api/about/v1beta1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/version"
 )
 
@@ -71,12 +72,14 @@ type Client struct {
 	parameters runtime.ParameterCodec
 }
 
-// New returns a client. It sends no request.
+// New returns a client. It sends no request. A configuration without a rate gets 5 requests a second.
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	scheme := newScheme()
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.QPS, config.Burst = qps, burst
+	if config.QPS == 0 {
+		config.QPS, config.Burst = qps, burst
+	}
 	if config.UserAgent == "" {
 		config.UserAgent = "berth-agent/" + version.Version()
 	}
@@ -104,6 +107,7 @@ func newScheme() *runtime.Scheme {
 		clusterv1.SchemeGroupVersion:        {&clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{}},
 		clusterv1alpha1.SchemeGroupVersion:  {&clusterv1alpha1.ClusterClaim{}, &clusterv1alpha1.ClusterClaimList{}},
 		aboutv1alpha1.SchemeGroupVersion:    {&aboutv1alpha1.ClusterProperty{}, &aboutv1alpha1.ClusterPropertyList{}},
+		workv1.SchemeGroupVersion:           {&workv1.ManifestWork{}, &workv1.ManifestWorkList{}, &workv1.AppliedManifestWork{}, &workv1.AppliedManifestWorkList{}},
 		aboutv1beta1.SchemeGroupVersion:     {&aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}},
 	} {
 		scheme.AddKnownTypes(version, kinds...)
@@ -133,6 +137,16 @@ func (c *Client) Update(ctx context.Context, object Object, body, into runtime.O
 // PatchStatus applies a JSON merge patch to the status of an object and reads what was stored.
 func (c *Client) PatchStatus(ctx context.Context, object Object, patch []byte, into runtime.Object) error {
 	return c.do(ctx, "patching the status of", object, c.rest.Patch(types.MergePatchType).AbsPath(object.path("status")).Body(patch), into)
+}
+
+// Patch applies a JSON merge patch to an object and reads what was stored.
+func (c *Client) Patch(ctx context.Context, object Object, patch []byte, into runtime.Object) error {
+	return c.do(ctx, "patching", object, c.rest.Patch(types.MergePatchType).AbsPath(object.path("")).Body(patch), into)
+}
+
+// Delete deletes an object.
+func (c *Client) Delete(ctx context.Context, object Object, options *metav1.DeleteOptions) error {
+	return c.do(ctx, "deleting", object, c.rest.Delete().AbsPath(object.path("")).Body(options), &metav1.Status{})
 }
 
 // List reads the objects of a resource.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
 // ManagedCluster returns the path of one ManagedCluster, or of all where name is empty.
@@ -51,3 +52,13 @@ func Namespace(name string) Object {
 
 // Nodes returns the path of all nodes.
 func Nodes() Object { return Object{Resource: corev1.SchemeGroupVersion.WithResource("nodes")} }
+
+// ManifestWork returns the path of one work of a cluster, or of all where name is empty.
+func ManifestWork(cluster, name string) Object {
+	return Object{Resource: workv1.SchemeGroupVersion.WithResource("manifestworks"), Namespace: cluster, Name: name}
+}
+
+// AppliedManifestWork returns the path of one record of a member, or of all where name is empty.
+func AppliedManifestWork(name string) Object {
+	return Object{Resource: workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"), Name: name}
+}

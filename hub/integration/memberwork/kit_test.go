@@ -1,0 +1,247 @@
+package memberwork
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	agentclient "github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/work"
+	"github.com/berth-project/berth/internal/agent/work/remote"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+// fixture is one cluster: its namespace on the hub, one of the same name on the member, and its agent.
+type fixture struct {
+	t *testing.T
+	// cluster names the cluster, and the namespace on the member.
+	cluster string
+	// hub and on are clients of administrators of the hub and of the member.
+	hub, on client.WithWatch
+	// requests counts the writes of the agent, on both sides.
+	requests *recorder
+	stop     func()
+}
+
+// newFixture returns a cluster with a running agent.
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{t: t, hub: hubtest.NewClient(t, hub.Config()), on: hubtest.NewClient(t, member.Config()), requests: &recorder{}}
+	f.cluster = hub.Namespace(t)
+	f.create(f.on, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.cluster}})
+	f.create(f.hub, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "work"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: registration.AgentGroup(f.cluster)}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: registration.WorkRole},
+	})
+	f.start()
+	return f
+}
+
+// start starts the agent. A running agent is stopped before.
+func (f *fixture) start() {
+	f.t.Helper()
+	if f.stop != nil {
+		f.stop()
+	}
+	toHub := hub.ConfigFor(f.t, registration.AgentUser(f.cluster, "a1"), registration.AgentGroup(f.cluster), registration.AgentsGroup)
+	toMember := rest.CopyConfig(member.Config())
+	for _, config := range []*rest.Config{toHub, toMember} {
+		config.QPS = -1
+		config.Wrap(f.requests.wrap)
+	}
+	onHub, err1 := agentclient.New(toHub)
+	records, err2 := agentclient.New(toMember)
+	objects, err3 := remote.New(toMember, clock.RealClock{})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		f.t.Fatal(err)
+	}
+	agent := &work.Controller{
+		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.cluster), AgentID: f.cluster,
+		Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {},
+		Log: slog.New(slog.NewTextHandler(&testLog{t: f.t}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
+	ended := make(chan struct{})
+	go func() { defer close(ended); agent.Run(ctx) }()
+	var once sync.Once
+	f.stop = func() { once.Do(func() { cancel(); <-ended }) }
+	f.t.Cleanup(f.stop)
+}
+
+// testLog writes the log of an agent to stderr where a variable says so. Tests of fakes would mix it up with their own.
+type testLog struct{ t *testing.T }
+
+func (l *testLog) Write(line []byte) (int, error) {
+	if os.Getenv("BERTH_TEST_LOG") != "" {
+		return os.Stderr.Write(line)
+	}
+	return len(line), nil
+}
+
+func (f *fixture) create(to client.Client, objects ...client.Object) {
+	f.t.Helper()
+	for _, object := range objects {
+		if err := to.Create(f.t.Context(), object); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+func (f *fixture) eventually(check func(context.Context) error) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, testTimeout, check)
+}
+
+// newWork returns a work of the cluster with manifests in JSON, in which NS stands for its namespace on the member.
+func (f *fixture) newWork(name string, manifests ...string) *workv1.ManifestWork {
+	out := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: name}}
+	for _, text := range manifests {
+		out.Spec.Workload.Manifests = append(out.Spec.Workload.Manifests, f.manifest(text))
+	}
+	return out
+}
+
+func (f *fixture) manifest(text string) workv1.Manifest {
+	return workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(strings.ReplaceAll(text, "NS", f.cluster))}}
+}
+
+// deliver creates a work and waits until it is applied.
+func (f *fixture) deliver(of *workv1.ManifestWork) {
+	f.t.Helper()
+	f.create(f.hub, of)
+	f.awaitCondition(of, workv1.WorkApplied, metav1.ConditionTrue)
+}
+
+// change edits a work with retries.
+func (f *fixture) change(of *workv1.ManifestWork, edit func(*workv1.ManifestWork)) {
+	f.t.Helper()
+	f.eventually(func(ctx context.Context) error {
+		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
+			return err
+		}
+		edit(of)
+		return f.hub.Update(ctx, of)
+	})
+}
+
+// awaitCondition waits until a condition of the present generation has a status, and returns it.
+func (f *fixture) awaitCondition(of *workv1.ManifestWork, kind string, status metav1.ConditionStatus) metav1.Condition {
+	f.t.Helper()
+	var out metav1.Condition
+	f.eventually(func(ctx context.Context) error {
+		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
+			return err
+		}
+		found := meta.FindStatusCondition(of.Status.Conditions, kind)
+		if found == nil || found.Status != status || found.ObservedGeneration != of.Generation {
+			return fmt.Errorf("%s of generation %d is %+v, want %s; the status is %+v", kind, of.Generation, found, status, of.Status)
+		}
+		out = *found
+		return nil
+	})
+	return out
+}
+
+// remove deletes a work and waits until it is gone.
+func (f *fixture) remove(of *workv1.ManifestWork) {
+	f.t.Helper()
+	if err := f.hub.Delete(f.t.Context(), of); err != nil {
+		f.t.Fatal(err)
+	}
+	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.hub, of) })
+}
+
+// gone returns an error while an object exists.
+func (f *fixture) gone(ctx context.Context, from client.Client, object client.Object) error {
+	err := from.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%T %s exists: finalizers %v, deleted at %v", object, object.GetName(), object.GetFinalizers(), object.GetDeletionTimestamp())
+	}
+	return err
+}
+
+// configMap returns a ConfigMap of the member.
+func (f *fixture) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: name}}
+}
+
+// read reads an object of the member that must exist.
+func (f *fixture) read(object client.Object) {
+	f.t.Helper()
+	if err := f.on.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// record returns the record of a work.
+func (f *fixture) record(ctx context.Context, of string) (*workv1.AppliedManifestWork, error) {
+	out := &workv1.AppliedManifestWork{}
+	return out, f.on.Get(ctx, client.ObjectKey{Name: work.HubHash(f.cluster) + "-" + of}, out)
+}
+
+// recorder counts writes, and fails those that a test names.
+type recorder struct {
+	mu     sync.Mutex
+	writes []string
+	// fail returns whether a request fails; nil fails none.
+	fail func(*http.Request) error
+}
+
+var errBoom = errors.New("boom")
+
+func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper { return roundTripper{r, next} }
+
+func (r *recorder) list() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.writes...)
+}
+
+func (r *recorder) reset(fail func(*http.Request) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.writes, r.fail = nil, fail
+}
+
+type roundTripper struct {
+	*recorder
+
+	next http.RoundTripper
+}
+
+func (t roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	if request.Method != http.MethodGet {
+		t.writes = append(t.writes, request.Method+" "+request.URL.Path)
+	}
+	fail := t.fail
+	t.mu.Unlock()
+	if fail != nil {
+		if err := fail(request); err != nil {
+			return nil, err
+		}
+	}
+	return t.next.RoundTrip(request)
+}

@@ -1,0 +1,166 @@
+// Package work keeps the objects of the works of one cluster on its member, and reports them on the hub.
+//
+// It owns the watches, the queue and the order of requests; package plan decides. One pass looks at one work: it reads the record and the
+// objects, executes what plan returns, and writes the status once. The invariants: works that could not be read are kept, and a hub that
+// does not respond changes nothing on the member.
+package work
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/agent/work/queue"
+	"github.com/berth-project/berth/internal/agent/work/remote"
+)
+
+// workers is how many works are looked at concurrently.
+const workers = 8
+
+// Controller keeps the works of one cluster. Its fields are set before Run.
+type Controller struct {
+	// Hub and Records are the API servers of the hub and of the member.
+	Hub, Records *client.Client
+	Member       *remote.Member
+	// Cluster is the namespace of the works.
+	Cluster string
+	// HubHash identifies the hub in the names of records, AgentID the agent in their specs.
+	HubHash, AgentID string
+	Clock            clock.Clock
+	Random           func() float64
+	// Report receives the last failure, for the health page; nil after a success.
+	Report func(error)
+	Log    *slog.Logger
+
+	queue *queue.Queue
+	works *works
+	watch *watches
+
+	mu     sync.Mutex
+	states map[string]*state
+}
+
+// HubHash returns the hash by which records name a hub: SHA-256 of its URL.
+func HubHash(url string) string {
+	sum := sha256.Sum256([]byte(url))
+	return hex.EncodeToString(sum[:])
+}
+
+// state is what the agent remembers of one work. Only the worker of the work uses it, but for the fields below mu of the controller.
+type state struct {
+	generation int64
+	uid        string
+	applied    map[object.ID]plan.Applied
+	failures   map[object.ID]plan.Failure
+	attempts   map[object.ID]int
+	repair     map[object.ID]time.Time
+	since      map[plan.Stage]time.Time
+	// written is the last status, writeAfter when the next may be written, statusFailures how often it failed in a row.
+	written        *workv1.ManifestWorkStatus
+	writeAfter     time.Time
+	statusFailures int
+
+	// Below are read by other works, under mu.
+
+	work    *workv1.ManifestWork
+	wants   map[object.ID]string
+	entries []plan.Entry
+	// versions are the resource versions that the agent wrote or read last.
+	versions map[object.ID]string
+}
+
+func newState() *state {
+	return &state{
+		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{},
+		repair: map[object.ID]time.Time{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
+	}
+}
+
+// Run keeps the works until the context ends.
+func (c *Controller) Run(ctx context.Context) {
+	c.queue, c.states = queue.New(c.Clock), map[string]*state{}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c.works = newWorks(c.Hub, c.Cluster, func(name string) { c.queue.Add(name, queue.News, 0) })
+	c.watch = newWatches(ctx, c.Member, c.touched)
+	var running sync.WaitGroup
+	running.Go(func() { c.works.run(ctx) })
+	if c.works.awaitSync(ctx, c.Clock) && c.start(ctx) {
+		c.queue.Run(ctx, workers, c.sync)
+	}
+	stop()
+	running.Wait()
+	c.watch.wait()
+}
+
+// sync looks at one work, and again when the pass says so.
+func (c *Controller) sync(ctx context.Context, name string) {
+	again, err := c.pass(ctx, name)
+	if ctx.Err() != nil {
+		return
+	}
+	c.Report(err)
+	state := c.state(name)
+	if err != nil {
+		state.statusFailures++
+		c.Log.Warn("a work was not kept", "work", name, "error", err)
+		c.queue.Add(name, queue.Retry, retryDelay(state.statusFailures, c.Random()))
+		return
+	}
+	state.statusFailures = 0
+	if !again.IsZero() {
+		c.queue.Add(name, queue.Routine, max(again.Sub(c.Clock.Now()), minDelay))
+	}
+}
+
+// state returns what is remembered of a work.
+func (c *Controller) state(name string) *state {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.states[name]
+	if out == nil {
+		out = newState()
+		c.states[name] = out
+	}
+	return out
+}
+
+func (c *Controller) forget(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.states, name)
+}
+
+// touched enqueues the works of an object that another client changed.
+func (c *Controller) touched(id object.ID, version string) {
+	c.mu.Lock()
+	var names []string
+	for name, state := range c.states {
+		_, wanted := state.wants[id]
+		if (wanted || hasEntry(state.entries, id)) && state.versions[id] != version {
+			names = append(names, name)
+		}
+	}
+	c.mu.Unlock()
+	for _, name := range names {
+		c.queue.Add(name, queue.News, settleTime)
+	}
+}
+
+func hasEntry(entries []plan.Entry, id object.ID) bool {
+	for _, entry := range entries {
+		if entry.ID == id {
+			return true
+		}
+	}
+	return false
+}

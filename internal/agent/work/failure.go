@@ -1,0 +1,78 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+)
+
+// failureOf returns the failure of a request about an object.
+func failureOf(err error, id object.ID, hash string, attempts int, now time.Time) plan.Failure {
+	code := codeOf(err)
+	return plan.Failure{Hash: hash, Code: code, Message: messageOf(err, id), Until: now.Add(retryAfter(code, attempts))}
+}
+
+func codeOf(err error) plan.Code {
+	switch {
+	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
+		return plan.Conflicting
+	case apierrors.HasStatusCause(err, "NamespaceTerminating"):
+		return plan.Unavailable
+	case apierrors.IsForbidden(err):
+		return plan.Forbidden
+	case apierrors.IsRequestEntityTooLargeError(err):
+		return plan.TooLarge
+	case apierrors.IsInvalid(err) && immutable(err):
+		return plan.Immutable
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return plan.Invalid
+	default:
+		return plan.Unavailable
+	}
+}
+
+// immutable returns whether a field cannot change. The API server has no code for it, only this word in the message of the field.
+func immutable(err error) bool {
+	return slices.ContainsFunc(causes(err), func(cause metav1.StatusCause) bool { return strings.Contains(cause.Message, "immutable") })
+}
+
+func causes(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return status.Status().Details.Causes
+}
+
+// messageOf returns the message of an error. The messages about a Secret may hold its values, so only the names of the fields are kept.
+func messageOf(err error, id object.ID) string {
+	if id.Group != "" || id.Resource != "secrets" {
+		return err.Error()
+	}
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return err.Error() // it has names only
+	}
+	var fields []string
+	for _, cause := range causes(err) {
+		fields = append(fields, cause.Field)
+	}
+	reason, code := apierrors.ReasonForError(err), int32(0)
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code = status.Status().Code
+	}
+	if code == 0 {
+		return "the member did not respond"
+	}
+	slices.Sort(fields)
+	return strings.TrimSpace(fmt.Sprintf("the member refuses the Secret: %s (%d %s) %s", reason, code, http.StatusText(int(code)), strings.Join(slices.Compact(fields), ", ")))
+}

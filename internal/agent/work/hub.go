@@ -1,0 +1,143 @@
+package work
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/agent/work/queue"
+	"github.com/berth-project/berth/internal/agent/work/report"
+)
+
+// ensureFinalizer adds the finalizer to a work, without which its deletion would be missed.
+func (p *pass) ensureFinalizer() error {
+	if slices.Contains(p.work.Finalizers, workv1.ManifestWorkFinalizer) {
+		return nil
+	}
+	return p.patchFinalizers(append(slices.Clone(p.work.Finalizers), workv1.ManifestWorkFinalizer))
+}
+
+func (p *pass) removeFinalizer() error {
+	if !slices.Contains(p.work.Finalizers, workv1.ManifestWorkFinalizer) {
+		return nil
+	}
+	return p.patchFinalizers(slices.DeleteFunc(slices.Clone(p.work.Finalizers), func(each string) bool { return each == workv1.ManifestWorkFinalizer }))
+}
+
+// patchFinalizers replaces the finalizers of the work. A work that is gone has none.
+func (p *pass) patchFinalizers(finalizers []string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": p.work.UID, "resourceVersion": p.work.ResourceVersion, "finalizers": finalizers,
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding the finalizers: %w", err)
+	}
+	stored := &workv1.ManifestWork{}
+	err = p.Hub.Patch(p.ctx, client.ManifestWork(p.Cluster, p.name), patch, stored)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err //nolint:wrapcheck // the client names the work
+	}
+	if stored.DeletionTimestamp == nil {
+		p.work = stored
+	}
+	return nil
+}
+
+// report writes the status of a work if it has changed, and returns when to write it where that is later.
+func (p *pass) report(step plan.Step) (time.Time, error) {
+	work := report.Work{Generation: p.work.Generation, Now: p.Clock.Now()}
+	for _, m := range p.manifests {
+		each := report.Manifest{Manifest: m, Verdict: step.Verdicts[m.Ordinal], Object: p.read[m.ID]}
+		if failure, failed := p.unread[m.ID]; failed {
+			each.Unread = failure.Message
+		}
+		work.Manifests = append(work.Manifests, each)
+	}
+	return p.writeStatus(report.Status(p.before(), work))
+}
+
+// reportDeleting reports what a deletion waits for.
+func (p *pass) reportDeleting(step plan.Step) error {
+	var waits []string
+	if step.Wait != nil {
+		for _, id := range step.Wait.Objects {
+			waits = append(waits, p.waitsFor(id))
+		}
+	}
+	_, err := p.writeStatus(report.Deleting(p.before(), p.work.Generation, p.Clock.Now(), waits))
+	return err
+}
+
+// waitsFor returns an object that is not gone, and why.
+func (p *pass) waitsFor(id object.ID) string {
+	out := id.String()
+	if failure, ok := p.state.failures[id]; ok {
+		return out + ": " + failure.Message
+	}
+	if found := p.read[id]; found != nil && len(found.GetFinalizers()) > 0 {
+		out += " with the finalizers " + strings.Join(found.GetFinalizers(), ", ")
+	}
+	return out
+}
+
+// before returns the status that was written last. The watch may be behind.
+func (p *pass) before() workv1.ManifestWorkStatus {
+	if p.state.written != nil {
+		return *p.state.written
+	}
+	return *p.work.Status.DeepCopy()
+}
+
+func (p *pass) writeStatus(status workv1.ManifestWorkStatus) (time.Time, error) {
+	if equality.Semantic.DeepEqual(p.before(), status) {
+		return time.Time{}, nil
+	}
+	now := p.Clock.Now()
+	if now.Before(p.state.writeAfter) {
+		return p.state.writeAfter, nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.work.UID}, "status": status})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("encoding the status: %w", err)
+	}
+	err = p.Hub.PatchStatus(p.ctx, client.ManifestWork(p.Cluster, p.name), patch, &workv1.ManifestWork{})
+	if apierrors.IsNotFound(err) {
+		return time.Time{}, nil // its event follows
+	}
+	if err != nil {
+		return time.Time{}, err //nolint:wrapcheck // the client names the work
+	}
+	size := len(patch)
+	for _, m := range p.work.Spec.Workload.Manifests {
+		size += len(m.Raw)
+	}
+	p.state.written = &status
+	p.state.writeAfter = now.Add(max(time.Second, time.Duration(size)*time.Second/statusBytesPerSecond))
+	return time.Time{}, nil
+}
+
+// wake looks at another work.
+func (c *Controller) wake(name string) { c.queue.Add(name, queue.News, 0) }
+
+// earliest returns the first instant that is set; zero where none is.
+func earliest(all ...time.Time) time.Time {
+	var out time.Time
+	for _, each := range all {
+		if !each.IsZero() && (out.IsZero() || each.Before(out)) {
+			out = each
+		}
+	}
+	return out
+}

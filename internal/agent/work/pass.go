@@ -1,0 +1,365 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/agent/work/remote"
+)
+
+// maxSteps bounds the steps of one pass: a work has ten ranks, and each takes a few steps.
+const maxSteps = 100
+
+var errTooManySteps = errors.New("the work did not settle in 100 steps; the agent goes on later")
+
+// pass is one look at one work.
+type pass struct {
+	*Controller
+
+	ctx   context.Context //nolint:containedctx // a pass lives no longer than its context
+	state *state
+	// work is nil where the hub has none.
+	work    *workv1.ManifestWork
+	name    string
+	record  *workv1.AppliedManifestWork
+	leaving bool
+
+	manifests []object.Manifest
+	// read has the objects that were read in this pass: nil where there is none.
+	read   map[object.ID]*unstructured.Unstructured
+	unread map[object.ID]plan.Failure
+}
+
+// pass looks at one work, and returns when to look again without an event.
+func (c *Controller) pass(ctx context.Context, name string) (time.Time, error) {
+	p := &pass{
+		Controller: c, ctx: ctx, state: c.state(name), name: name, work: c.works.get(c.Cluster, name),
+		read: map[object.ID]*unstructured.Unstructured{}, unread: map[object.ID]plan.Failure{},
+	}
+	var err error
+	if p.record, err = c.readRecord(ctx, name); err != nil {
+		return time.Time{}, err
+	}
+	switch {
+	case p.work == nil && p.record == nil:
+		c.forget(name)
+		return time.Time{}, nil
+	case p.work == nil:
+		return p.unmanaged()
+	case p.work.DeletionTimestamp != nil:
+		return p.leave()
+	default:
+		return p.keep()
+	}
+}
+
+// keep applies a work and reports it.
+func (p *pass) keep() (time.Time, error) {
+	if err := p.ensureFinalizer(); err != nil {
+		return time.Time{}, err
+	}
+	p.state.follow(p.work)
+	step, err := p.steps()
+	if err != nil {
+		return time.Time{}, err
+	}
+	again, err := p.report(step)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return earliest(again, step.Again, p.Clock.Now().Add(p.interval())), nil
+}
+
+// leave removes the objects of a work that is being deleted, and then its finalizer.
+func (p *pass) leave() (time.Time, error) {
+	p.leaving = true
+	step, err := p.steps()
+	if err != nil {
+		return time.Time{}, err
+	}
+	if step.Gone {
+		return time.Time{}, p.removeFinalizer()
+	}
+	return step.Again, p.reportDeleting(step)
+}
+
+// interval returns when to compare the work without an event.
+func (p *pass) interval() time.Duration {
+	for _, m := range p.manifests {
+		if m.Settings.Strategy.Type == object.ReadOnly {
+			return pollInterval
+		}
+	}
+	return compareInterval + time.Duration(p.Random()*float64(compareInterval)/2)
+}
+
+// follow starts the waits of another generation anew.
+func (s *state) follow(work *workv1.ManifestWork) {
+	if s.generation == work.Generation && s.uid == string(work.UID) {
+		return
+	}
+	if s.uid != string(work.UID) {
+		s.written, s.writeAfter = nil, time.Time{}
+	}
+	s.generation, s.uid = work.Generation, string(work.UID)
+	clear(s.since)
+}
+
+// steps plans and executes until nothing is left to do now.
+func (p *pass) steps() (plan.Step, error) {
+	if p.work != nil && !p.leaving {
+		p.manifests = object.Parse(&p.work.Spec)
+	}
+	for range maxSteps {
+		p.resolve()
+		p.readObjects()
+		step := plan.Plan(p.input())
+		if len(step.Calls) == 0 {
+			p.waits(step)
+			for _, other := range step.Wake {
+				p.wake(other)
+			}
+			return step, p.ctx.Err()
+		}
+		for _, call := range step.Calls {
+			if err := p.execute(call); err != nil {
+				return step, err
+			}
+		}
+	}
+	return plan.Step{}, errTooManySteps
+}
+
+// resolve finds the resources of the manifests, and publishes what the work wants.
+func (p *pass) resolve() {
+	mapping := func(kind schema.GroupVersionKind) (string, bool, error) { return p.Member.Resource(p.ctx, kind) }
+	wants := map[object.ID]string{}
+	for i, m := range p.manifests {
+		if m.ID.Resource == "" {
+			if _, unknown := errors.AsType[object.UnknownKindError](m.Fault); unknown {
+				m.Fault = nil
+			}
+			p.manifests[i] = m.Resolve(mapping, &p.work.Spec)
+		}
+		if m := p.manifests[i]; m.Fault == nil {
+			wants[m.ID] = m.Hash
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.work, p.state.wants, p.state.entries = p.work, wants, entriesOf(p.record)
+}
+
+// readObjects reads what was not read in this pass.
+func (p *pass) readObjects() {
+	for _, m := range p.manifests {
+		if m.ID.Resource != "" {
+			p.readObject(m.ID, m.Kind.Version, p.executor())
+		}
+	}
+	for _, entry := range entriesOf(p.record) {
+		p.readObject(entry.ID, entry.Version, nil)
+	}
+}
+
+func (p *pass) executor() *workv1.ManifestWorkExecutor {
+	if p.work == nil {
+		return nil
+	}
+	return p.work.Spec.Executor
+}
+
+func (p *pass) readObject(id object.ID, version string, executor *workv1.ManifestWorkExecutor) {
+	_, done := p.read[id]
+	_, failed := p.unread[id]
+	if done || failed {
+		return
+	}
+	p.watch.ensure(id, version)
+	found, err := p.Member.Get(p.ctx, executor, id, version)
+	switch {
+	case apierrors.IsNotFound(err):
+		p.read[id] = nil
+	case err != nil:
+		p.unread[id] = failureOf(err, id, "", 1, p.Clock.Now())
+	default:
+		p.store(id, found)
+	}
+}
+
+// store keeps an object for this pass, and its version, so that its own event causes no other pass.
+func (p *pass) store(id object.ID, found *unstructured.Unstructured) {
+	p.read[id] = found
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.versions[id] = found.GetResourceVersion()
+}
+
+// input returns what the next step depends on.
+func (p *pass) input() plan.Input {
+	in := plan.Input{
+		Now: p.Clock.Now(), Work: p.name, Leaving: p.leaving, Manifests: p.manifests, Orphan: func(object.ID) bool { return false },
+		Recorded: p.record != nil, Record: entriesOf(p.record), Objects: map[object.ID]plan.Object{}, Unread: p.unread,
+		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Repair: p.state.repair, Since: p.state.since,
+	}
+	if p.work != nil {
+		in.Created, in.Orphan = p.work.CreationTimestamp.Time, object.Orphans(p.work.Spec.DeleteOption)
+	}
+	for id, found := range p.read {
+		if found != nil {
+			in.Objects[id] = remote.Observe(found, p.owner(), p.manager(id))
+		}
+		if others := p.others(p.name, id); len(others) > 0 {
+			in.Others[id] = others
+		}
+	}
+	return in
+}
+
+// owner returns how objects name the record.
+func (p *pass) owner() remote.Record {
+	out := remote.Record{Name: p.recordName(p.name)}
+	if p.record != nil {
+		out.UID = p.record.UID
+	}
+	return out
+}
+
+// manager returns the field manager of the work for an object.
+func (p *pass) manager(id object.ID) string {
+	if at := slices.IndexFunc(p.manifests, func(m object.Manifest) bool { return m.ID == id }); at >= 0 {
+		return remote.Manager(p.name, &p.manifests[at])
+	}
+	return ""
+}
+
+// others returns the other works with an object.
+func (c *Controller) others(except string, id object.ID) []plan.Other {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []plan.Other
+	for name, state := range c.states {
+		if name == except {
+			continue
+		}
+		other := plan.Other{Work: name, Hash: state.wants[id]}
+		if state.work != nil {
+			other.Created = state.work.CreationTimestamp.Time
+		}
+		at := slices.IndexFunc(state.entries, func(entry plan.Entry) bool { return entry.ID == id })
+		if at >= 0 {
+			other.Recorded, other.UID, other.Adopted = true, state.entries[at].UID, state.entries[at].Adopted
+		}
+		if other.Hash != "" || other.Recorded {
+			out = append(out, other)
+		}
+	}
+	slices.SortFunc(out, func(a, b plan.Other) int { return strings.Compare(a.Work, b.Work) })
+	return out
+}
+
+// waits remembers since when a stage waits.
+func (p *pass) waits(step plan.Step) {
+	if step.Wait == nil {
+		clear(p.state.since)
+	} else if _, ok := p.state.since[step.Wait.Stage]; !ok {
+		p.state.since[step.Wait.Stage] = p.Clock.Now()
+	}
+}
+
+// execute sends one call. Only a failure about the record ends the pass.
+func (p *pass) execute(call plan.Call) (err error) {
+	switch call.Verb {
+	case plan.WriteRecord:
+		p.record, err = p.writeRecord(p.ctx, p.work, p.record, call.Entries)
+		return err
+	case plan.DeleteRecord:
+		if err = p.deleteRecord(p.ctx, p.record); err == nil {
+			p.record = nil
+		}
+		return err
+	case plan.Apply:
+		err = p.apply(call)
+	case plan.Release:
+		err = p.release(call)
+	case plan.Delete:
+		err = p.delete(call)
+	default:
+		panic(fmt.Sprintf("a plan has the unknown call %q", call.Verb))
+	}
+	p.outcome(call, err)
+	return p.ctx.Err()
+}
+
+// outcome remembers a failure of a call about an object, or forgets the last one.
+func (p *pass) outcome(call plan.Call, err error) {
+	id := call.Entry.ID
+	if err == nil {
+		delete(p.state.failures, id)
+		delete(p.state.attempts, id)
+		return
+	}
+	hash := ""
+	if call.Manifest != nil {
+		hash = call.Manifest.Hash
+	}
+	if p.state.failures[id].Hash != hash {
+		p.state.attempts[id] = 0
+	}
+	p.state.attempts[id]++
+	p.state.failures[id] = failureOf(err, id, hash, p.state.attempts[id], p.Clock.Now())
+	p.Log.Warn("an object was not written", "work", p.name, "verb", call.Verb, "object", id.String(), "error", p.state.failures[id].Message)
+}
+
+func (p *pass) apply(call plan.Call) error {
+	id := call.Entry.ID
+	manager := remote.Manager(p.name, call.Manifest)
+	stored, err := p.Member.Apply(p.ctx, p.executor(), p.name, p.owner(), call)
+	if err != nil {
+		return err //nolint:wrapcheck // the API server names the object
+	}
+	drift := !call.Create && call.Entry.Hash == call.Manifest.Hash
+	if drift {
+		p.state.repair[id] = p.Clock.Now().Add(repairInterval)
+	}
+	p.state.applied[id] = plan.Applied{
+		UID: string(stored.GetUID()), Hash: call.Manifest.Hash, Fields: remote.Observe(stored, p.owner(), manager).Fields,
+		Raced: call.Create && remote.Raced(stored, manager),
+	}
+	p.store(id, stored)
+	p.Log.Debug("an object was applied", "work", p.name, "object", id.String(), "created", call.Create, "drift", drift)
+	return nil
+}
+
+func (p *pass) release(call plan.Call) error {
+	found := p.read[call.Entry.ID]
+	heir := ""
+	if call.Heir != "" {
+		heir = p.recordName(call.Heir)
+		defer p.wake(call.Heir)
+	}
+	delete(p.read, call.Entry.ID)
+	return p.Member.Release(p.ctx, p.owner(), found, call.Entry.Version, call.Entry.ID, heir) //nolint:wrapcheck // the API server names the object
+}
+
+// delete deletes an object. One that is gone, or is another one by now, is read again.
+func (p *pass) delete(call plan.Call) error {
+	delete(p.read, call.Entry.ID)
+	err := p.Member.Delete(p.ctx, call.Entry)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	p.Log.Info("an object is deleted", "work", p.name, "object", call.Entry.ID.String(), "error", err)
+	return err //nolint:wrapcheck // the API server names the object
+}

@@ -1,0 +1,381 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/work/object"
+)
+
+var errBoom = errors.New("boom")
+
+// thing is an object of the simulated member.
+type thing struct {
+	uid         string
+	hash        string
+	by          string // the work that created it; empty for another client
+	label       string
+	owners      map[string]bool
+	fields      map[string]int // the version of the fields that each work manages
+	terminating bool
+	finalizer   bool
+	// released is whether its work let it stay.
+	released bool
+}
+
+// member is a simulated member with the agent's memory of each work.
+type member struct {
+	t       *testing.T
+	random  *rand.Rand
+	now     time.Time
+	uids    int
+	things  map[object.ID]*thing
+	records map[string][]Entry
+	works   map[string]*simulatedWork
+	// faults is how likely a call fails, in percent.
+	faults int
+	log    []string
+}
+
+type simulatedWork struct {
+	created   time.Time
+	manifests []object.Manifest
+	orphans   bool
+	leaving   bool
+	applied   map[object.ID]Applied
+	since     map[Stage]time.Time
+}
+
+// TestHistories runs random histories of two works that share objects, with failures at every call and restarts of the agent. After
+// every call each object that a work created is on its record, and no object of another client was deleted. Once the failures end,
+// the member has what the works say.
+func TestHistories(t *testing.T) {
+	const histories = 3000
+	for seed := range uint64(histories) {
+		m := &member{
+			t: t, random: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1e6, 0),
+			things: map[object.ID]*thing{}, records: map[string][]Entry{}, works: map[string]*simulatedWork{},
+		}
+		if err := m.play(); err != nil {
+			t.Fatalf("seed %d: %v\n%v", seed, err, m.log)
+		}
+	}
+}
+
+func ids() []object.ID {
+	return []object.ID{
+		{Resource: "namespaces", Name: "n"},
+		{Resource: "configmaps", Namespace: "n", Name: "a"},
+		{Resource: "configmaps", Namespace: "n", Name: "b"},
+		{Group: "apps", Resource: "deployments", Namespace: "n", Name: "c"},
+		{Group: "example.com", Resource: "widgets", Namespace: "n", Name: "d"},
+	}
+}
+
+func (m *member) play() error {
+	for range 12 {
+		m.now = m.now.Add(11 * time.Second)
+		m.happen()
+		m.faults = 30
+		for _, name := range slices.Sorted(maps.Keys(m.works)) {
+			if err := m.pass(name); err != nil {
+				return err
+			}
+		}
+	}
+	m.faults = 0
+	for range 12 {
+		m.now = m.now.Add(11 * time.Minute)
+		m.finalize()
+		for _, name := range slices.Sorted(maps.Keys(m.works)) {
+			if err := m.pass(name); err != nil {
+				return err
+			}
+		}
+	}
+	return m.checkSettled()
+}
+
+// happen changes the member or the hub at random.
+func (m *member) happen() {
+	id := ids()[m.random.IntN(len(ids()))]
+	name := []string{"w1", "w2"}[m.random.IntN(2)]
+	w := m.works[name]
+	switch m.random.IntN(9) {
+	case 0, 1, 2:
+		if w == nil || !w.leaving {
+			m.works[name] = m.edited(w)
+			m.note("edit %s: %d manifests", name, len(m.works[name].manifests))
+		}
+	case 3:
+		if m.things[id] == nil {
+			m.things[id] = m.newThing("")
+			m.note("another client creates %s", id)
+		}
+	case 4:
+		if m.things[id] != nil {
+			delete(m.things, id)
+			m.note("another client deletes %s", id)
+		}
+	case 5:
+		if found := m.things[id]; found != nil {
+			for owner := range found.fields {
+				found.fields[owner]++
+			}
+			found.hash = "drift"
+			m.note("another client changes %s", id)
+		}
+	case 6:
+		if w != nil && len(w.manifests) > 0 {
+			w.leaving, w.manifests = true, nil
+			m.note("delete %s", name)
+		}
+	case 7:
+		if w != nil {
+			w.applied, w.since = map[object.ID]Applied{}, map[Stage]time.Time{}
+			m.note("restart %s", name)
+		}
+	case 8:
+		m.finalize()
+	}
+}
+
+// finalize lets objects disappear that are being deleted.
+func (m *member) finalize() {
+	for id, found := range m.things {
+		if found.terminating {
+			delete(m.things, id)
+		}
+	}
+}
+
+func (m *member) edited(w *simulatedWork) *simulatedWork {
+	if w == nil {
+		w = &simulatedWork{created: m.now, applied: map[object.ID]Applied{}, since: map[Stage]time.Time{}}
+	}
+	w.manifests, w.orphans = nil, m.random.IntN(5) == 0
+	for i, id := range ids() {
+		if m.random.IntN(2) == 0 {
+			continue
+		}
+		w.manifests = append(w.manifests, object.Manifest{
+			Ordinal: i, ID: id, Object: &unstructured.Unstructured{}, Hash: fmt.Sprintf("v%d", m.random.IntN(2)),
+			Settings: object.Settings{Strategy: workv1.UpdateStrategy{Type: object.Update}},
+		})
+	}
+	return w
+}
+
+func (m *member) newThing(by string) *thing {
+	m.uids++
+	return &thing{uid: fmt.Sprint("u", m.uids), by: by, owners: map[string]bool{}, fields: map[string]int{}, finalizer: m.random.IntN(2) == 0}
+}
+
+func (m *member) note(format string, args ...any) {
+	m.log = append(m.log, fmt.Sprintf(format+"\n", args...))
+}
+
+// pass runs the steps of one work until nothing is left, or until a call about the record fails.
+func (m *member) pass(name string) error {
+	w := m.works[name]
+	for range 50 {
+		step := Plan(m.input(name, w))
+		if len(step.Calls) == 0 {
+			m.over(name, step)
+			return nil
+		}
+		for _, call := range step.Calls {
+			failed := m.random.IntN(100) < m.faults
+			lost := failed && m.random.IntN(2) == 0 // the member executes the call and the response is lost
+			var err error
+			if !failed || lost {
+				err = m.execute(name, w, call, lost)
+			}
+			m.note("%s: %s %s %v failed=%t lost=%t", name, call.Verb, call.Entry.ID, call.Entries, failed, lost)
+			if err == nil {
+				err = m.checkPromises()
+			}
+			if err != nil {
+				return err
+			}
+			if failed {
+				return nil // the agent is killed, or tries again later
+			}
+		}
+	}
+	return fmt.Errorf("%w: %s does not settle", errBoom, name)
+}
+
+// over ends a pass.
+func (m *member) over(name string, step Step) {
+	since := m.works[name].since
+	if step.Wait == nil {
+		clear(since)
+	} else if _, ok := since[step.Wait.Stage]; !ok {
+		since[step.Wait.Stage] = m.now
+	}
+	if step.Gone {
+		delete(m.works, name)
+	}
+}
+
+func (m *member) input(name string, w *simulatedWork) Input {
+	record, recorded := m.records[name]
+	in := Input{
+		Now: m.now, Work: name, Created: w.created, Leaving: w.leaving, Manifests: w.manifests, Orphan: func(object.ID) bool { return w.orphans },
+		Recorded: recorded, Record: record, Objects: map[object.ID]Object{}, Others: map[object.ID][]Other{}, Applied: w.applied, Since: w.since,
+	}
+	for id, found := range m.things {
+		in.Objects[id] = Object{
+			UID: found.uid, Labelled: found.label == name, OtherLabel: found.label != "" && found.label != name, Owned: found.owners[name],
+			Fields: fmt.Sprint(found.fields[name]), Terminating: found.terminating, Serving: true,
+		}
+	}
+	for other, ow := range m.works {
+		if other == name {
+			continue
+		}
+		for _, id := range ids() {
+			o := Other{Work: other, Created: ow.created}
+			if at := slices.IndexFunc(ow.manifests, func(x object.Manifest) bool { return x.ID == id }); at >= 0 {
+				o.Hash = ow.manifests[at].Hash
+			}
+			if at := slices.IndexFunc(m.records[other], func(e Entry) bool { return e.ID == id }); at >= 0 {
+				o.Recorded, o.UID, o.Adopted = true, m.records[other][at].UID, m.records[other][at].Adopted
+			}
+			if o.Hash != "" || o.Recorded {
+				in.Others[id] = append(in.Others[id], o)
+			}
+		}
+	}
+	return in
+}
+
+// execute changes the member as a call does.
+func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) error {
+	id := call.Entry.ID
+	found := m.things[id]
+	switch call.Verb {
+	case WriteRecord:
+		m.records[name] = slices.Clone(call.Entries)
+		m.forgetReleased()
+	case DeleteRecord:
+		delete(m.records, name)
+		m.forgetReleased()
+	case Apply:
+		if call.Create != (found == nil) {
+			return fmt.Errorf("%w: %s applied with create=%t", errBoom, id, call.Create)
+		}
+		if found == nil {
+			found = m.newThing(name)
+			m.things[id] = found
+		}
+		if found.hash != call.Manifest.Hash {
+			for owner := range found.fields { // they lose the fields that change
+				found.fields[owner]++
+			}
+		}
+		found.hash, found.released = call.Manifest.Hash, false
+		found.fields[name]++
+		if call.Label {
+			found.label = name
+		}
+		if found.owners[name] = !call.Entry.Adopted; call.Entry.Adopted {
+			delete(found.owners, name)
+		}
+		if !lost {
+			w.applied[id] = Applied{UID: found.uid, Hash: found.hash, Fields: fmt.Sprint(found.fields[name])}
+		}
+	case Release:
+		if found == nil || found.uid != call.Entry.UID {
+			return fmt.Errorf("%w: another object than %s was released", errBoom, id)
+		}
+		delete(found.owners, name)
+		if found.label == name {
+			found.label = call.Heir
+		}
+		found.released = found.released || w.orphans
+	case Delete:
+		if found == nil || found.uid != call.Entry.UID || found.terminating {
+			return fmt.Errorf("%w: %s was deleted twice, or another object", errBoom, id)
+		}
+		if found.by == "" {
+			return fmt.Errorf("%w: %s of another client was deleted", errBoom, id)
+		}
+		if found.terminating = found.finalizer; !found.finalizer {
+			delete(m.things, id)
+		}
+	}
+	return nil
+}
+
+// forgetReleased hands the objects that their works let stay to their users.
+func (m *member) forgetReleased() {
+	for id, found := range m.things {
+		if found.released && !m.onRecord(id, found) {
+			found.by = ""
+		}
+	}
+}
+
+func (m *member) onRecord(id object.ID, found *thing) bool {
+	for _, record := range m.records {
+		if slices.ContainsFunc(record, func(e Entry) bool { return e.ID == id && (e.UID == "" || e.UID == found.uid) && !e.Adopted }) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPromises checks that each object that a work created is on a record, or is handed to a work that wants it.
+func (m *member) checkPromises() error {
+	for id, found := range m.things {
+		if found.by == "" || found.terminating {
+			continue
+		}
+		known := m.onRecord(id, found)
+		if w := m.works[found.label]; w != nil && slices.ContainsFunc(w.manifests, func(x object.Manifest) bool { return x.ID == id }) {
+			known = true
+		}
+		if !known {
+			return fmt.Errorf("%w: %s is on no record", errBoom, id)
+		}
+	}
+	return nil
+}
+
+// checkSettled checks that the member has what the works say.
+func (m *member) checkSettled() error {
+	wanted := map[object.ID][]string{}
+	for name, w := range m.works {
+		if w.leaving {
+			return fmt.Errorf("%w: %s is not gone", errBoom, name)
+		}
+		if len(w.manifests) == 0 {
+			for _, entry := range m.records[name] {
+				wanted[entry.ID] = append(wanted[entry.ID], "") // an empty work keeps what it has
+			}
+		}
+		for _, x := range w.manifests {
+			wanted[x.ID] = append(wanted[x.ID], x.Hash)
+		}
+	}
+	for _, id := range ids() {
+		found, hashes := m.things[id], wanted[id]
+		switch {
+		case len(hashes) > 0 && !slices.Contains(hashes, "") && (found == nil || !slices.Contains(hashes, found.hash)):
+			return fmt.Errorf("%w: %s is %+v, want one of %v", errBoom, id, found, hashes)
+		case len(hashes) == 0 && found != nil && (found.by != "" || found.label != "" || len(found.owners) > 0):
+			return fmt.Errorf("%w: %s is left: %+v", errBoom, id, found)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+// Package plan decides what an agent does next for one work: which objects it applies, releases and deletes, in which order, and
+// what it writes into the record of the work before and after.
+//
+// Plan is pure. The caller
+//
+//  1. reads the record, and every object that the record or the work names,
+//  2. calls Plan,
+//  3. executes the calls of the step in their order, and ends the pass where a call about the record fails,
+//  4. starts again, until a step has no calls.
+//
+// A failed call about one object is passed in again as a Failure, and stops no other object. The invariants: an object is on the
+// record before it is created; only an object that this work created is deleted, with its UID as precondition; an entry leaves the
+// record only when its object is gone, released or another client's.
+package plan
+
+import (
+	"time"
+
+	"github.com/berth-project/berth/internal/agent/work/object"
+)
+
+// Limits of the waits between two ranks.
+const (
+	// ApplyWait is how long the objects of a rank may take until they serve the next rank.
+	ApplyWait = 30 * time.Second
+	// RemovalWait is how long the objects of a rank may take to disappear.
+	RemovalWait = 10 * time.Minute
+)
+
+// Entry is one object on the record of a work.
+type Entry struct {
+	ID      object.ID
+	Version string
+	// UID is empty from before the object is created until it has been read.
+	UID string
+	// Adopted is whether the object was there before the work.
+	Adopted bool
+	// Hash is that of the manifest that was applied last, Fields that of the fields that the agent then managed.
+	Hash, Fields string
+	// Completed is whether the object ran to its end with that manifest. It is not created again.
+	Completed bool
+}
+
+// Object is what the agent read of an object of the member.
+type Object struct {
+	UID string
+	// Labelled is whether the object carries the label of the record, Owned whether it names the record in its ownerReferences.
+	Labelled, Owned bool
+	// OtherLabel is whether it carries the label of another record.
+	OtherLabel bool
+	// Fields is the hash of the fields that the agent manages for this work.
+	Fields      string
+	Terminating bool
+	// Serving is whether the objects of later ranks can rely on it.
+	Serving bool
+	// Finished is whether it ran to its end, as a Job does.
+	Finished bool
+	// Occupied is why it must not be deleted, such as a namespace with objects of other clients; empty where it may be.
+	Occupied string
+}
+
+// Other is another work of this agent with the same object.
+type Other struct {
+	Work    string
+	Created time.Time
+	// Hash is that of its manifest; empty where it does not want the object any more.
+	Hash string
+	// Recorded is whether the object is on its record, with the UID and Adopted there.
+	Recorded bool
+	UID      string
+	Adopted  bool
+}
+
+// Applied is the result of an apply of this process.
+type Applied struct {
+	UID, Hash, Fields string
+	// Raced is whether another client created the object between the read and the apply.
+	Raced bool
+}
+
+// Failure is a call about an object that failed.
+type Failure struct {
+	// Hash is that of the manifest that failed. Another manifest is tried at once.
+	Hash    string
+	Code    Code
+	Message string
+	// Until is when to try again.
+	Until time.Time
+}
+
+// Stage is a rank that is applied or removed.
+type Stage struct {
+	Rank     object.Rank
+	Removing bool
+}
+
+// Input is everything that a step depends on. It is read-only.
+type Input struct {
+	Now time.Time
+	// Work and Created identify the work among others with the same object.
+	Work    string
+	Created time.Time
+	// Leaving is whether the work goes, and all its objects with it.
+	Leaving   bool
+	Manifests []object.Manifest
+	// Orphan returns whether an object stays on the member when it leaves the work.
+	Orphan func(object.ID) bool
+	// Recorded is whether the member has a record of the work, and Record its entries.
+	Recorded bool
+	Record   []Entry
+	// Objects has the objects that exist, Unread those that could not be read.
+	Objects map[object.ID]Object
+	Unread  map[object.ID]Failure
+	Others  map[object.ID][]Other
+	Applied map[object.ID]Applied
+	// Failures has the last failure of each object, Repair when a changed object may be put back.
+	Failures map[object.ID]Failure
+	Repair   map[object.ID]time.Time
+	// Since is when each stage began to wait.
+	Since map[Stage]time.Time
+}

@@ -1,0 +1,317 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berth-project/berth/internal/agent/work/object"
+)
+
+// Plan returns the next step.
+func Plan(in Input) Step {
+	p := &planner{Input: in, step: Step{Verdicts: map[int]Verdict{}}, stored: map[object.ID]Entry{}}
+	for _, entry := range in.Record {
+		p.stored[entry.ID] = entry
+	}
+	if in.Leaving {
+		p.leave()
+	} else {
+		p.keep()
+	}
+	return p.step
+}
+
+type planner struct {
+	Input
+
+	step   Step
+	stored map[object.ID]Entry
+}
+
+// candidate is a manifest that may be applied, and its entry on the record.
+type candidate struct {
+	manifest *object.Manifest
+	entry    Entry
+}
+
+// keep plans a work that stays: record first, then the ranks in order, then what the work does not name any more.
+func (p *planner) keep() {
+	wanted, kept := p.candidates()
+	entries := p.entries(wanted)
+	if p.mustWriteAhead(wanted) {
+		p.step.Calls = []Call{{Verb: WriteRecord, Entries: entries}}
+		return
+	}
+	if p.applyRanks(wanted) {
+		return
+	}
+	if len(p.Manifests) == 0 {
+		return // an empty work is a mistake, and takes nothing away
+	}
+	unwanted := slices.DeleteFunc(slices.Clone(p.Record), func(entry Entry) bool { return kept(entry.ID) })
+	left := p.remove(unwanted)
+	if len(p.step.Calls) > 0 {
+		return
+	}
+	entries = slices.DeleteFunc(entries, func(entry Entry) bool { return !kept(entry.ID) && !slices.Contains(left, entry) })
+	if !slices.Equal(entries, p.Record) {
+		p.step.Calls = []Call{{Verb: WriteRecord, Entries: entries}}
+	}
+}
+
+// leave plans a work that goes.
+func (p *planner) leave() {
+	if !p.Recorded {
+		p.step.Gone = true
+		return
+	}
+	if left := p.remove(p.Record); len(left) == 0 && len(p.step.Calls) == 0 {
+		p.step.Calls = []Call{{Verb: DeleteRecord}}
+	}
+}
+
+// candidates returns the manifests that may be applied, by rank, and whether the work still names an object. The others get
+// their verdicts.
+func (p *planner) candidates() (wanted []candidate, kept func(object.ID) bool) {
+	named, unresolved := map[object.ID]bool{}, map[object.ID]bool{}
+	for i := range p.Manifests {
+		m := &p.Manifests[i]
+		if m.ID.Resource == "" {
+			unresolved[m.ID] = true
+		}
+		verdict := p.verdict(m, named[m.ID])
+		named[m.ID] = true
+		p.step.Verdicts[m.Ordinal] = verdict
+		if verdict.State == Pending {
+			wanted = append(wanted, candidate{manifest: m, entry: p.entry(m)})
+		}
+	}
+	slices.SortStableFunc(wanted, func(a, b candidate) int {
+		return cmp.Compare(object.RankOf(a.entry.ID), object.RankOf(b.entry.ID))
+	})
+	return wanted, func(id object.ID) bool {
+		kindless := id
+		kindless.Resource = ""
+		return named[id] || unresolved[kindless]
+	}
+}
+
+// verdict returns why a manifest is not applied, or Pending.
+func (p *planner) verdict(m *object.Manifest, duplicate bool) Verdict {
+	if m.Fault != nil {
+		code := Invalid
+		if _, ok := errors.AsType[object.UnknownKindError](m.Fault); ok {
+			code = UnknownKind
+		} else if m.ID.Resource == "" && m.Kind.Kind != "" && m.ID.Name != "" {
+			code = Unavailable // the kinds of the member were not read
+		}
+		return Verdict{State: Failed, Code: code, Message: m.Fault.Error()}
+	}
+	if duplicate {
+		return Verdict{State: Failed, Code: Invalid, Message: "an earlier manifest of the work is for the same object"}
+	}
+	if failure, unread := p.Unread[m.ID]; unread {
+		p.again(failure.Until)
+		return Verdict{State: Failed, Code: failure.Code, Message: failure.Message}
+	}
+	if m.Settings.Strategy.Type == object.ReadOnly {
+		return Verdict{State: Settled}
+	}
+	if owner := p.owner(m); owner != "" {
+		return Verdict{State: Failed, Code: OwnedByWork, Message: fmt.Sprintf("owned by work %q, which has another manifest for it", owner)}
+	}
+	return Verdict{}
+}
+
+// owner returns the older work that keeps the object with another manifest; empty where there is none. Works that apply under field
+// managers of their own live together.
+func (p *planner) owner(m *object.Manifest) string {
+	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply && apply != nil && apply.FieldManager != defaultManager {
+		return ""
+	}
+	for _, other := range p.Others[m.ID] {
+		older := cmp.Or(other.Created.Compare(p.Created), cmp.Compare(other.Work, p.Work)) < 0
+		if older && other.Hash != "" && other.Hash != m.Hash {
+			return other.Work
+		}
+	}
+	return ""
+}
+
+// defaultManager is the field manager that a work has where it names none.
+const defaultManager = "work-agent"
+
+// entry returns the entry that the record must have for a manifest before it is applied.
+func (p *planner) entry(m *object.Manifest) Entry {
+	e, recorded := p.stored[m.ID]
+	o, exists := p.Objects[m.ID]
+	if !exists {
+		if e.Completed && e.Hash == m.Hash {
+			return e
+		}
+		return Entry{ID: m.ID, Version: m.Kind.Version}
+	}
+	switch {
+	case recorded && e.UID == o.UID:
+	case recorded && e.UID == "" && o.Labelled && o.Owned, !recorded && (o.Owned || o.Labelled), p.sharedCreation(m.ID, o):
+		e = Entry{UID: o.UID}
+	default:
+		e = Entry{UID: o.UID, Adopted: true}
+	}
+	e.ID, e.Version = m.ID, m.Kind.Version
+	if applied, ok := p.Applied[m.ID]; ok && applied.UID == o.UID {
+		e.Hash, e.Fields = applied.Hash, applied.Fields
+		e.Adopted = e.Adopted || applied.Raced
+	}
+	if createOnly(m) && e.Hash == "" {
+		e.Hash = m.Hash
+	}
+	e.Completed = o.Finished && e.Hash == m.Hash
+	return e
+}
+
+// sharedCreation returns whether another work of this agent created an object. Its record may not have the UID yet.
+func (p *planner) sharedCreation(id object.ID, o Object) bool {
+	return slices.ContainsFunc(p.Others[id], func(other Other) bool {
+		return other.Recorded && !other.Adopted && (other.UID == o.UID || other.UID == "" && o.OtherLabel)
+	})
+}
+
+// entries returns the record with the wanted entries, sorted. Entries of other objects stay until these are gone.
+func (p *planner) entries(wanted []candidate) []Entry {
+	out := slices.Clone(p.Record)
+	for _, c := range wanted {
+		if at := slices.IndexFunc(out, func(entry Entry) bool { return entry.ID == c.entry.ID }); at >= 0 {
+			out[at] = c.entry
+		} else {
+			out = append(out, c.entry)
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return a.ID.Compare(b.ID) })
+	return out
+}
+
+// mustWriteAhead returns whether the record must change before anything is applied.
+func (p *planner) mustWriteAhead(wanted []candidate) bool {
+	if !p.Recorded {
+		return true
+	}
+	return slices.ContainsFunc(wanted, func(c candidate) bool {
+		before, recorded := p.stored[c.entry.ID]
+		return !recorded || before.Adopted != c.entry.Adopted || before.UID != "" && before.UID != c.entry.UID
+	})
+}
+
+// applyRanks plans the first rank with something to do, and returns whether the step is complete.
+func (p *planner) applyRanks(wanted []candidate) bool {
+	for len(wanted) > 0 {
+		rank := object.RankOf(wanted[0].entry.ID)
+		end := slices.IndexFunc(wanted, func(c candidate) bool { return object.RankOf(c.entry.ID) != rank })
+		if end < 0 {
+			end = len(wanted)
+		}
+		for _, c := range wanted[:end] {
+			p.apply(c)
+		}
+		if len(p.step.Calls) > 0 {
+			return true
+		}
+		if wanted = wanted[end:]; p.wait(Stage{Rank: rank}, p.notServing(rank, len(wanted) > 0), ApplyWait) {
+			p.hideUnknownKinds()
+			return true
+		}
+	}
+	return false
+}
+
+// hideUnknownKinds keeps kinds pending whose definition may be on its way.
+func (p *planner) hideUnknownKinds() {
+	for _, m := range p.Manifests {
+		if p.step.Verdicts[m.Ordinal].Code == UnknownKind {
+			p.step.Verdicts[m.Ordinal] = Verdict{}
+		}
+	}
+}
+
+// apply plans one manifest.
+func (p *planner) apply(c candidate) {
+	id, hash := c.entry.ID, c.manifest.Hash
+	if failure, ok := p.Failures[id]; ok && failure.Hash == hash && p.Now.Before(failure.Until) {
+		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Failed, Code: failure.Code, Message: failure.Message}
+		p.again(failure.Until)
+		return
+	}
+	o, exists := p.Objects[id]
+	label := !o.OtherLabel || !p.shared(id)
+	drifted := exists && (c.entry.Fields != o.Fields || o.Owned == c.entry.Adopted || label && !o.Labelled)
+	switch {
+	case exists && o.Terminating: // what replaces it is created once it is gone
+		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Failed, Code: Unavailable, Message: "the object is being deleted; it is created again once it is gone"}
+		return
+	case !exists && c.entry.Completed, exists && createOnly(c.manifest), exists && c.entry.Hash == hash && (!drifted || c.entry.Completed):
+		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Settled}
+		return
+	case exists && c.entry.Hash == hash && p.Now.Before(p.Repair[id]):
+		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Settled, Contended: true}
+		p.again(p.Repair[id])
+		return
+	}
+	p.step.Calls = append(p.step.Calls, Call{Verb: Apply, Entry: c.entry, Manifest: c.manifest, Create: !exists, Label: label})
+}
+
+func createOnly(m *object.Manifest) bool { return m.Settings.Strategy.Type == object.CreateOnly }
+
+// shared returns whether another work wants an object, or has it on its record.
+func (p *planner) shared(id object.ID) bool { return len(p.Others[id]) > 0 }
+
+// notServing returns the objects of a rank that do not serve yet what later ranks, or manifests of an unknown kind, rely on.
+func (p *planner) notServing(rank object.Rank, more bool) []object.ID {
+	var out []object.ID
+	for i := range p.Manifests {
+		m := &p.Manifests[i]
+		o, exists := p.Objects[m.ID]
+		if !exists || object.RankOf(m.ID) != rank || p.step.Verdicts[m.Ordinal].State != Settled {
+			continue
+		}
+		if !o.Serving && more || p.definesUnknownKind(m) {
+			out = append(out, m.ID)
+		}
+	}
+	return out
+}
+
+// definesUnknownKind returns whether a manifest is the definition of a kind of this work that the member does not serve yet.
+func (p *planner) definesUnknownKind(m *object.Manifest) bool {
+	group, kind := object.Defines(m)
+	return kind != "" && slices.ContainsFunc(p.Manifests, func(other object.Manifest) bool {
+		return other.ID.Resource == "" && other.Kind.Group == group && other.Kind.Kind == kind
+	})
+}
+
+// wait ends the step where a stage waits for objects, for no longer than the limit.
+func (p *planner) wait(stage Stage, objects []object.ID, limit time.Duration) bool {
+	if len(objects) == 0 {
+		return false
+	}
+	since, waits := p.Since[stage]
+	if !waits {
+		since = p.Now
+	}
+	until := since.Add(limit)
+	if !p.Now.Before(until) {
+		return false
+	}
+	p.step.Wait = &Wait{Stage: stage, Objects: objects, Until: until}
+	p.again(until)
+	return true
+}
+
+// again plans again at an instant at the latest.
+func (p *planner) again(at time.Time) {
+	if p.step.Again.IsZero() || at.Before(p.step.Again) {
+		p.step.Again = at
+	}
+}

@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/berth-project/berth/internal/agent/work/object"
+)
+
+// handoverWait is when to look again at an object that another work takes over.
+const handoverWait = 2 * time.Second
+
+// fate is what becomes of an object that its work does not name any more.
+type fate int
+
+const (
+	// forget: the object is gone, or another client's.
+	forget fate = iota
+	// unread: nothing is known about it, or another work is about to take it over.
+	unread
+	// release: it stays, without the marks of the work.
+	release
+	// remove: it is deleted.
+	remove
+	// disappear: it is being deleted.
+	disappear
+)
+
+// remove plans the removal of entries, the last rank first, and returns the entries that must stay on the record. A rank starts once the
+// rank before it is gone, or has been waited for.
+func (p *planner) remove(entries []Entry) []Entry {
+	entries = slices.Clone(entries)
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(object.RankOf(b.ID), object.RankOf(a.ID)) })
+	var left []Entry
+	for len(entries) > 0 {
+		rank := object.RankOf(entries[0].ID)
+		end := slices.IndexFunc(entries, func(entry Entry) bool { return object.RankOf(entry.ID) != rank })
+		if end < 0 {
+			end = len(entries)
+		}
+		var waiting []object.ID
+		for _, entry := range entries[:end] {
+			stays, blocks := p.removeOne(entry)
+			if stays {
+				left = append(left, entry)
+			}
+			if blocks {
+				waiting = append(waiting, entry.ID)
+			}
+		}
+		entries = entries[end:]
+		if p.wait(Stage{Rank: rank, Removing: true}, waiting, RemovalWait) {
+			return append(left, entries...)
+		}
+	}
+	return left
+}
+
+// removeOne plans one entry, and returns whether it stays on the record and whether the next rank waits for it.
+func (p *planner) removeOne(entry Entry) (stays, blocks bool) {
+	o := p.Objects[entry.ID]
+	call := Call{Verb: Delete, Entry: withUID(entry, o.UID)}
+	switch p.fate(entry, o) {
+	case unread:
+		p.again(cmp.Or(p.Unread[entry.ID].Until, p.Now.Add(handoverWait)))
+		return true, true
+	case disappear:
+		return true, true
+	case release:
+		if !o.Labelled && !o.Owned {
+			return false, false
+		}
+		if call.Verb = Release; !entry.Adopted {
+			call.Heir = p.heir(entry.ID, o.UID)
+		}
+	case remove:
+	default:
+		return false, false
+	}
+	if failure, ok := p.Failures[entry.ID]; ok && p.Now.Before(failure.Until) {
+		p.again(failure.Until)
+	} else {
+		p.step.Calls = append(p.step.Calls, call)
+	}
+	return true, call.Verb == Delete
+}
+
+func withUID(entry Entry, uid string) Entry {
+	entry.UID = uid
+	return entry
+}
+
+func (p *planner) fate(entry Entry, o Object) fate {
+	_, exists := p.Objects[entry.ID]
+	_, failed := p.Unread[entry.ID]
+	switch {
+	case failed:
+		return unread
+	case !exists:
+		return forget
+	case !o.Labelled && !o.Owned: // it was released, or another client took the marks off
+		return forget
+	case entry.UID == "" && (!o.Labelled || !o.Owned), entry.UID != "" && entry.UID != o.UID:
+		return release // another object with a copy of the marks
+	case entry.Adopted, o.Occupied != "", p.Orphan(entry.ID), p.heir(entry.ID, o.UID) != "":
+		return release
+	case p.expected(entry.ID): // it is released once it is on the other record
+		return unread
+	case o.Terminating:
+		return disappear
+	default:
+		return remove
+	}
+}
+
+// heir returns the first other work that has an object on its record; empty where there is none.
+func (p *planner) heir(id object.ID, uid string) string {
+	var out string
+	for _, other := range p.Others[id] {
+		if other.Recorded && other.UID == uid && (out == "" || other.Work < out) {
+			out = other.Work
+		}
+	}
+	return out
+}
+
+// expected returns whether another work wants an object that is not on its record yet, and wakes these works.
+func (p *planner) expected(id object.ID) bool {
+	out := false
+	for _, other := range p.Others[id] {
+		if other.Hash != "" {
+			out, p.step.Wake = true, append(p.step.Wake, other.Work)
+		}
+	}
+	return out
+}

@@ -1,0 +1,208 @@
+// Package remote reads and writes the objects of works on the member.
+//
+// It owns the marks on these objects: the label of the record, the owner reference to it, and the field managers. It decides nothing. The
+// invariants: a delete and a release have the UID as precondition; an adopted object never gets an owner reference, because the garbage
+// collector would delete it with the record.
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+)
+
+// maxExecutors bounds the clients that are kept for executors.
+const maxExecutors = 64
+
+// Member is the API server of a member. It is safe for concurrent use.
+type Member struct {
+	config   *rest.Config
+	own      dynamic.Interface
+	metadata metadata.Interface
+	kinds    *kinds
+
+	mu        sync.Mutex
+	executors map[string]dynamic.Interface
+}
+
+// New returns a member. It sends no request.
+func New(config *rest.Config, c clock.PassiveClock) (*Member, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Timeout = -1, client.RequestTimeout
+	reader, err := client.New(config)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the server
+	}
+	own, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing requests to the member: %w", err)
+	}
+	watching := rest.CopyConfig(config)
+	watching.Timeout = 0
+	headers, err := metadata.NewForConfig(watching)
+	if err != nil {
+		return nil, fmt.Errorf("preparing watches of the member: %w", err)
+	}
+	return &Member{
+		config: config, own: own, metadata: headers, kinds: &kinds{member: reader, clock: c, read: map[schema.GroupVersion]served{}},
+		executors: map[string]dynamic.Interface{},
+	}, nil
+}
+
+// Resource returns the resource of a kind. A kind that the member does not serve is an object.UnknownKindError.
+func (m *Member) Resource(ctx context.Context, kind schema.GroupVersionKind) (name string, namespaced bool, err error) {
+	return m.kinds.resource(ctx, kind)
+}
+
+// Get reads an object as an executor; nil is the agent itself.
+func (m *Member) Get(ctx context.Context, executor *workv1.ManifestWorkExecutor, id object.ID, version string) (*unstructured.Unstructured, error) {
+	as, err := m.as(executor)
+	if err != nil {
+		return nil, err
+	}
+	return at(as, id, version).Get(ctx, id.Name, metav1.GetOptions{}) //nolint:wrapcheck // the API server names the object
+}
+
+// Record is the record of a work, as the marks of its objects name it.
+type Record struct {
+	Name string
+	UID  types.UID
+}
+
+// Label returns the value of the label of a record.
+func Label(record string) string { return shortHash(record, 16) }
+
+// Manager returns the field manager with which a work writes an object.
+func Manager(work string, m *object.Manifest) string {
+	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply {
+		if apply != nil && apply.FieldManager != "" {
+			return apply.FieldManager
+		}
+		return "work-agent"
+	}
+	return "work-agent-" + shortHash(work, 8)
+}
+
+func shortHash(text string, length int) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])[:length]
+}
+
+// Apply creates or changes an object as the executor of the work, and returns what was stored.
+func (m *Member) Apply(ctx context.Context, executor *workv1.ManifestWorkExecutor, work string, record Record, call plan.Call) (*unstructured.Unstructured, error) {
+	as, err := m.as(executor)
+	if err != nil {
+		return nil, err
+	}
+	body := call.Manifest.Object.DeepCopy()
+	if call.Label {
+		labels := maps.Clone(body.GetLabels())
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[workv1.RecordLabel] = Label(record.Name)
+		body.SetLabels(labels)
+	}
+	if !call.Entry.Adopted {
+		body.SetOwnerReferences([]metav1.OwnerReference{reference(record)})
+	}
+	to, manager := at(as, call.Entry.ID, call.Entry.Version), Manager(work, call.Manifest)
+	strategy := call.Manifest.Settings.Strategy
+	if strategy.Type == object.CreateOnly {
+		return to.Create(ctx, body, metav1.CreateOptions{FieldManager: manager}) //nolint:wrapcheck // the API server names the object
+	}
+	force := strategy.Type == object.Update || strategy.ServerSideApply != nil && strategy.ServerSideApply.Force
+	if !call.Create {
+		body.SetUID(types.UID(call.Entry.UID)) // another object of this name is not changed
+	}
+	return to.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: force}) //nolint:wrapcheck // the API server names the object
+}
+
+func reference(record Record) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: workv1.SchemeGroupVersion.String(), Kind: "AppliedManifestWork", Name: record.Name, UID: record.UID,
+	}
+}
+
+// Delete deletes an object, and what it owns in the background.
+func (m *Member) Delete(ctx context.Context, entry plan.Entry) error {
+	uid, propagation := types.UID(entry.UID), metav1.DeletePropagationBackground
+	return at(m.own, entry.ID, entry.Version).Delete(ctx, entry.ID.Name, metav1.DeleteOptions{ //nolint:wrapcheck // the API server names the object
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &propagation,
+	})
+}
+
+// Release takes the marks of a record off an object. With an heir, the label names the heir's record.
+func (m *Member) Release(ctx context.Context, record Record, found *unstructured.Unstructured, version string, id object.ID, heir string) error {
+	owners := make([]metav1.OwnerReference, 0, len(found.GetOwnerReferences()))
+	for _, owner := range found.GetOwnerReferences() {
+		if owner.UID != record.UID {
+			owners = append(owners, owner)
+		}
+	}
+	var label any
+	if heir != "" {
+		label = Label(heir)
+	}
+	header := map[string]any{"uid": found.GetUID(), "resourceVersion": found.GetResourceVersion(), "ownerReferences": owners}
+	if found.GetLabels()[workv1.RecordLabel] == Label(record.Name) {
+		header["labels"] = map[string]any{workv1.RecordLabel: label}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": header})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	_, err = at(m.own, id, version).Patch(ctx, id.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "work-agent"})
+	return err //nolint:wrapcheck // the API server names the object
+}
+
+// as returns a client with the identity of an executor; nil is the agent itself.
+func (m *Member) as(executor *workv1.ManifestWorkExecutor) (dynamic.Interface, error) {
+	if executor == nil || executor.Subject.ServiceAccount == nil {
+		return m.own, nil
+	}
+	account := executor.Subject.ServiceAccount
+	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if found := m.executors[user]; found != nil {
+		return found, nil
+	}
+	config := rest.CopyConfig(m.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	out, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing requests as %s: %w", user, err)
+	}
+	if len(m.executors) >= maxExecutors {
+		clear(m.executors)
+	}
+	m.executors[user] = out
+	return out, nil
+}
+
+func at(to dynamic.Interface, id object.ID, version string) dynamic.ResourceInterface {
+	resource := to.Resource(schema.GroupVersionResource{Group: id.Group, Version: version, Resource: id.Resource})
+	if id.Namespace == "" {
+		return resource
+	}
+	return resource.Namespace(id.Namespace)
+}

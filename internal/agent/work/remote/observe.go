@@ -1,0 +1,48 @@
+package remote
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/work/health"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+)
+
+// Observe returns what plans need of an object. manager is the field manager of the work for it.
+func Observe(found *unstructured.Unstructured, record Record, manager string) plan.Object {
+	label := found.GetLabels()[workv1.RecordLabel]
+	return plan.Object{
+		UID:        string(found.GetUID()),
+		Labelled:   label == Label(record.Name),
+		OtherLabel: label != "" && label != Label(record.Name),
+		Owned: record.UID != "" && slices.ContainsFunc(found.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+			return owner.UID == record.UID
+		}),
+		Fields:      fields(found, manager),
+		Terminating: found.GetDeletionTimestamp() != nil,
+		Serving:     health.Serving(found),
+		Finished:    health.Finished(found),
+	}
+}
+
+// fields returns the hash of the fields that a manager owns by apply. The API server takes a field from the manager when another client
+// changes it, so the hash changes with every change of these fields by another client, and with no other change.
+func fields(found *unstructured.Unstructured, manager string) string {
+	for _, entry := range found.GetManagedFields() {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
+			sum := sha256.Sum256(entry.FieldsV1.GetRawBytes())
+			return hex.EncodeToString(sum[:8])
+		}
+	}
+	return ""
+}
+
+// Raced returns whether another client wrote to an object that an apply should have created.
+func Raced(found *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != manager })
+}

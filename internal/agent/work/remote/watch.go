@@ -1,0 +1,29 @@
+package remote
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/work/object"
+)
+
+// Labelled lists and watches the metadata of all objects of a resource that carry the label of a record.
+func (m *Member) Labelled(id object.ID, version string) *cache.ListWatch {
+	to := m.metadata.Resource(schema.GroupVersionResource{Group: id.Group, Version: version, Resource: id.Resource})
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = workv1.RecordLabel
+			return to.List(ctx, options) //nolint:wrapcheck // the reflector logs the resource
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = workv1.RecordLabel
+			return to.Watch(ctx, options) //nolint:wrapcheck // the reflector logs the resource
+		},
+	}
+}

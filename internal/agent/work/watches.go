@@ -1,0 +1,77 @@
+package work
+
+import (
+	"context"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/remote"
+)
+
+// maxWatches bounds the watched resources. Objects of further resources are compared at intervals.
+const maxWatches = 200
+
+// watches follows the labelled objects of each resource in use. It keeps nothing of them but name and version.
+type watches struct {
+	ctx     context.Context //nolint:containedctx // watches start with the first object of a resource and end with the agent
+	member  *remote.Member
+	changed func(id object.ID, version string)
+
+	mu      sync.Mutex
+	running sync.WaitGroup
+	started map[schema.GroupResource]bool
+}
+
+func newWatches(ctx context.Context, member *remote.Member, changed func(object.ID, string)) *watches {
+	return &watches{ctx: ctx, member: member, changed: changed, started: map[schema.GroupResource]bool{}}
+}
+
+// ensure starts the watch of a resource if there is none.
+func (w *watches) ensure(id object.ID, version string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	resource := schema.GroupResource{Group: id.Group, Resource: id.Resource}
+	if w.started[resource] || len(w.started) >= maxWatches {
+		return
+	}
+	w.started[resource] = true
+	handle := func(found any) {
+		if gone, ok := found.(cache.DeletedFinalStateUnknown); ok {
+			found = gone.Obj
+		}
+		if header, ok := found.(*metav1.PartialObjectMetadata); ok {
+			w.changed(object.ID{Group: id.Group, Resource: id.Resource, Namespace: header.Namespace, Name: header.Name}, header.ResourceVersion)
+		}
+	}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: w.member.Labelled(id, version), ObjectType: &metav1.PartialObjectMetadata{}, Transform: onlyHeader,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: handle, UpdateFunc: func(_, after any) { handle(after) },
+			DeleteFunc: func(found any) { // a deleted object may have the version that the agent read last
+				if header, ok := found.(*metav1.PartialObjectMetadata); ok {
+					header = header.DeepCopy()
+					header.ResourceVersion = ""
+					found = header
+				}
+				handle(found)
+			},
+		},
+	})
+	w.running.Go(func() { informer.RunWithContext(w.ctx) })
+}
+
+// wait returns when all watches have ended.
+func (w *watches) wait() { w.running.Wait() }
+
+func onlyHeader(found any) (any, error) {
+	if header, ok := found.(*metav1.PartialObjectMetadata); ok {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: header.Namespace, Name: header.Name, UID: header.UID, ResourceVersion: header.ResourceVersion,
+		}}, nil
+	}
+	return found, nil
+}
