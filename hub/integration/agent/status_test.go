@@ -38,6 +38,7 @@ func TestConditionsThatAnAgentMayReport(t *testing.T) {
 		"its clock":                       {[]string{hub[0], condition("ManagedClusterConditionClockSynced", "False")}, refused},
 		"that it is denied":               {append(hub[:2:2], condition("HubDeniedManagedCluster", "True")), refused},
 		"that it is being deleted":        {append(hub[:2:2], condition("Deleting", "True")), refused},
+		"that the hub probes it":          {append(hub[:2:2], condition("Probed", "True")), refused},
 		"that its name is contested":      {append(hub[:2:2], condition("ClusterIdentityConflict", "True")), refused},
 	} {
 		t.Run(sentence, func(t *testing.T) {
