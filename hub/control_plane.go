@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/embed"
@@ -93,6 +94,9 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	if err := logs.Route(); err != nil {
 		return err
 	}
+	if p.keys.expired != nil {
+		klog.FromContext(ctx).Error(p.keys.expired, "The former CA of the hub is left out")
+	}
 	users, err := p.newSystemUsers()
 	if err != nil {
 		return err
@@ -132,9 +136,27 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 		if err := p.awaitManager(ctx); err != nil {
 			return err
 		}
-		return others.InstallSequentially(ctx, p.admin)
+		err = others.InstallSequentially(ctx, p.admin)
+	} else {
+		err = others.Install(ctx, p.admin)
 	}
-	return others.Install(ctx, p.admin)
+	if err != nil {
+		return err
+	}
+	return p.publish(ctx, users)
+}
+
+// publish writes the kubeconfig of the administrator, by which other programs see that the hub is ready, and starts the agent, which uses it.
+func (p *controlPlane) publish(ctx context.Context, users *systemUsers) error {
+	if err := users.publish(); err != nil {
+		return err
+	}
+	if p.opts.Agent != nil {
+		p.parts.Go(ctx, "the agent", stopTimeout, func(ctx context.Context) error {
+			return p.opts.Agent(ctx, p.dir.Path(datadir.AdminKubeconfig))
+		})
+	}
+	return nil
 }
 
 func (p *controlPlane) controllerOptions() embed.ControllerOptions {
@@ -147,7 +169,7 @@ func (p *controlPlane) controllerOptions() embed.ControllerOptions {
 	return out
 }
 
-// startWorkloads starts the parts of a cluster that runs workloads, and the agent.
+// startWorkloads starts the parts of a cluster that runs workloads.
 func (p *controlPlane) startWorkloads(ctx context.Context) error {
 	if p.opts.Workloads {
 		p.parts.Go(ctx, "the scheduler", stopTimeout, func(ctx context.Context) error {
@@ -163,11 +185,6 @@ func (p *controlPlane) startWorkloads(ctx context.Context) error {
 			return err
 		}
 		p.parts.Go(ctx, "the fake nodes", stopTimeout, kubelets.Run)
-	}
-	if p.opts.Agent != nil {
-		p.parts.Go(ctx, "the agent", stopTimeout, func(ctx context.Context) error {
-			return p.opts.Agent(ctx, p.dir.Path(datadir.AdminKubeconfig))
-		})
 	}
 	return nil
 }

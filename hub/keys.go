@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ const proxyUser = "berth-hub-aggregator"
 type keys struct {
 	users, agents, proxies, etcd           *pki.Authority
 	former                                 *pki.Authority // signed users before and is still trusted; nil outside a rotation
+	expired                                error          // names the former authority that is left out, because it has expired; else nil
 	serving, proxy, etcdServer, etcdClient pki.Files
 	signing                                string // the path of the key that signs service account tokens
 	clientCAs                              string // the path of the bundle with the authorities of users and agents
@@ -47,7 +49,7 @@ func (k *keys) chain() ([]byte, error) {
 }
 
 // openAuthorities opens the authorities in dir, and creates those that are missing but the former one. It takes the next step of a
-// rotation.
+// rotation. A former authority that has expired is left out: no client can use it, and it must not stop the hub.
 func openAuthorities(dir string, now time.Time) (*keys, error) {
 	state, err := rotation.Advance(dir)
 	if err != nil {
@@ -61,8 +63,11 @@ func openAuthorities(dir string, now time.Time) (*keys, error) {
 			return nil, err
 		}
 	}
-	if state.Former != "" {
-		k.former, err = pki.Existing(dir, state.Former, now)
+	if state.Former == "" {
+		return k, nil
+	}
+	if k.former, err = pki.Existing(dir, state.Former, now); errors.Is(err, pki.ErrExpired) {
+		k.expired, err = fmt.Errorf("the former CA %s in %s: %w, so the hub trusts it no more; end the rotation with `berth-hub ca drop`", state.Former, dir, pki.ErrExpired), nil
 	}
 	return k, err
 }

@@ -2,7 +2,10 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -20,6 +23,7 @@ const (
 	mastersGroup = "system:masters"
 
 	adminPair             = "admin"
+	adminUser             = "berth-admin"
 	controllersKubeconfig = "controllers.kubeconfig"
 	managerKubeconfig     = "manager.kubeconfig"
 	contextName           = "berth-hub"
@@ -40,12 +44,14 @@ type systemUsers struct {
 	manager  Identity
 	clock    clock.WithTicker
 	issuedAt time.Time
+	// published is set once the kubeconfig of the administrator is written.
+	published atomic.Bool
 }
 
 // pairPath returns the path of a certificate or key.
 func (i *systemUsers) pairPath(name string) string { return i.dir.Path(datadir.PKIFolder, name) }
 
-// writeKubeconfigs replaces all certificates and kubeconfigs.
+// writeKubeconfigs replaces all certificates and kubeconfigs, that of the administrator once it is published.
 func (i *systemUsers) writeKubeconfigs() error {
 	now := i.clock.Now()
 	for _, user := range []struct {
@@ -53,7 +59,7 @@ func (i *systemUsers) writeKubeconfigs() error {
 		identity         Identity
 		embedded         bool
 	}{
-		{adminPair, datadir.AdminKubeconfig, Identity{User: "berth-admin", Groups: []string{mastersGroup}}, true},
+		{adminPair, datadir.AdminKubeconfig, Identity{User: adminUser, Groups: []string{mastersGroup}}, true},
 		{"controllers", controllersKubeconfig, Identity{User: "system:kube-controller-manager", Groups: []string{mastersGroup}}, false},
 		{"manager", managerKubeconfig, i.manager, false},
 	} {
@@ -67,6 +73,9 @@ func (i *systemUsers) writeKubeconfigs() error {
 		}
 		auth := &api.AuthInfo{ClientCertificate: files.Cert, ClientKey: files.Key}
 		if user.embedded {
+			if !i.published.Load() {
+				continue
+			}
 			auth = &api.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key}
 		}
 		if err := writeKubeconfig(i.dir.Path(user.kubeconfig), i.server, i.users.CertPEM(), user.identity.User, auth); err != nil {
@@ -75,6 +84,19 @@ func (i *systemUsers) writeKubeconfigs() error {
 	}
 	i.issuedAt = now
 	return nil
+}
+
+// publish writes the kubeconfig of the administrator. The hub is ready then: programs wait for this file. The one of an earlier start stays
+// until it is replaced.
+func (i *systemUsers) publish() error {
+	cert, certErr := os.ReadFile(i.pairPath(adminPair + ".crt"))
+	key, keyErr := os.ReadFile(i.pairPath(adminPair + ".key"))
+	if err := errors.Join(certErr, keyErr); err != nil {
+		return fmt.Errorf("reading the certificate of the administrator: %w", err)
+	}
+	i.published.Store(true)
+	auth := &api.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
+	return writeKubeconfig(i.dir.Path(datadir.AdminKubeconfig), i.server, i.users.CertPEM(), adminUser, auth)
 }
 
 // renew replaces all certificates before they expire, until ctx ends. It retries after a failure.

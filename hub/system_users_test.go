@@ -86,6 +86,12 @@ func TestSystemUserCertificatesAreRenewed(t *testing.T) {
 	if err := users.writeKubeconfigs(); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat(dir.Path(datadir.AdminKubeconfig)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the kubeconfig of the administrator exists before the hub is ready: %v", err)
+	}
+	if err := users.publish(); err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range []string{datadir.AdminKubeconfig, controllersKubeconfig, managerKubeconfig} {
 		if end := certificate(t, dir.Path(file)).NotAfter; end.After(today.AddDate(1, 0, 0)) {
 			t.Errorf("the certificate in %s is valid until %s, want a year at most", file, end)

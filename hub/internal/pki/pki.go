@@ -75,7 +75,11 @@ func Open(dir, name string, now time.Time) (*Authority, error) {
 	return Existing(dir, name, now)
 }
 
-// Existing reads the authority called name from dir. The error wraps fs.ErrNotExist when the authority was never created.
+// ErrExpired is returned for an authority whose certificate is no longer valid.
+var ErrExpired = errors.New("it has expired")
+
+// Existing reads the authority called name from dir. The error wraps fs.ErrNotExist when the authority was never created, and ErrExpired
+// after the end of its certificate.
 func Existing(dir, name string, now time.Time) (*Authority, error) {
 	files := filesIn(dir, name)
 	certPEM, err := os.ReadFile(files.Cert)
@@ -99,8 +103,8 @@ func Existing(dir, name string, now time.Time) (*Authority, error) {
 		return nil, fmt.Errorf("reading the key of certificate authority %s: %w", files.Cert, err)
 	}
 	if now.After(certs[0].NotAfter) {
-		return nil, fmt.Errorf("using certificate authority %s: expired at %s; delete %s to get a new one and fetch the kubeconfig again",
-			files.Cert, certs[0].NotAfter.Format(time.DateOnly), dir)
+		return nil, fmt.Errorf("using certificate authority %s: %w at %s; delete %s to get a new one and fetch the kubeconfig again",
+			files.Cert, ErrExpired, certs[0].NotAfter.Format(time.DateOnly), dir)
 	}
 	return &Authority{cert: certs[0], key: key, file: files.Cert}, nil
 }
