@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -38,7 +39,11 @@ type fixture struct {
 	hub, on client.WithWatch
 	// requests counts the writes of the agent, on both sides.
 	requests *recorder
-	stop     func()
+	log      testLog
+	// url is how the agent reaches the hub by name, grace its grace period for evictions.
+	url   string
+	grace time.Duration
+	stop  func()
 }
 
 // newFixture returns a cluster with a running agent.
@@ -46,6 +51,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{t: t, hub: hubtest.NewClient(t, hub.Config()), on: hubtest.NewClient(t, member.Config()), requests: &recorder{}}
 	f.cluster = hub.Namespace(t)
+	f.url = f.cluster
 	f.create(f.on, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.cluster}})
 	f.create(f.hub, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "work"},
@@ -75,9 +81,9 @@ func (f *fixture) start() {
 		f.t.Fatal(err)
 	}
 	agent := &work.Controller{
-		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.cluster), AgentID: f.cluster,
+		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster, EvictionGrace: f.grace,
 		Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {},
-		Log: slog.New(slog.NewTextHandler(&testLog{t: f.t}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	ended := make(chan struct{})
@@ -87,14 +93,25 @@ func (f *fixture) start() {
 	f.t.Cleanup(f.stop)
 }
 
-// testLog writes the log of an agent to stderr where a variable says so. Tests of fakes would mix it up with their own.
-type testLog struct{ t *testing.T }
+// testLog keeps the log of an agent, and writes it to stderr where a variable requires it.
+type testLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
 
 func (l *testLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if os.Getenv("BERTH_TEST_LOG") != "" {
-		return os.Stderr.Write(line)
+		_, _ = os.Stderr.Write(line)
 	}
-	return len(line), nil
+	return l.text.Write(line)
+}
+
+func (l *testLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func (f *fixture) create(to client.Client, objects ...client.Object) {
