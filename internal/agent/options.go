@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -18,6 +19,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/credential"
+	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/terminal"
 )
@@ -46,6 +48,8 @@ type Options struct {
 	ExternalURL string
 	// ExpirationSeconds is the lifetime of certificates to request. 0: the hub decides.
 	ExpirationSeconds int32
+	// EvictionGrace is how long the objects of a work stay after the hub has lost it; 0 means an hour.
+	EvictionGrace time.Duration
 	// HealthAddress is host:port to serve health probes on; "0" is off.
 	HealthAddress string
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
@@ -57,7 +61,7 @@ type Options struct {
 
 // DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
-	return Options{Driver: registration.DriverCSR, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
+	return Options{EvictionGrace: work.DefaultEvictionGrace, Driver: registration.DriverCSR, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
 }
 
 // AddFlags binds the options to flags.
@@ -72,6 +76,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Driver, "driver", o.Driver, "how the agent authenticates: csr by a client certificate, token by a token of its service account on the hub")
 	flags.StringVar(&o.ExternalURL, "external-url", o.ExternalURL, "https URL at which users of the hub reach the API server of the member; empty: nowhere")
 	flags.Int32Var(&o.ExpirationSeconds, "client-cert-expiration-seconds", o.ExpirationSeconds, "lifetime of the client certificate to request; 0: the hub decides")
+	flags.DurationVar(&o.EvictionGrace, "appliedmanifestwork-eviction-grace-period", o.EvictionGrace,
+		"how long the objects of a work stay after the hub has lost the work; many losses at once are never evicted")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz and /readyz; 0: off")
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")

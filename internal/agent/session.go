@@ -79,11 +79,7 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 	if follower := s.follower(); follower != nil {
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
-	if keeper, err := s.works(); err != nil {
-		a.log.Error("works are not delivered", "error", err)
-	} else {
-		running.Go(func() { keeper.Run(ctx) })
-	}
+	running.Go(func() { s.keepWorks(ctx) })
 	s.watchRegistration(ctx)
 	end()
 	running.Wait()
@@ -97,17 +93,36 @@ func (s *session) leaseRenewer() *lease.Renewer {
 	}
 }
 
-// works returns the controller of the works of the cluster.
-func (s *session) works() (*work.Controller, error) {
+// keepWorks keeps the works of the cluster once the hub has accepted it as this member: a copy of a member must not deliver.
+func (s *session) keepWorks(ctx context.Context) {
+	for {
+		changed, state := s.cluster.Changed(), s.cluster.State()
+		if state.Access == cluster.Present && state.Accepted() {
+			keeper, err := s.works(string(state.Cluster.UID))
+			if err != nil {
+				s.log.Error("works are not delivered", "error", err)
+				return
+			}
+			defer keeper.Hub.Close()
+			keeper.Run(ctx)
+			return
+		}
+		if backoff.SleepUntil(ctx, s.clock, time.Hour, changed) != nil {
+			return
+		}
+	}
+}
+
+// works returns the controller of the works of the cluster. The UID of the ManagedCluster identifies the hub, whatever its URL.
+func (s *session) works(uid string) (*work.Controller, error) {
 	config := rest.CopyConfig(s.credential.Config())
 	config.QPS = -1
 	hub, err := gatedClient(config, s.gate)
 	if err != nil {
 		return nil, err
 	}
-	hash := work.HubHash(s.credential.Connection.Server)
 	return &work.Controller{
-		Hub: hub, Records: s.records, Member: s.objects, Cluster: s.credential.Cluster, HubHash: hash, AgentID: hash,
+		Hub: hub, Records: s.records, Member: s.objects, Cluster: s.credential.Cluster, HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.options.EvictionGrace,
 		Clock: s.clock, Random: s.random, Report: func(error) {}, Log: s.log,
 	}, nil
 }

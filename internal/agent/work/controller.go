@@ -21,6 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/agent/work/queue"
 	"github.com/berth-project/berth/internal/agent/work/remote"
+	"github.com/berth-project/berth/internal/agent/work/report"
 )
 
 // workers is how many works are looked at concurrently.
@@ -34,9 +35,12 @@ type Controller struct {
 	// Cluster is the namespace of the works.
 	Cluster string
 	// HubHash identifies the hub in the names of records, AgentID the agent in their specs.
+	// Where records of AgentID have another hash, as after a change of the URL of the hub, theirs counts.
 	HubHash, AgentID string
-	Clock            clock.Clock
-	Random           func() float64
+	// EvictionGrace is how long a record stays after the hub has lost its work; 0 means DefaultEvictionGrace.
+	EvictionGrace time.Duration
+	Clock         clock.Clock
+	Random        func() float64
 	// Report receives the last failure, for the health page; nil after a success.
 	Report func(error)
 	Log    *slog.Logger
@@ -44,6 +48,8 @@ type Controller struct {
 	queue *queue.Queue
 	works *works
 	watch *watches
+
+	evaluator *report.Evaluator
 
 	mu     sync.Mutex
 	states map[string]*state
@@ -55,7 +61,7 @@ func HubHash(url string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// state is what the agent remembers of one work. Only the worker of the work uses it, but for the fields below mu of the controller.
+// state is what the agent has stored about one work. Only the worker of the work uses it, but for the fields below mu of the controller.
 type state struct {
 	generation int64
 	uid        string
@@ -74,6 +80,8 @@ type state struct {
 	work    *workv1.ManifestWork
 	wants   map[object.ID]string
 	entries []plan.Entry
+	// recorded is whether the member has a record.
+	recorded bool
 	// versions are the resource versions that the agent wrote or read last.
 	versions map[object.ID]string
 }
@@ -87,6 +95,11 @@ func newState() *state {
 
 // Run keeps the works until the context ends.
 func (c *Controller) Run(ctx context.Context) {
+	var err error
+	if c.evaluator, err = report.NewEvaluator(); err != nil {
+		c.Log.Error("works are not delivered", "error", err)
+		return
+	}
 	c.queue, c.states = queue.New(c.Clock), map[string]*state{}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -102,7 +115,7 @@ func (c *Controller) Run(ctx context.Context) {
 	c.watch.wait()
 }
 
-// sync looks at one work, and again when the pass says so.
+// sync looks at one work, and again when the pass requires it.
 func (c *Controller) sync(ctx context.Context, name string) {
 	again, err := c.pass(ctx, name)
 	if ctx.Err() != nil {
@@ -122,7 +135,7 @@ func (c *Controller) sync(ctx context.Context, name string) {
 	}
 }
 
-// state returns what is remembered of a work.
+// state returns what is stored about a work.
 func (c *Controller) state(name string) *state {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,8 +1,97 @@
 package work
 
-import "time"
+import (
+	"time"
 
-// unmanaged looks at a record whose work the hub does not have. It is kept.
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/client"
+)
+
+// AllowEvictionAnnotation on a record lets the agent evict it although the brake holds.
+const AllowEvictionAnnotation = "berth-project.io/allow-eviction"
+
+// DefaultEvictionGrace is how long a record stays after the hub has lost its work.
+const DefaultEvictionGrace = time.Hour
+
+const (
+	// The brake holds where more than evictedAtOnce works are missing that are more than a part of all, or all of them.
+	evictedAtOnce = 3
+	evictedPart   = 5
+	// heldInterval is how often the brake is looked at.
+	heldInterval = 10 * time.Minute
+)
+
+// unmanaged looks at a record whose work the hub does not have: it is evicted after the grace period. A hub that was restored from an old
+// backup, or lost its works, is the usual cause of many such records, and then the brake keeps them.
 func (p *pass) unmanaged() (time.Time, error) {
-	return p.Clock.Now().Add(compareInterval), nil
+	err := p.Hub.Get(p.ctx, client.ManifestWork(p.Cluster, p.name), &workv1.ManifestWork{})
+	if err == nil {
+		return p.Clock.Now().Add(time.Second), nil // the watch is behind
+	}
+	if !apierrors.IsNotFound(err) {
+		return time.Time{}, err //nolint:wrapcheck // a hub that refuses the agent may have the work
+	}
+	now := p.Clock.Now()
+	started := p.record.Status.EvictionStartTime
+	if started == nil {
+		p.Log.Warn("the hub has lost a work; its objects stay until the grace period is over", "work", p.name, "grace", p.grace())
+		_, err := p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": metav1.NewTime(now)})
+		return now.Add(p.grace()), err
+	}
+	if due := started.Add(p.grace()); now.Before(due) {
+		return due, nil
+	}
+	if missing, all := p.missing(); brakes(missing, all) && p.record.Annotations[AllowEvictionAnnotation] != "true" {
+		p.Log.Error("evictions are held: the hub has lost many works; restore them, or allow each eviction by an annotation of its record",
+			"missing", missing, "records", all, "record", p.record.Name, "annotation", AllowEvictionAnnotation+"=true")
+		return now.Add(heldInterval), nil
+	}
+	p.Log.Warn("a record is evicted, because the hub has lost its work", "work", p.name, "objects", len(p.record.Status.AppliedResources))
+	p.leaving = true
+	step, err := p.steps()
+	if step.Gone {
+		p.forget(p.name)
+	}
+	return step.Again, err
+}
+
+// brakes returns whether so many works are missing that the hub has more likely lost them than deleted them.
+func brakes(missing, all int) bool {
+	return missing == all || missing > evictedAtOnce && missing*evictedPart > all
+}
+
+// missing returns how many of the records have no work on the hub.
+func (p *pass) missing() (missing, all int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, state := range p.states {
+		if !state.recorded {
+			continue
+		}
+		all++
+		if p.works.get(p.Cluster, name) == nil {
+			missing++
+		}
+	}
+	return missing, all
+}
+
+func (c *Controller) grace() time.Duration {
+	if c.EvictionGrace > 0 {
+		return c.EvictionGrace
+	}
+	return DefaultEvictionGrace
+}
+
+// returned ends the grace period of a work that the hub has again.
+func (p *pass) returned() error {
+	if p.record == nil || p.record.Status.EvictionStartTime == nil {
+		return nil
+	}
+	var err error
+	p.record, err = p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": nil})
+	return err
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/report"
 )
 
-// ensureFinalizer adds the finalizer to a work, without which its deletion would be missed.
+// ensureFinalizer adds the finalizer to a work, so that the agent does not miss its deletion.
 func (p *pass) ensureFinalizer() error {
 	if slices.Contains(p.work.Finalizers, workv1.ManifestWorkFinalizer) {
 		return nil
@@ -57,7 +57,7 @@ func (p *pass) patchFinalizers(finalizers []string) error {
 
 // report writes the status of a work if it has changed, and returns when to write it where that is later.
 func (p *pass) report(step plan.Step) (time.Time, error) {
-	work := report.Work{Generation: p.work.Generation, Now: p.Clock.Now()}
+	work := report.Work{Generation: p.work.Generation, Now: p.Clock.Now(), Evaluator: p.evaluator}
 	for _, m := range p.manifests {
 		each := report.Manifest{Manifest: m, Verdict: step.Verdicts[m.Ordinal], Object: p.read[m.ID]}
 		if failure, failed := p.unread[m.ID]; failed {
@@ -68,16 +68,15 @@ func (p *pass) report(step plan.Step) (time.Time, error) {
 	return p.writeStatus(report.Status(p.before(), work))
 }
 
-// reportDeleting reports what a deletion waits for.
-func (p *pass) reportDeleting(step plan.Step) error {
+// reportDeleting reports what a deletion waits for, and returns when to write it where that is later.
+func (p *pass) reportDeleting(step plan.Step) (time.Time, error) {
 	var waits []string
 	if step.Wait != nil {
 		for _, id := range step.Wait.Objects {
 			waits = append(waits, p.waitsFor(id))
 		}
 	}
-	_, err := p.writeStatus(report.Deleting(p.before(), p.work.Generation, p.Clock.Now(), waits))
-	return err
+	return p.writeStatus(report.Deleting(p.before(), p.work.Generation, p.Clock.Now(), waits))
 }
 
 // waitsFor returns an object that is not gone, and why.
@@ -131,7 +130,7 @@ func (p *pass) writeStatus(status workv1.ManifestWorkStatus) (time.Time, error) 
 // wake looks at another work.
 func (c *Controller) wake(name string) { c.queue.Add(name, queue.News, 0) }
 
-// earliest returns the first instant that is set; zero where none is.
+// earliest returns the first instant that is set; zero without such an instant.
 func earliest(all ...time.Time) time.Time {
 	var out time.Time
 	for _, each := range all {

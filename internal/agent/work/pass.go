@@ -36,7 +36,7 @@ type pass struct {
 	leaving bool
 
 	manifests []object.Manifest
-	// read has the objects that were read in this pass: nil where there is none.
+	// read has the objects that were read in this pass: nil where it does not exist.
 	read   map[object.ID]*unstructured.Unstructured
 	unread map[object.ID]plan.Failure
 }
@@ -51,6 +51,7 @@ func (c *Controller) pass(ctx context.Context, name string) (time.Time, error) {
 	if p.record, err = c.readRecord(ctx, name); err != nil {
 		return time.Time{}, err
 	}
+	p.publish()
 	switch {
 	case p.work == nil && p.record == nil:
 		c.forget(name)
@@ -70,6 +71,9 @@ func (p *pass) keep() (time.Time, error) {
 		return time.Time{}, err
 	}
 	p.state.follow(p.work)
+	if err := p.returned(); err != nil {
+		return time.Time{}, err
+	}
 	step, err := p.steps()
 	if err != nil {
 		return time.Time{}, err
@@ -91,13 +95,15 @@ func (p *pass) leave() (time.Time, error) {
 	if step.Gone {
 		return time.Time{}, p.removeFinalizer()
 	}
-	return step.Again, p.reportDeleting(step)
+	again, err := p.reportDeleting(step)
+	return earliest(again, step.Again), err
 }
 
-// interval returns when to compare the work without an event.
+// interval returns when to compare the work without an event. Objects that carry no label, or that the agent may not watch, are read at
+// short intervals.
 func (p *pass) interval() time.Duration {
 	for _, m := range p.manifests {
-		if m.Settings.Strategy.Type == object.ReadOnly {
+		if m.Settings.Strategy.Type == object.ReadOnly || m.ID.Resource != "" && !p.watch.synced(m.ID) {
 			return pollInterval
 		}
 	}
@@ -158,7 +164,14 @@ func (p *pass) resolve() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.work, p.state.wants, p.state.entries = p.work, wants, entriesOf(p.record)
+	p.state.work, p.state.wants, p.state.entries, p.state.recorded = p.work, wants, entriesOf(p.record), p.record != nil
+}
+
+// publish shows the record to the other works.
+func (p *pass) publish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.entries, p.state.recorded = entriesOf(p.record), p.record != nil
 }
 
 // readObjects reads what was not read in this pass.
@@ -169,13 +182,13 @@ func (p *pass) readObjects() {
 		}
 	}
 	for _, entry := range entriesOf(p.record) {
-		p.readObject(entry.ID, entry.Version, nil)
+		p.readObject(entry.ID, entry.Version, p.executor())
 	}
 }
 
 func (p *pass) executor() *workv1.ManifestWorkExecutor {
 	if p.work == nil {
-		return nil
+		return executorOf(p.record)
 	}
 	return p.work.Spec.Executor
 }
@@ -269,7 +282,7 @@ func (c *Controller) others(except string, id object.ID) []plan.Other {
 	return out
 }
 
-// waits remembers since when a stage waits.
+// waits records since when a stage waits.
 func (p *pass) waits(step plan.Step) {
 	if step.Wait == nil {
 		clear(p.state.since)
@@ -302,7 +315,7 @@ func (p *pass) execute(call plan.Call) (err error) {
 	return p.ctx.Err()
 }
 
-// outcome remembers a failure of a call about an object, or forgets the last one.
+// outcome records a failure of a call about an object, or removes the last one.
 func (p *pass) outcome(call plan.Call, err error) {
 	id := call.Entry.ID
 	if err == nil {
@@ -350,13 +363,13 @@ func (p *pass) release(call plan.Call) error {
 		defer p.wake(call.Heir)
 	}
 	delete(p.read, call.Entry.ID)
-	return p.Member.Release(p.ctx, p.owner(), found, call.Entry.Version, call.Entry.ID, heir) //nolint:wrapcheck // the API server names the object
+	return p.Member.Release(p.ctx, p.executor(), p.owner(), found, call.Entry, heir) //nolint:wrapcheck // the API server names the object
 }
 
-// delete deletes an object. One that is gone, or is another one by now, is read again.
+// delete deletes an object. An object that is gone, or that another has replaced, is read again.
 func (p *pass) delete(call plan.Call) error {
 	delete(p.read, call.Entry.ID)
-	err := p.Member.Delete(p.ctx, call.Entry)
+	err := p.Member.Delete(p.ctx, p.executor(), call.Entry)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

@@ -65,12 +65,24 @@ func (c *Controller) recordsServed(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(list.APIResources, func(each metav1.APIResource) bool { return each.Name == "appliedmanifestworks" }), nil
 }
 
+// pin keeps the hash of the hub that the records of this agent have. The same hub may have another URL by now.
+func (c *Controller) pin(records []workv1.AppliedManifestWork) {
+	for i := range records {
+		if spec := records[i].Spec; spec.AgentID == c.AgentID && spec.HubHash != c.HubHash {
+			c.Log.Info("the hub has another URL; its records stay", "hash", spec.HubHash)
+			c.HubHash = spec.HubHash
+			return
+		}
+	}
+}
+
 // readAll fills the memory of the agent from the records and the works, so that the first pass sees which works share an object.
 func (c *Controller) readAll(ctx context.Context) error {
 	records := &workv1.AppliedManifestWorkList{}
 	if err := c.Records.List(ctx, client.AppliedManifestWork(""), metav1.ListOptions{}, records); err != nil {
 		return err //nolint:wrapcheck // the client names the records
 	}
+	c.pin(records.Items)
 	for i := range records.Items {
 		record := &records.Items[i]
 		name, ours := strings.CutPrefix(record.Name, c.HubHash+"-")
@@ -79,7 +91,7 @@ func (c *Controller) readAll(ctx context.Context) error {
 		}
 		state := c.state(name)
 		c.mu.Lock()
-		state.entries = entriesOf(record)
+		state.entries, state.recorded = entriesOf(record), true
 		c.mu.Unlock()
 		c.queue.Add(name, queue.Routine, 0)
 	}

@@ -23,22 +23,21 @@ type watches struct {
 
 	mu      sync.Mutex
 	running sync.WaitGroup
-	started map[schema.GroupResource]bool
+	started map[schema.GroupResource]cache.Controller
 }
 
 func newWatches(ctx context.Context, member *remote.Member, changed func(object.ID, string)) *watches {
-	return &watches{ctx: ctx, member: member, changed: changed, started: map[schema.GroupResource]bool{}}
+	return &watches{ctx: ctx, member: member, changed: changed, started: map[schema.GroupResource]cache.Controller{}}
 }
 
-// ensure starts the watch of a resource if there is none.
+// ensure starts the watch of a resource unless it runs.
 func (w *watches) ensure(id object.ID, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	resource := schema.GroupResource{Group: id.Group, Resource: id.Resource}
-	if w.started[resource] || len(w.started) >= maxWatches {
+	if w.started[resource] != nil || len(w.started) >= maxWatches {
 		return
 	}
-	w.started[resource] = true
 	handle := func(found any) {
 		if gone, ok := found.(cache.DeletedFinalStateUnknown); ok {
 			found = gone.Obj
@@ -61,7 +60,16 @@ func (w *watches) ensure(id object.ID, version string) {
 			},
 		},
 	})
+	w.started[resource] = informer
 	w.running.Go(func() { informer.RunWithContext(w.ctx) })
+}
+
+// synced returns whether the objects of a resource are watched.
+func (w *watches) synced(id object.ID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	informer := w.started[schema.GroupResource{Group: id.Group, Resource: id.Resource}]
+	return informer != nil && informer.HasSynced()
 }
 
 // wait returns when all watches have ended.

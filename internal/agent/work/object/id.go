@@ -1,4 +1,4 @@
-// Package object owns what the agent knows of one object of a work: its identity on the member, its manifest, its settings, and its
+// Package object owns what the agent stores about one object of a work: its identity on the member, its manifest, its settings, and its
 // rank among the objects of the work.
 //
 // It sends no request. The invariant: the same manifest with the same settings has the same hash, in whatever order its fields are.

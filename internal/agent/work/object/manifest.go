@@ -28,7 +28,7 @@ type Manifest struct {
 	// Object is what to apply, without the fields that the API server owns. It is read-only.
 	Object *unstructured.Unstructured
 	Kind   schema.GroupVersionKind
-	// ID has no Resource while the member does not know the kind.
+	// ID has no Resource while the member does not serve the kind.
 	ID       ID
 	Settings Settings
 	// Hash changes with the manifest and with the settings of its writes.
@@ -89,7 +89,7 @@ func clean(object *unstructured.Unstructured) {
 	}
 }
 
-// Resolve returns the manifest with its resource and the settings that the work has for it. A kind that the member does not know is
+// Resolve returns the manifest with its resource and the settings that the work has for it. A kind that the member does not serve is
 // an UnknownKindError in Fault.
 func (m Manifest) Resolve(mapping Mapping, spec *workv1.ManifestWorkSpec) Manifest {
 	if m.Fault != nil {

@@ -56,7 +56,7 @@ type simulatedWork struct {
 
 // TestHistories runs random histories of two works that share objects, with failures at every call and restarts of the agent. After
 // every call each object that a work created is on its record, and no object of another client was deleted. Once the failures end,
-// the member has what the works say.
+// the member has what the works name.
 func TestHistories(t *testing.T) {
 	const histories = 3000
 	for seed := range uint64(histories) {
@@ -352,7 +352,7 @@ func (m *member) checkPromises() error {
 	return nil
 }
 
-// checkSettled checks that the member has what the works say.
+// checkSettled checks that the member has what the works name.
 func (m *member) checkSettled() error {
 	wanted := map[object.ID][]string{}
 	for name, w := range m.works {

@@ -1,5 +1,5 @@
-// Package plan decides what an agent does next for one work: which objects it applies, releases and deletes, in which order, and
-// what it writes into the record of the work before and after.
+// Package plan decides what an agent does next for one work. It plans which objects are applied, released and deleted, and in which
+// order, and what the record of the work holds before and after.
 //
 // Plan is pure. The caller
 //
@@ -9,7 +9,7 @@
 //  4. starts again, until a step has no calls.
 //
 // A failed call about one object is passed in again as a Failure, and stops no other object. The invariants: an object is on the
-// record before it is created; only an object that this work created is deleted, with its UID as precondition; an entry leaves the
+// record before it is created; only an object that this work created is deleted, with its UID as precondition. An entry leaves the
 // record only when its object is gone, released or another client's.
 package plan
 

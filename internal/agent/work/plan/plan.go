@@ -126,7 +126,7 @@ func (p *planner) verdict(m *object.Manifest, duplicate bool) Verdict {
 	return Verdict{}
 }
 
-// owner returns the older work that keeps the object with another manifest; empty where there is none. Works that apply under field
+// owner returns the older work that keeps the object with another manifest; empty where no work does. Works that apply under field
 // managers of their own live together.
 func (p *planner) owner(m *object.Manifest) string {
 	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply && apply != nil && apply.FieldManager != defaultManager {

@@ -15,8 +15,8 @@ const handoverWait = 2 * time.Second
 type fate int
 
 const (
-	// forget: the object is gone, or another client's.
-	forget fate = iota
+	// drop: the object is gone, or another client's.
+	drop fate = iota
 	// unread: nothing is known about it, or another work is about to take it over.
 	unread
 	// release: it stays, without the marks of the work.
@@ -98,9 +98,9 @@ func (p *planner) fate(entry Entry, o Object) fate {
 	case failed:
 		return unread
 	case !exists:
-		return forget
+		return drop
 	case !o.Labelled && !o.Owned: // it was released, or another client took the marks off
-		return forget
+		return drop
 	case entry.UID == "" && (!o.Labelled || !o.Owned), entry.UID != "" && entry.UID != o.UID:
 		return release // another object with a copy of the marks
 	case entry.Adopted, o.Occupied != "", p.Orphan(entry.ID), p.heir(entry.ID, o.UID) != "":
@@ -114,7 +114,7 @@ func (p *planner) fate(entry Entry, o Object) fate {
 	}
 }
 
-// heir returns the first other work that has an object on its record; empty where there is none.
+// heir returns the first other work that has an object on its record; empty where no work has.
 func (p *planner) heir(id object.ID, uid string) string {
 	var out string
 	for _, other := range p.Others[id] {

@@ -11,7 +11,7 @@ type Verb string
 
 // Verbs.
 const (
-	// WriteRecord creates the record if there is none, and stores the entries.
+	// WriteRecord creates the record if it is missing, and stores the entries.
 	WriteRecord Verb = "WriteRecord"
 	// DeleteRecord removes the finalizer of the record, and the record.
 	DeleteRecord Verb = "DeleteRecord"

@@ -142,16 +142,26 @@ func reference(record Record) metav1.OwnerReference {
 	}
 }
 
-// Delete deletes an object, and what it owns in the background.
-func (m *Member) Delete(ctx context.Context, entry plan.Entry) error {
+// Delete deletes an object as an executor, and what the object owns in the background.
+func (m *Member) Delete(ctx context.Context, executor *workv1.ManifestWorkExecutor, entry plan.Entry) error {
+	as, err := m.as(executor)
+	if err != nil {
+		return err
+	}
 	uid, propagation := types.UID(entry.UID), metav1.DeletePropagationBackground
-	return at(m.own, entry.ID, entry.Version).Delete(ctx, entry.ID.Name, metav1.DeleteOptions{ //nolint:wrapcheck // the API server names the object
+	return at(as, entry.ID, entry.Version).Delete(ctx, entry.ID.Name, metav1.DeleteOptions{ //nolint:wrapcheck // the API server names the object
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &propagation,
 	})
 }
 
-// Release takes the marks of a record off an object. With an heir, the label names the heir's record.
-func (m *Member) Release(ctx context.Context, record Record, found *unstructured.Unstructured, version string, id object.ID, heir string) error {
+// Release takes the marks of a record off an object, as an executor. With an heir, the label names the heir's record.
+func (m *Member) Release(
+	ctx context.Context, executor *workv1.ManifestWorkExecutor, record Record, found *unstructured.Unstructured, entry plan.Entry, heir string,
+) error {
+	as, err := m.as(executor)
+	if err != nil {
+		return err
+	}
 	owners := make([]metav1.OwnerReference, 0, len(found.GetOwnerReferences()))
 	for _, owner := range found.GetOwnerReferences() {
 		if owner.UID != record.UID {
@@ -170,7 +180,7 @@ func (m *Member) Release(ctx context.Context, record Record, found *unstructured
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	_, err = at(m.own, id, version).Patch(ctx, id.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "work-agent"})
+	_, err = at(as, entry.ID, entry.Version).Patch(ctx, entry.ID.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "work-agent"})
 	return err //nolint:wrapcheck // the API server names the object
 }
 

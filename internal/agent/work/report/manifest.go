@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/work/health"
@@ -28,7 +29,7 @@ type built struct {
 	rules         []metav1.Condition
 }
 
-// build returns the status of a manifest. before is its last one; nil where there is none.
+// build returns the status of a manifest. before is its last one; nil before the first.
 func build(m Manifest, work Work, before *workv1.ManifestCondition) built {
 	out := built{
 		condition: workv1.ManifestCondition{ResourceMeta: metaOf(m.Manifest), Conditions: []metav1.Condition{}},
@@ -41,6 +42,7 @@ func build(m Manifest, work Work, before *workv1.ManifestCondition) built {
 		out.condition.Conditions = append(out.condition.Conditions, before.Conditions...)
 		out.condition.StatusFeedbacks = before.StatusFeedbacks
 	}
+	m.Object = readable(m.Object)
 	into := &out.condition.Conditions
 	switch m.Verdict.State {
 	case plan.Pending: // the pass has not reached it
@@ -57,6 +59,19 @@ func build(m Manifest, work Work, before *workv1.ManifestCondition) built {
 	}
 	out.setContended(m, work)
 	out.setFeedback(m, work)
+	out.setRules(m, work)
+	return out
+}
+
+// readable returns an object without the values of a Secret, which no rule may report.
+func readable(found *unstructured.Unstructured) *unstructured.Unstructured {
+	if found == nil || found.GroupVersionKind().GroupKind().String() != "Secret" {
+		return found
+	}
+	out := found.DeepCopy()
+	delete(out.Object, "data")
+	delete(out.Object, "stringData")
+	out.SetAnnotations(nil) // kubectl keeps a copy of the object in one
 	return out
 }
 

@@ -52,6 +52,8 @@ type Work struct {
 	Generation int64
 	Now        time.Time
 	Manifests  []Manifest
+	// Evaluator evaluates the rules of the manifests.
+	Evaluator *Evaluator
 }
 
 // Status returns the next status. before is the last one; it keeps the times of what has not changed, and what the pass has not reached.
