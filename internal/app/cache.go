@@ -3,6 +3,7 @@ package app
 import (
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,7 @@ func cacheOptions() cache.Options {
 			&clusterv1beta1.Placement{}:                 {Transform: slimmer.Placement},
 			&clusterv1beta1.PlacementDecision{}:         {Transform: slimmer.Slice},
 			&workv1.ManifestWork{}:                      {Transform: replicaset.Transform},
+			&appsv1.ControllerRevision{}:                {Label: replicaset.Revisions(), Transform: slimmer.Object},
 			grant.AccountKind():                         {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
 			&certificatesv1.CertificateSigningRequest{}: {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
 			&corev1.Secret{}:                            {Namespaces: map[string]cache.Config{probe.Namespace: {LabelSelector: probe.Secrets()}}},

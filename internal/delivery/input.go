@@ -21,7 +21,9 @@ type Input struct {
 	Works []*workv1.ManifestWork
 	// Faults are the last refusals of the API server, by cluster.
 	Faults map[string]Fault
-	Now    time.Time
+	// Kept are the hashes of the earlier templates that the caller can still write.
+	Kept map[string]bool
+	Now  time.Time
 }
 
 // Placement is a placement and what it decided.

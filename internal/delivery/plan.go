@@ -131,7 +131,11 @@ func (p *planner) writes() []Write {
 			deletions = append(deletions, p.removals(c)...)
 			continue
 		case starts[c.name] || c.repairs(p.in.Hash):
-			if write, ok := p.specWrite(c); ok {
+			if write, ok := p.specWrite(c, p.in.Hash); ok {
+				specs = append(specs, write)
+			}
+		case p.startsWithFormer(c):
+			if write, ok := p.specWrite(c, p.in.Set.Status.CurrentRevision); ok {
 				specs = append(specs, write)
 			}
 		default:
@@ -182,8 +186,23 @@ func (p *planner) ordered() []*cluster {
 	return out
 }
 
-// specWrite returns the write that starts a cluster. Ok is false while it has to wait.
-func (p *planner) specWrite(c *cluster) (write Write, ok bool) {
+// startsWithFormer reports whether a cluster without a work gets the last template that all clusters reached, because the new one is held
+// back. Being new is no reason to run nothing, nor to run what is held back.
+func (p *planner) startsWithFormer(c *cluster) bool {
+	former := p.in.Set.Status.CurrentRevision
+	if c.work != nil || former == "" || former == p.in.Hash || !p.in.Kept[former] || p.placements[c.ruling()].frozen {
+		return false
+	}
+	switch c.verdict.Code {
+	case rollout.WaitsForResume, rollout.WaitsForRepair, rollout.WaitsForApproval:
+		return true
+	default:
+		return false
+	}
+}
+
+// specWrite returns the write that stores the spec of a template. Ok is false while it has to wait.
+func (p *planner) specWrite(c *cluster, hash string) (write Write, ok bool) {
 	switch {
 	case c.delayed(p.in.Now):
 		p.wakeAt(c.fault.Retry)
@@ -199,10 +218,10 @@ func (p *planner) specWrite(c *cluster) (write Write, ok bool) {
 		write.bare = len(c.work.Annotations) == 0
 	}
 	labels, annotations := p.metadataOf(c)
-	annotations[workv1.TemplateHashAnnotation] = p.in.Hash
+	annotations[workv1.TemplateHashAnnotation] = hash
 	annotations[workv1.StartedAtAnnotation] = p.in.Now.UTC().Format(startedAtLayout)
 	annotations[workv1.TemplateGenerationAnnotation] = generationAfter(c.work)
-	write.Labels, write.Annotations = labels, annotations
+	write.Labels, write.Annotations, write.Hash = labels, annotations, hash
 	return write, true
 }
 

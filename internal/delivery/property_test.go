@@ -88,6 +88,7 @@ func (h *history) tick(t *testing.T) {
 	case n < 3:
 		h.decide([]string{"p", "q"}[h.IntN(2)])
 	case n < 5:
+		h.kept[h.hash(t)] = true
 		h.template(fmt.Sprint(h.IntN(3)))
 	case n < 6:
 		h.set.Labels = map[string]string{"label": fmt.Sprint(h.IntN(3))}

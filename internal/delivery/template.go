@@ -11,7 +11,8 @@ import (
 )
 
 // hashLength is the length of a template hash in hexadecimal digits.
-const hashLength = 16
+// It is long enough that no other template can be made to have it.
+const hashLength = 32
 
 // TemplateHash returns the hash of a template: the same for templates that an API server stores as the same spec of a work. The
 // order of keys, spaces and absent defaults do not count. An error names the manifest that is not JSON.

@@ -46,6 +46,9 @@ type world struct {
 	now    time.Time
 	// version is the last resourceVersion.
 	version int
+	// templates are all templates of the set, by hash. Those in kept can still be written.
+	templates map[string]*workv1.ManifestWorkSpec
+	kept      map[string]bool
 	// written lists all writes, as "Verb cluster/name".
 	written []string
 }
@@ -56,7 +59,7 @@ func newWorld(t testing.TB, placements ...string) *world {
 	w := &world{
 		set:        &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set-uid", Generation: 1}},
 		placements: map[string]delivery.Placement{}, stored: map[types.NamespacedName]*workv1.ManifestWork{},
-		cached: map[types.NamespacedName]*workv1.ManifestWork{}, memory: &delivery.Memory{}, faults: map[string]delivery.Fault{}, now: start,
+		cached: map[types.NamespacedName]*workv1.ManifestWork{}, templates: map[string]*workv1.ManifestWorkSpec{}, kept: map[string]bool{}, memory: &delivery.Memory{}, faults: map[string]delivery.Fault{}, now: start,
 	}
 	for _, text := range placements {
 		name, strategy, _ := strings.Cut(text, "=")
@@ -89,6 +92,7 @@ func (w *world) hash(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.templates[hash] = w.set.Spec.ManifestWorkTemplate.DeepCopy()
 	return hash
 }
 
@@ -135,7 +139,7 @@ func (w *world) observe() {
 func (w *world) input(t testing.TB) delivery.Input {
 	t.Helper()
 	return delivery.Input{
-		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Now: w.now,
+		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
 		Works: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
 	}
 }
@@ -165,7 +169,7 @@ func (w *world) apply(write delivery.Write, response bool) error {
 		if before != nil {
 			return fmt.Errorf("already exists: %w", errBoom)
 		}
-		work := write.Object(&w.set.Spec.ManifestWorkTemplate)
+		work := write.Object(w.templates[write.Hash])
 		work.UID, work.Generation, work.CreationTimestamp = types.UID(fmt.Sprintf("uid-%d", w.version+1)), 1, metav1.NewTime(w.now)
 		w.store(work, response)
 		return nil
@@ -190,7 +194,7 @@ func (w *world) apply(write delivery.Write, response bool) error {
 
 // patch applies the patch of a write.
 func (w *world) patch(before *workv1.ManifestWork, write delivery.Write) (*workv1.ManifestWork, error) {
-	kind, patch, err := write.Patch(&w.set.Spec.ManifestWorkTemplate)
+	kind, patch, err := write.Patch(w.templates[write.Hash])
 	if err != nil {
 		return nil, err
 	}

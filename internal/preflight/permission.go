@@ -152,6 +152,7 @@ func deliveryPermissions() []permission {
 		{part: partReplicaSet, group: workGroup, resources: "manifestworkreplicasets/status", verbs: "patch"},
 		{part: partReplicaSet, group: workGroup, resources: "manifestworks", verbs: "get,list,watch,create,patch,delete"},
 		{part: partReplicaSet, group: group, resources: "placements,placementdecisions", verbs: "list,watch"},
+		{part: partReplicaSet, group: "apps", resources: "controllerrevisions", verbs: "list,watch,create,patch,delete"},
 		{part: partReplicaSet, group: "coordination.k8s.io", resources: "leases", names: "work-manager-lock", verbs: "get"},
 		{part: partReplicaSet, group: "apps", resources: "deployments", names: "cluster-manager-work-controller", verbs: "get"},
 	}

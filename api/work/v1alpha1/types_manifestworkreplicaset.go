@@ -75,6 +75,15 @@ type ManifestWorkReplicaSetSpec struct {
 	// +required
 	// +kubebuilder:default=Background
 	CascadeDeletionPolicy CascadeDeletionPolicyType `json:"cascadeDeletionPolicy,omitempty"`
+
+	// How many templates are kept, to return to: in ControllerRevisions beside the
+	// set. The template that is rolled out and the last that all clusters reached
+	// stay in any case. When absent, 10. Templates with Secrets are not kept.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 }
 
 // LocalPlacementReference is a placement, and how changes roll out over its

@@ -138,9 +138,17 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	if err != nil {
 		return 0, err
 	}
+	stored, err := r.keepTemplates(ctx, set, in.Hash)
+	if err != nil {
+		return 0, err
+	}
+	in.Kept = map[string]bool{}
+	for hash := range stored {
+		in.Kept[hash] = true
+	}
 	out := delivery.Plan(in)
 	writes := out.Writes[:min(len(out.Writes), maxWrites)]
-	conflict := r.send(ctx, s, set, in.Hash, writes)
+	conflict := r.send(ctx, s, set, stored, in.Hash, writes)
 	wait, err := r.report(ctx, s, set, out.Status)
 	if err != nil {
 		return 0, err

@@ -23,7 +23,7 @@ const writeTimeout = 30 * time.Second
 
 // send sends writes concurrently and records their outcomes. A failure does not stop the others. Conflict reports whether another client
 // wrote first somewhere.
-func (r *reconciler) send(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, hash string, writes []delivery.Write) (conflict bool) {
+func (r *reconciler) send(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, stored templates, hash string, writes []delivery.Write) (conflict bool) {
 	var running sync.WaitGroup
 	var conflicts atomic.Bool
 	for _, write := range writes {
@@ -35,7 +35,7 @@ func (r *reconciler) send(ctx context.Context, s *setState, set *workv1alpha1.Ma
 		}
 		running.Go(func() {
 			defer func() { <-r.pool }()
-			err := r.write(ctx, s, set, write)
+			err := r.write(ctx, s, set.UID, stored[write.Hash], write)
 			if err != nil && ended(ctx) {
 				return
 			}
@@ -52,14 +52,14 @@ func (r *reconciler) send(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	return conflicts.Load()
 }
 
-// write sends one write and records what was stored.
-func (r *reconciler) write(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, write delivery.Write) error {
+// write sends one write and records what was stored. Spec is the template that it stores; nil where it stores none.
+func (r *reconciler) write(ctx context.Context, s *setState, owner types.UID, spec *workv1.ManifestWorkSpec, write delivery.Write) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	key := types.NamespacedName{Namespace: write.Cluster, Name: write.Name}
 	switch write.Verb {
 	case delivery.Create:
-		return r.create(ctx, s, set, write)
+		return r.create(ctx, s, owner, spec, write)
 	case delivery.Delete:
 		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: write.Name}}
 		err := r.client.Delete(ctx, work, client.Preconditions{UID: &write.UID, ResourceVersion: &write.ResourceVersion})
@@ -69,20 +69,20 @@ func (r *reconciler) write(ctx context.Context, s *setState, set *workv1alpha1.M
 		}
 		return fmt.Errorf("deleting ManifestWork %s: %w", key, err)
 	default:
-		return r.patch(ctx, s, set, write)
+		return r.patch(ctx, s, spec, write)
 	}
 }
 
 // create creates a work. A work of this name that is already there may be of the set: the cache shows it later.
-func (r *reconciler) create(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, write delivery.Write) error {
-	work := write.Object(&set.Spec.ManifestWorkTemplate)
+func (r *reconciler) create(ctx context.Context, s *setState, owner types.UID, spec *workv1.ManifestWorkSpec, write delivery.Write) error {
+	work := write.Object(spec)
 	err := r.client.Create(ctx, work)
 	if apierrors.IsAlreadyExists(err) {
 		found := &workv1.ManifestWork{}
 		if readErr := r.live.Get(ctx, client.ObjectKeyFromObject(work), found); readErr != nil {
 			return fmt.Errorf("reading ManifestWork %s/%s: %w", write.Cluster, write.Name, readErr)
 		}
-		if found.Annotations[workv1.OwnerUIDAnnotation] != string(set.UID) {
+		if found.Annotations[workv1.OwnerUIDAnnotation] != string(owner) {
 			return fmt.Errorf("creating ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
 		}
 		work, err = found, nil
@@ -94,8 +94,8 @@ func (r *reconciler) create(ctx context.Context, s *setState, set *workv1alpha1.
 	return nil
 }
 
-func (r *reconciler) patch(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, write delivery.Write) error {
-	kind, data, err := write.Patch(&set.Spec.ManifestWorkTemplate)
+func (r *reconciler) patch(ctx context.Context, s *setState, spec *workv1.ManifestWorkSpec, write delivery.Write) error {
+	kind, data, err := write.Patch(spec)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the work
 	}
