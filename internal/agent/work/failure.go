@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/agent/work/remote"
 )
 
 // failureOf returns the failure of a request about an object.
@@ -22,6 +23,9 @@ func failureOf(err error, id object.ID, hash string, attempts int, now time.Time
 }
 
 func codeOf(err error) plan.Code {
+	if _, ignore := errors.AsType[remote.IgnoreError](err); ignore {
+		return plan.Invalid
+	}
 	switch {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		return plan.Conflicting
@@ -64,6 +68,9 @@ func messageOf(err error, id object.ID) string {
 	var fields []string
 	for _, cause := range causes(err) {
 		fields = append(fields, cause.Field)
+	}
+	if _, ignore := errors.AsType[remote.IgnoreError](err); ignore {
+		return "the fields to ignore of the Secret could not be read"
 	}
 	reason, code := apierrors.ReasonForError(err), int32(0)
 	var status apierrors.APIStatus

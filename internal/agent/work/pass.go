@@ -338,7 +338,7 @@ func (p *pass) outcome(call plan.Call, err error) {
 func (p *pass) apply(call plan.Call) error {
 	id := call.Entry.ID
 	manager := remote.Manager(p.name, call.Manifest)
-	stored, err := p.Member.Apply(p.ctx, p.executor(), p.name, p.owner(), call)
+	stored, err := p.Member.Apply(p.ctx, p.executor(), p.name, p.owner(), call, p.read[id])
 	if err != nil {
 		return err //nolint:wrapcheck // the API server names the object
 	}

@@ -106,13 +106,21 @@ func shortHash(text string, length int) string {
 	return hex.EncodeToString(sum[:])[:length]
 }
 
-// Apply creates or changes an object as the executor of the work, and returns what was stored.
-func (m *Member) Apply(ctx context.Context, executor *workv1.ManifestWorkExecutor, work string, record Record, call plan.Call) (*unstructured.Unstructured, error) {
+// Apply creates or changes an object as the executor of the work, and returns what was stored. live is the object before; nil where it does
+// not exist.
+func (m *Member) Apply(
+	ctx context.Context, executor *workv1.ManifestWorkExecutor, work string, record Record, call plan.Call, live *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	as, err := m.as(executor)
 	if err != nil {
 		return nil, err
 	}
 	body := call.Manifest.Object.DeepCopy()
+	if apply := call.Manifest.Settings.Strategy.ServerSideApply; apply != nil && live != nil {
+		if err := keepIgnored(ctx, body, live, apply.IgnoreFields, call.Entry.Hash == call.Manifest.Hash); err != nil {
+			return nil, err
+		}
+	}
 	if call.Label {
 		labels := maps.Clone(body.GetLabels())
 		if labels == nil {

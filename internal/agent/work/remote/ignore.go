@@ -1,0 +1,187 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/itchyny/gojq"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/work/expression"
+)
+
+const (
+	// jqTimeout bounds one jq expression, maxPaths the fields that it selects.
+	jqTimeout = time.Second
+	maxPaths  = 1000
+
+	onSpokePresent workv1.IgnoreFieldsCondition = "OnSpokePresent"
+)
+
+// IgnoreError is the error of a field to ignore that cannot be read.
+type IgnoreError struct{ err error }
+
+// Error implements error.
+func (e IgnoreError) Error() string { return "reading ignoreFields: " + e.err.Error() }
+
+// Unwrap returns the cause.
+func (e IgnoreError) Unwrap() error { return e.err }
+
+var (
+	errPathForm = errors.New("the path selects more than one field by its form; use a JSON pointer or jq")
+	errTooMany  = fmt.Errorf("the expression selects more than %d fields", maxPaths)
+	errNoPath   = errors.New("the expression selects no field by its path")
+)
+
+// keepIgnored gives the fields to ignore the values that the object has on the member, so that an apply neither changes nor removes them. A
+// repair keeps the fields of OnSpokeChange too: another client has changed them.
+func keepIgnored(ctx context.Context, body, live *unstructured.Unstructured, fields []workv1.IgnoreField, repair bool) error {
+	for _, field := range fields {
+		if field.Condition != onSpokePresent && !repair {
+			continue
+		}
+		paths, err := pathsOf(ctx, field, body)
+		if err != nil {
+			return IgnoreError{err}
+		}
+		for _, path := range paths {
+			keep(body.Object, live.Object, path)
+		}
+	}
+	return nil
+}
+
+// pathsOf returns the fields to ignore.
+func pathsOf(ctx context.Context, field workv1.IgnoreField, body *unstructured.Unstructured) ([][]any, error) {
+	var out [][]any
+	for _, text := range field.JSONPointers {
+		keys, err := expression.Pointer(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		out = append(out, keyPath(keys))
+	}
+	for _, text := range field.JSONPaths {
+		if strings.ContainsAny(text, "[]*?@\\") || strings.Contains(text, "..") {
+			return nil, fmt.Errorf("%s: %w", text, errPathForm)
+		}
+		out = append(out, keyPath(strings.Split(strings.Trim(text, "."), ".")))
+	}
+	for _, text := range field.JQPathExpressions {
+		found, err := jqPaths(ctx, text, body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func keyPath(keys []string) []any {
+	out := make([]any, len(keys))
+	for i, key := range keys {
+		out[i] = key
+	}
+	return out
+}
+
+// jqPaths returns the paths that a jq expression selects in a manifest.
+func jqPaths(ctx context.Context, text string, body *unstructured.Unstructured) ([][]any, error) {
+	if _, err := expression.JQPath(text); err != nil {
+		return nil, err //nolint:wrapcheck // the caller names the expression
+	}
+	query, err := gojq.Parse("path(" + text + ")")
+	if err != nil {
+		return nil, fmt.Errorf("compilation failed: %w", err)
+	}
+	encoded, err := body.MarshalJSON() // jq has no 64-bit integers
+	if err != nil {
+		return nil, fmt.Errorf("encoding the manifest: %w", err)
+	}
+	var input any
+	if err := json.Unmarshal(encoded, &input); err != nil {
+		return nil, fmt.Errorf("parsing the manifest: %w", err)
+	}
+	code, err := gojq.Compile(query, gojq.WithEnvironLoader(func() []string { return nil }))
+	if err != nil {
+		return nil, fmt.Errorf("compilation failed: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, jqTimeout)
+	defer cancel()
+	var out [][]any
+	results := code.RunWithContext(ctx, input)
+	for {
+		found, more := results.Next()
+		if !more {
+			return out, nil
+		}
+		if err, failed := found.(error); failed {
+			return nil, err
+		}
+		path, ok := found.([]any)
+		if !ok || len(path) == 0 {
+			return nil, errNoPath
+		}
+		if out = append(out, path); len(out) > maxPaths {
+			return nil, errTooMany
+		}
+	}
+}
+
+// keep copies the value at a path from live to body, and removes it from body where live has none. A path that body does not have is
+// skipped: the agent does not manage it.
+func keep(body, live any, path []any) {
+	key, last := path[0], len(path) == 1
+	switch to := body.(type) {
+	case map[string]any:
+		name, ok := key.(string)
+		if !ok {
+			return
+		}
+		if _, has := to[name]; !has {
+			return
+		}
+		from, _ := live.(map[string]any)
+		value, has := from[name]
+		switch {
+		case !last:
+			keep(to[name], value, path[1:])
+		case has:
+			to[name] = value
+		default:
+			delete(to, name)
+		}
+	case []any:
+		index, ok := indexOfPath(key)
+		from, _ := live.([]any)
+		if !ok || index >= len(to) || index >= len(from) {
+			return
+		}
+		if last {
+			to[index] = from[index]
+			return
+		}
+		keep(to[index], from[index], path[1:])
+	}
+}
+
+// indexOfPath returns the index that a key of a path names.
+func indexOfPath(key any) (int, bool) {
+	switch index := key.(type) {
+	case int:
+		return index, index >= 0
+	case string:
+		var out int
+		if _, err := fmt.Sscanf(index, "%d", &out); err != nil {
+			return 0, false
+		}
+		return out, out >= 0
+	default:
+		return 0, false
+	}
+}
