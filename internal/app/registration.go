@@ -61,7 +61,7 @@ func addProbe(_ context.Context, a *managerBuilder) error {
 	if err != nil {
 		return fmt.Errorf("reading --probe-allow: %w", err)
 	}
-	return probe.Add(a.mgr, probe.Options{Clock: clock.RealClock{}, Allowed: allowed, Random: rand.Float64})
+	return probe.Add(a.mgr, probe.Options{Clock: clock.RealClock{}, Allowed: allowed, Random: rand.Float64, Registry: metrics.Registry})
 }
 
 // autoAcceptRules reads the rules of --auto-accept.

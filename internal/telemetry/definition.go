@@ -38,6 +38,7 @@ func Definitions() []Definition {
 	newGuard(c, nil)
 	newPreflight(c, nil)
 	newCertificateRequests(c, nil)
+	newProbes(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -56,15 +57,17 @@ type Options struct {
 	// Allowed are the servers of members.
 	Allowed target.Allowed
 	// Random returns numbers from 0 up to 1.
-	Random func() float64
+	Random   func() float64
+	Registry prometheus.Registerer
 }
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
 	r := &reconciler{
 		client: mgr.GetClient(), recorder: mgr.GetEventRecorder("probe-controller"), hub: mgr.GetConfig(), log: mgr.GetLogger().WithName(Name),
-		options: options, sessions: map[string]*session{}, reported: map[string]string{},
+		options: options, sessions: map[string]*session{}, reported: map[string]string{}, reasons: map[string]string{},
 	}
+	telemetry.RegisterProbes(options.Registry, r.count)
 	if err := mgr.Add(manager.RunnableFunc(r.stopAtEnd)); err != nil {
 		return fmt.Errorf("adding the probe controller: %w", err)
 	}
@@ -105,6 +108,8 @@ type reconciler struct {
 	mu      sync.Mutex
 	// sessions are the running sessions by cluster.
 	sessions map[string]*session
+	// reasons are the last reasons of the condition Probed by cluster.
+	reasons map[string]string
 	// reported is the last event about a Secret without a cluster, by cluster.
 	reported map[string]string
 }
@@ -141,6 +146,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: request.Name}, cluster); err != nil {
 		r.stop(request.Name)
+		r.setReason(request.Name, nil, outcome{})
 		if client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("reading ManagedCluster %s: %w", request.Name, err)
 		}
@@ -149,6 +155,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	delete(r.reported, request.Name)
 	found := r.ensure(ctx, cluster, secret)
+	r.setReason(request.Name, secret, found)
 	err = r.write(ctx, cluster, secret, found)
 	switch {
 	case apply.IsConflict(err):
@@ -160,6 +167,29 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	default:
 		return reconcile.Result{RequeueAfter: interval}, nil
 	}
+}
+
+// setReason records the outcome of a cluster for the metric. The zero outcome changes nothing, as it changes no condition.
+func (r *reconciler) setReason(cluster string, secret *corev1.Secret, found outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case secret == nil:
+		delete(r.reasons, cluster)
+	case found.reason != "":
+		r.reasons[cluster] = found.reason
+	}
+}
+
+// count returns the number of clusters by reason.
+func (r *reconciler) count() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]int{ReasonProbing: 0}
+	for _, reason := range r.reasons {
+		out[reason]++
+	}
+	return out
 }
 
 // secretOf returns the Secret of a cluster, the oldest of several; nil without one.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
@@ -195,4 +196,25 @@ func TestTheProbeGivesWayToAnAgent(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestClustersAreCountedByTheirLastReason(t *testing.T) {
+	r := &reconciler{reasons: map[string]string{}}
+	want := func(counts map[string]int) {
+		t.Helper()
+		if diff := cmp.Diff(counts, r.count()); diff != "" {
+			t.Errorf("counts (-want +got):\n%s", diff)
+		}
+	}
+	secret := &corev1.Secret{}
+	r.setReason("starting", secret, outcome{})
+	want(map[string]int{ReasonProbing: 0})
+	r.setReason("c1", secret, outcome{reason: ReasonProbing})
+	r.setReason("c2", secret, outcome{reason: ReasonUnreachable})
+	r.setReason("c3", secret, outcome{reason: ReasonUnreachable})
+	r.setReason("c3", secret, outcome{})
+	want(map[string]int{ReasonProbing: 1, ReasonUnreachable: 2})
+	r.setReason("c2", secret, outcome{reason: ReasonProbing})
+	r.setReason("c3", nil, outcome{reason: ReasonSecretNotUsable})
+	want(map[string]int{ReasonProbing: 2})
 }
