@@ -95,11 +95,7 @@ func newState() *state {
 
 // Run keeps the works until the context ends.
 func (c *Controller) Run(ctx context.Context) {
-	var err error
-	if c.evaluator, err = report.NewEvaluator(); err != nil {
-		c.Log.Error("works are not delivered", "error", err)
-		return
-	}
+	c.evaluator = report.NewEvaluator()
 	c.queue, c.states = queue.New(c.Clock), map[string]*state{}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

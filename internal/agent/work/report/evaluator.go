@@ -13,7 +13,8 @@ const maxCompiled = 1000
 
 // Evaluator evaluates the rules of works, and keeps the compiled expressions. It is safe for concurrent use.
 type Evaluator struct {
-	compiler   *expression.Compiler
+	// compiler is made at the first rule: it takes memory that most members can save.
+	compiler   func() (*expression.Compiler, error)
 	conditions compiled[*expression.Condition]
 	messages   compiled[*expression.Message]
 	paths      compiled[*jsonpath.JSONPath]
@@ -21,13 +22,27 @@ type Evaluator struct {
 	reading sync.Mutex
 }
 
-// NewEvaluator returns an evaluator. An error is a defect of Berth.
-func NewEvaluator() (*Evaluator, error) {
-	compiler, err := expression.NewCompiler()
+// NewEvaluator returns an evaluator.
+func NewEvaluator() *Evaluator {
+	return &Evaluator{compiler: sync.OnceValues(expression.NewCompiler)}
+}
+
+// condition compiles an expression.
+func (e *Evaluator) condition(text string) (*expression.Condition, error) {
+	compiler, err := e.compiler()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the environment
+		return nil, err
 	}
-	return &Evaluator{compiler: compiler}, nil
+	return compiler.Condition(text) //nolint:wrapcheck // it names the place in the expression
+}
+
+// message compiles an expression for a message.
+func (e *Evaluator) message(text string) (*expression.Message, error) {
+	compiler, err := e.compiler()
+	if err != nil {
+		return nil, err
+	}
+	return compiler.Message(text) //nolint:wrapcheck // it names the place in the expression
 }
 
 // compiled is a cache of compiled expressions by their text.

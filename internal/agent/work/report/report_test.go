@@ -46,15 +46,6 @@ func stuck() map[string]any {
 	}
 }
 
-func evaluator(t *testing.T) *Evaluator {
-	t.Helper()
-	out, err := NewEvaluator()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // summary returns the conditions of a status as type=status.
 func summary(status workv1.ManifestWorkStatus) map[string]string {
 	out := map[string]string{}
@@ -81,7 +72,7 @@ func TestConditionsOfAWork(t *testing.T) {
 		"no manifests":       {nil, map[string]string{"Applied": "False", "Available": "Unknown", "Progressing": "False", "Degraded": "False"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			work := Work{Generation: 3, Now: time.Unix(1e6, 0), Manifests: test.manifests, Evaluator: evaluator(t)}
+			work := Work{Generation: 3, Now: time.Unix(1e6, 0), Manifests: test.manifests, Evaluator: NewEvaluator()}
 			status := Status(workv1.ManifestWorkStatus{}, work)
 			if diff := cmp.Diff(test.want, summary(status)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
@@ -97,7 +88,7 @@ func TestConditionsOfAWork(t *testing.T) {
 func TestAFailureThatRetryingCannotMendIsMarked(t *testing.T) {
 	failed := manifest(0, nil)
 	failed.Verdict = plan.Verdict{State: plan.Failed, Code: plan.Immutable, Message: "spec.selector is immutable"}
-	status := Status(workv1.ManifestWorkStatus{}, Work{Generation: 1, Manifests: []Manifest{failed}, Evaluator: evaluator(t)})
+	status := Status(workv1.ManifestWorkStatus{}, Work{Generation: 1, Manifests: []Manifest{failed}, Evaluator: NewEvaluator()})
 	want := "Failed to apply manifest work: 1 of 1 failed: Deployment n/d0: Permanent: spec.selector is immutable"
 	if got := meta.FindStatusCondition(status.Conditions, workv1.WorkApplied).Message; got != want {
 		t.Errorf("the message is %q, want %q", got, want)
@@ -106,7 +97,7 @@ func TestAFailureThatRetryingCannotMendIsMarked(t *testing.T) {
 
 // TestProgressingIsNeverOlderThanItsGeneration checks the time from which rollouts count.
 func TestProgressingIsNeverOlderThanItsGeneration(t *testing.T) {
-	work := Work{Generation: 1, Now: time.Unix(1000, 0), Manifests: []Manifest{manifest(0, ready())}, Evaluator: evaluator(t)}
+	work := Work{Generation: 1, Now: time.Unix(1000, 0), Manifests: []Manifest{manifest(0, ready())}, Evaluator: NewEvaluator()}
 	first := Status(workv1.ManifestWorkStatus{}, work)
 	work.Generation, work.Now = 2, time.Unix(2000, 0)
 	second := meta.FindStatusCondition(Status(first, work).Conditions, workv1.WorkProgressing)
@@ -116,7 +107,7 @@ func TestProgressingIsNeverOlderThanItsGeneration(t *testing.T) {
 }
 
 func TestAStatusFits(t *testing.T) {
-	work := Work{Generation: 1, Evaluator: evaluator(t)}
+	work := Work{Generation: 1, Evaluator: NewEvaluator()}
 	for i := range 60 {
 		m := manifest(i, ready())
 		m.Verdict = plan.Verdict{State: plan.Failed, Message: strings.Repeat("long ", 1000)}
@@ -134,7 +125,7 @@ func TestAStatusFits(t *testing.T) {
 func TestFeedback(t *testing.T) {
 	live := manifest(0, ready()).Object
 	unstructured.RemoveNestedField(live.Object, "status", "availableReplicas")
-	values, faults := evaluator(t).feedback([]workv1.FeedbackRule{
+	values, faults := NewEvaluator().feedback([]workv1.FeedbackRule{
 		{Type: "WellKnownStatus"},
 		{Type: "JSONPaths", JSONPaths: []workv1.JSONPath{
 			{Name: "name", Path: ".metadata.name"}, {Name: "old", Path: ".metadata.name", Version: "v1beta1"}, {Name: "all", Path: ".status"},

@@ -83,7 +83,7 @@ func usable(kind string) bool {
 
 func (e *Evaluator) evaluate(expressions []string, object *unstructured.Unstructured) (bool, error) {
 	for _, text := range expressions {
-		condition, err := e.conditions.get(text, e.compiler.Condition)
+		condition, err := e.conditions.get(text, e.condition)
 		if err != nil {
 			return false, err
 		}
@@ -106,7 +106,7 @@ func (e *Evaluator) evaluated(rule workv1.ConditionRule, object *unstructured.Un
 	if rule.MessageExpression == "" {
 		return out
 	}
-	message, err := e.messages.get(rule.MessageExpression, e.compiler.Message)
+	message, err := e.messages.get(rule.MessageExpression, e.message)
 	if err != nil {
 		return out
 	}
