@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -49,6 +50,9 @@ func (p *planner) reason(c *cluster) string {
 	}
 	if c.verdict.Code == rollout.TimedOut {
 		return cmp.Or(failure, "the deadline has passed")
+	}
+	if c.work != nil && c.state == rollout.StateProgressing {
+		failure = cmp.Or(failure, trueMessage(c.work, workv1.WorkProgressing))
 	}
 	return cmp.Or(failure, p.explain(c))
 }

@@ -113,7 +113,7 @@ func isFinal(manifest *workv1.ManifestCondition) bool {
 func failureOf(work *workv1.ManifestWork) string {
 	manifest := firstFailure(work)
 	if manifest == nil {
-		return ""
+		return trueMessage(work, workv1.WorkDegraded)
 	}
 	object := manifest.ResourceMeta
 	name := object.Name
@@ -140,4 +140,13 @@ func SameState(before, after *workv1.ManifestWork) bool {
 		slices.EqualFunc(before.Status.Conditions, after.Status.Conditions, func(a, b metav1.Condition) bool {
 			return a.Type == b.Type && a.Status == b.Status && a.ObservedGeneration == b.ObservedGeneration
 		}) && failureOf(before) == failureOf(after)
+}
+
+// trueMessage returns the message of a condition of a work that is True for its present generation; empty otherwise.
+func trueMessage(work *workv1.ManifestWork, name string) string {
+	condition := meta.FindStatusCondition(work.Status.Conditions, name)
+	if condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != work.Generation {
+		return ""
+	}
+	return condition.Message
 }
