@@ -22,7 +22,7 @@ func freeFlags() map[string]string {
 		"ttl":     "a length of time", "timeout": "a length of time", "member-kubeconfig": "file",
 		"hub": "an address of its own", "token": "secret", "ca-hash": "hash", "ca-file": "file", "image": "image", "dir": "folder",
 		"filename": "file", "base": "file", "strategy": "file", "status": "file", "kubeconfig": "file",
-		"now": "instant", "at": "instant", "since": "instant", "request-timeout": "duration", "duration": "duration",
+		"to-revision": "number", "now": "instant", "at": "instant", "since": "instant", "request-timeout": "duration", "duration": "duration",
 		"selector": "selector", "drain": "selector", "as": "user", "as-group": "user", "v": "number",
 		"fleet": "number", "seed": "number", "failure-rate": "number", "hang-rate": "number", "spread": "number",
 	}

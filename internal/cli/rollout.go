@@ -81,7 +81,8 @@ func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		Args:  unknownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRolloutPlan(streams, clock), newRolloutStatus(streams, clock), newRolloutPause(streams), newRolloutResume(streams), newRolloutApprove(streams))
+	cmd.AddCommand(newRolloutPlan(streams, clock), newRolloutStatus(streams, clock), newRolloutPause(streams), newRolloutResume(streams), newRolloutApprove(streams),
+		newRolloutHistory(streams), newRolloutUndo(streams))
 	return cmd
 }
 

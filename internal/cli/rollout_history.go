@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/delivery"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+)
+
+const rolloutHistoryLong = `List the templates that a ManifestWorkReplicaSet had, the newest first: the one that is rolled out (update), and the last that all
+clusters reached (current).
+
+A template with a Secret is not kept, so no command returns to it. You need the permission to get the set, and to list
+controllerrevisions in its namespace.`
+
+const rolloutUndoLong = `Return a ManifestWorkReplicaSet to a former template: that of --to-revision, else the last that all clusters reached, else the one
+before the present.
+
+The template is written into the set and rolls out at the pace of the strategy, as any change does. Clusters that have it are
+not touched. You need the permission to update the set, and execute-as for its executor.`
+
+// rolloutHistoryOptions is the command line of `kubectl berth rollout history` and `kubectl berth rollout undo`.
+type rolloutHistoryOptions struct {
+	streams genericiooptions.IOStreams
+	flags   *source.HubFlags
+
+	output string
+	number int64
+}
+
+func newRolloutHistory(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &rolloutHistoryOptions{streams: streams, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use: "history SET [flags]", Short: "List the templates that a set of works had", Long: rolloutHistoryLong,
+		Example: "  # Which templates did the set web have?\n  kubectl berth rollout history web -n shop",
+		Args:    oneWorkSet, ValidArgsFunction: completer{o.flags}.completeOne(source.WorkSetKind()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(o.output, "table", "yaml", "json"); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return o.history(cmd.Context(), args[0])
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, yaml or json")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeFlags(cmd, []string{"table", "yaml", "json"})
+	return cmd
+}
+
+func (o *rolloutHistoryOptions) history(ctx context.Context, name string) error {
+	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	if err != nil {
+		return err
+	}
+	set := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := hub.Get(ctx, key, set); err != nil {
+		return err
+	}
+	found, err := delivery.History(ctx, hub, set)
+	if err != nil {
+		return err
+	}
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		if o.output != "table" {
+			return printer.WriteData(w, o.output, found)
+		}
+		table := printer.NewTable(w, "")
+		table.Row("REVISION", "STATE", "CREATED", "HASH")
+		for _, one := range found {
+			table.Row(strconv.FormatInt(one.Number, 10), one.State(), printer.FormatTime(one.Created.Time), one.Hash)
+		}
+		return table.Flush()
+	})
+}
+
+func newRolloutUndo(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &rolloutHistoryOptions{streams: streams, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use: "undo SET [flags]", Short: "Return a set of works to a former template", Long: rolloutUndoLong,
+		Example: "  # Return to the last template that all clusters reached\n  kubectl berth rollout undo web -n shop",
+		Args:    oneWorkSet, ValidArgsFunction: completer{o.flags}.completeOne(source.WorkSetKind()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.number < 0 {
+				return source.NewUsageError(cmd, errors.New("--to-revision must be 1 or more: `kubectl berth rollout history` lists the revisions"))
+			}
+			return o.undo(cmd.Context(), args[0])
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().Int64Var(&o.number, "to-revision", 0, "`number` of the template to return to (default: the last that all clusters reached)")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeHubFlags(cmd)
+	return cmd
+}
+
+func (o *rolloutHistoryOptions) undo(ctx context.Context, name string) error {
+	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	if err != nil {
+		return err
+	}
+	target := delivery.Revision{}
+	changed, err := delivery.Change(ctx, hub, key, func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+		history, err := delivery.History(ctx, hub, set)
+		if err != nil {
+			return nil, err
+		}
+		var patch []byte
+		patch, target, err = delivery.Undo(set, history, o.number)
+		return patch, err
+	})
+	if err != nil {
+		return err
+	}
+	done := "returned to"
+	if !changed {
+		done = "already has"
+	}
+	printer.Printf(o.streams.Out, "manifestworkreplicaset %s %s revision %d\n", key.Name, done, target.Number)
+	return nil
+}
