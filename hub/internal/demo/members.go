@@ -52,7 +52,7 @@ type members struct {
 	running  map[string]*process.Process
 }
 
-// ShowMembers lets three members join the hub, stops one, and starts it again. It stops them all at its end.
+// ShowMembers lets three members join the hub, delivers to them, stops one, and starts it again. It stops them all at its end.
 func ShowMembers(ctx context.Context, out io.Writer, config *rest.Config, kubeconfig string, of Members) (err error) {
 	clock := clock.RealClock{}
 	hub, err := scenario.Connect(config, clock)
@@ -89,16 +89,17 @@ func (m *members) story(ctx context.Context) error {
 			return err
 		}
 	}
-	steps, err := scenario.Read(membersFiles)
+	steps, err := scenario.Read(membersFiles) // the placements, then what is delivered, then a broken version of it
 	if err != nil {
 		return err
 	}
-	for _, step := range steps {
-		if err := m.hub.Apply(ctx, step); err != nil {
-			return err
-		}
+	if err := m.hub.Apply(ctx, steps[0]); err != nil {
+		return err
 	}
 	if err := m.report(ctx, "All three have joined and are available", began); err != nil {
+		return err
+	}
+	if err := m.deliver(ctx, steps[1], steps[2]); err != nil {
 		return err
 	}
 	began = m.clock.Now()
@@ -109,11 +110,17 @@ func (m *members) story(ctx context.Context) error {
 	if err := m.report(ctx, stopped+" is stopped, its lease has ended, and its work has moved", began); err != nil {
 		return err
 	}
+	if err := m.showMoved(ctx); err != nil {
+		return err
+	}
 	began = m.clock.Now()
 	if err := errors.Join(m.start(ctx, stopped, nil), m.awaitStart(ctx, stopped), m.await(ctx, stopped, metav1.ConditionTrue)); err != nil {
 		return err
 	}
-	return m.report(ctx, stopped+" is started again with its certificate, and is available", began)
+	if err := m.report(ctx, stopped+" is started again with its certificate, and is available", began); err != nil {
+		return err
+	}
+	return m.showReturned(ctx)
 }
 
 // report waits until Berth has decided, and prints how long that took and the decision.
