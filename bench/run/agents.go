@@ -92,7 +92,7 @@ func measureRest(ctx context.Context, of *hub.Hub, admin client.Client) ([]bench
 	}
 	perMinute := alone.cpu.Seconds() / fleetRest.Minutes()
 	perBeat := alone.cpu / time.Duration(alone.beats)
-	perWrite := (beside.cpu - alone.cpu*fleetWrites/fleetRest) / time.Duration(beside.added)
+	perWrite := (beside.cpu - time.Duration(float64(alone.cpu)*fleetWrites.Seconds()/fleetRest.Seconds())) / time.Duration(beside.added)
 	return []bench.Figure{
 		{Name: "CPU of the hub per minute", Unit: bench.Seconds, Value: perMinute, Detail: fmt.Sprintf("%d heartbeats in %s", alone.beats, fleetRest)},
 		{

@@ -105,7 +105,7 @@ type ManifestResourceMeta struct {
 	// +optional
 	Kind string `json:"kind,omitempty"`
 
-	// Resource: the plural in lower case. Empty while the member does not know the
+	// Resource: the plural in lower case. Empty while the member does not serve the
 	// kind.
 	//
 	// +optional
@@ -157,8 +157,8 @@ const (
 	String ValueType = "String"
 	// Boolean is a boolean.
 	Boolean ValueType = "Boolean"
-	// JsonRaw is JSON in a string.
-	JsonRaw ValueType = "JsonRaw"
+	// JSONRaw is JSON in a string.
+	JSONRaw ValueType = "JsonRaw"
 )
 
 // FieldValue is a reported value. Only the field of its type is set.
@@ -187,5 +187,5 @@ type FieldValue struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	JsonRaw *string `json:"jsonRaw,omitempty"`
+	JSONRaw *string `json:"jsonRaw,omitempty"`
 }

@@ -24,8 +24,8 @@ import (
 type size struct {
 	agents int
 	lease  time.Duration
-	// crowd is how many agents may return within a quarter of a lease.
-	crowd int
+	// atOnce is how many agents may return within a quarter of a lease.
+	atOnce int
 	// steady is how long the fleet is observed at rest.
 	steady time.Duration
 	// timeout is far longer than any wait.
@@ -34,9 +34,9 @@ type size struct {
 
 func sizeOf() size {
 	if hubtest.LongTests() {
-		return size{agents: 1000, lease: time.Minute, crowd: 750, steady: 10 * time.Minute, timeout: 30 * time.Minute}
+		return size{agents: 1000, lease: time.Minute, atOnce: 750, steady: 10 * time.Minute, timeout: 30 * time.Minute}
 	}
-	return size{agents: 50, lease: 10 * time.Second, crowd: 45, steady: 30 * time.Second, timeout: 4 * time.Minute}
+	return size{agents: 50, lease: 10 * time.Second, atOnce: 45, steady: 30 * time.Second, timeout: 4 * time.Minute}
 }
 
 var errWatchEnded = errors.New("a watch ended")
@@ -114,7 +114,7 @@ func (f *fleet) restart(t *testing.T) {
 	slices.SortFunc(times, time.Time.Compare)
 	// Reconnects are spread over a lease. Without a spread, all of them are in one window. The bound is wide, since a hub that starts on a
 	// busy machine holds requests back, the more the shorter the lease is.
-	if window, most := f.lease/4, f.crowd; crowded(times, window) > most {
+	if window, most := f.lease/4, f.atOnce; crowded(times, window) > most {
 		t.Errorf("%d agents returned within %s, want at most %d", crowded(times, window), window, most)
 	}
 	for name, after := range f.health(t) {

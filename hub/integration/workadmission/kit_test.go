@@ -83,7 +83,7 @@ func newAgent(t *testing.T, cluster string) *user {
 	return newUser(t, registration.AgentUser(cluster, "a"), registration.AgentGroup(cluster), registration.AgentsGroup)
 }
 
-// bind gives a user the rules, or the ClusterRole of a name where there are none, in a namespace.
+// bind gives a user the rules in a namespace, or the ClusterRole of a name where no rule is given.
 func bind(t *testing.T, to *user, namespace, name string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	roles := shared.Client(t).RbacV1()

@@ -142,7 +142,7 @@ func tableUsers(t *testing.T) []titled {
 	}
 }
 
-// outcome tells a refusal by roles from one by admission.
+// outcome separates a refusal by roles from one by admission.
 func outcome(t *testing.T, err error) string {
 	t.Helper()
 	var status apierrors.APIStatus

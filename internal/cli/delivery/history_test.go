@@ -68,8 +68,8 @@ func TestUndoReturnsToTheCurrentTemplate(t *testing.T) {
 				return
 			}
 			var got []struct {
-				Op, Path string
-				Value    json.RawMessage
+				Path  string          `json:"path"`
+				Value json.RawMessage `json:"value"`
 			}
 			if err := json.Unmarshal(patch, &got); err != nil {
 				t.Fatal(err)

@@ -73,9 +73,16 @@ func TestGlob(t *testing.T) {
 
 func TestRanks(t *testing.T) {
 	order := []ID{
-		{Resource: "namespaces"}, {Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, {Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
-		{Group: "rbac.authorization.k8s.io", Resource: "rolebindings"}, {Resource: "serviceaccounts"}, {Resource: "secrets"}, {Group: "networking.k8s.io", Resource: "ingresses"},
-		{Group: "apps", Resource: "deployments"}, {Group: "example.com", Resource: "deployments"}, {Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"},
+		{Resource: "namespaces"},
+		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
+		{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
+		{Group: "rbac.authorization.k8s.io", Resource: "rolebindings"},
+		{Resource: "serviceaccounts"},
+		{Resource: "secrets"},
+		{Group: "networking.k8s.io", Resource: "ingresses"},
+		{Group: "apps", Resource: "deployments"},
+		{Group: "example.com", Resource: "deployments"},
+		{Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"},
 	}
 	var got []Rank
 	for _, id := range order {
