@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -64,10 +65,12 @@ func (r *reconciler) keepTemplates(ctx context.Context, set *workv1alpha1.Manife
 	return out, nil
 }
 
-// storeRevisions writes a plan. What another client wrote or deleted meanwhile counts as done: the next pass reads it.
+// storeRevisions writes a plan. What another client wrote or deleted meanwhile counts as done: the next pass reads it. A set that goes
+// with its namespace needs no template.
 func (r *reconciler) storeRevisions(ctx context.Context, todo delivery.RevisionPlan) error {
 	if todo.Create != nil {
-		if err := r.client.Create(ctx, todo.Create); err != nil && !apierrors.IsAlreadyExists(err) {
+		err := r.client.Create(ctx, todo.Create)
+		if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return fmt.Errorf("creating ControllerRevision %s/%s: %w", todo.Create.Namespace, todo.Create.Name, err)
 		}
 	}
