@@ -186,7 +186,7 @@ func TestNothingIsWrittenBesideOpenClusterManagement(t *testing.T) {
 	s.cluster("beside")
 	manager := startBesideOCM(t)
 	s.eventually(func(context.Context) error {
-		return manager.logged("the registration controller of Open Cluster Management runs on this hub")
+		return manager.logged("a controller of Open Cluster Management runs on this hub")
 	})
 	s.eventually(func(ctx context.Context) error { // the rest of the manager runs
 		return s.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, &clusterv1beta2.ManagedClusterSet{})
