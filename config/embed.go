@@ -2,7 +2,7 @@
 //
 // It owns the files. Callers apply them. `make generate` writes crd and rbac from the Go code. manager contains the manager's
 // identity and the policies that the API server checks itself. registration contains the roles of
-// registration, on hubs where Berth does it. delivery contains those of the controller that delivers workloads. probe contains those of the controller that reads clusters without an agent. conversion contains the conversion of kinds in two versions. roles and webhookroles contain roles for administrators to grant.
+// registration, on hubs where Berth does it. delivery contains those of the controller that delivers workloads. probe contains those of the controller that reads clusters without an agent. work contains what agents need on their members to deliver works. conversion contains the conversion of kinds in two versions. roles and webhookroles contain roles for administrators to grant.
 package config
 
 import (
@@ -15,7 +15,7 @@ var files embed.FS
 
 // memberFiles is apart from files, because CRDs returns everything below its folder.
 //
-//go:embed crd/member/*.yaml
+//go:embed crd/member/*.yaml work/*.yaml
 var memberFiles embed.FS
 
 // CRDs returns the definitions of Berth's API types: YAML files, one definition each, at the root of the file system.
@@ -28,6 +28,12 @@ func CRDs() fs.FS {
 // YAML files, one definition each, at the root of the file system. A hub does not install them. The files are read-only.
 func MemberCRDs() fs.FS {
 	return subFolder(memberFiles, "crd/member")
+}
+
+// Work returns the permissions of an agent on its member: records.yaml for the records of works, and the profiles bound.yaml and
+// admin.yaml for their objects. A hub does not install them. The files are read-only.
+func Work() fs.FS {
+	return subFolder(memberFiles, "work")
 }
 
 // Access returns the manager's identity, roles and guards, and the roles to grant on every hub: YAML files at the root of

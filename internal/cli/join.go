@@ -28,10 +28,18 @@ The kubeconfig is that of the member. With --image the agent is installed in the
 runs here, beside the member, until it is interrupted: the program berth-agent must be in the PATH or beside this program. It
 keeps its certificate in --dir, so that the same command goes on after a restart.
 
+An installed agent delivers works with the permissions of --profile:
+  bound  it writes only as the service accounts that the Role berth:agent-executors names, default/deployer at first, and
+         only for works that name one as their executor. The RBAC of the member decides what each account may do.
+  admin  it is cluster-admin: whoever may write works for this cluster on the hub is an administrator of the member.
+
 The hub is verified by --ca-hash or --ca-file before the token is sent.`
 
 const joinExamples = `  # Install the agent in the member of the current context
   kubectl berth join --hub https://hub.example:6443 --cluster edge-1 --ca-hash sha256:... --token ... --image REGISTRY/berth-agent
+
+  # Install it with all permissions, for works that name no executor
+  kubectl berth join --hub https://hub.example:6443 --cluster edge-1 --ca-hash sha256:... --token ... --image REGISTRY/berth-agent --profile admin
 
   # Run the agent beside a member
   kubectl berth join --hub https://hub.example:6443 --cluster edge-1 --ca-hash sha256:... --token ... --kubeconfig edge-1.kubeconfig`
@@ -48,8 +56,8 @@ type joinOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *source.HubFlags
 
-	hub, cluster, token, hash, caFile, driver, image, dir string
-	agentFlags                                            []string
+	hub, cluster, token, hash, caFile, driver, image, profile, dir string
+	agentFlags                                                     []string
 }
 
 func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
@@ -75,10 +83,12 @@ func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&o.caFile, "ca-file", "", "`file` with the hub's authority, instead of --ca-hash")
 	cmd.Flags().StringVar(&o.driver, "driver", registration.DriverCSR, "`how` the agent authenticates: csr or token, as the join token was created")
 	cmd.Flags().StringVar(&o.image, "image", "", "container `image` of the agent; empty: run the agent here")
+	cmd.Flags().StringVar(&o.profile, "profile", join.ProfileBound, "`what` an installed agent may do for works: bound or admin")
 	cmd.Flags().StringVar(&o.dir, "dir", "", "`folder` for the agent's certificate when it runs here (default: berth/agents/NAME in your configuration folder)")
 	o.flags.Add(cmd.Flags())
 	completer{o.flags}.completeHubFlags(cmd, "cluster")
 	registerCompletion(cmd, "driver", completeOutputs([]string{registration.DriverCSR, registration.DriverToken}))
+	registerCompletion(cmd, "profile", completeOutputs([]string{join.ProfileBound, join.ProfileAdmin}))
 	return cmd
 }
 
@@ -89,6 +99,10 @@ func (o *joinOptions) check() error {
 		return errors.New("name the hub, the cluster and the token: --hub URL --cluster NAME --token TOKEN; kubectl berth token create prints them")
 	case o.driver != registration.DriverCSR && o.driver != registration.DriverToken:
 		return fmt.Errorf("--driver %q: must be csr or token", o.driver)
+	case o.profile != join.ProfileBound && o.profile != join.ProfileAdmin:
+		return fmt.Errorf("--profile %q: must be bound or admin", o.profile)
+	case o.image == "" && o.profile != join.ProfileBound:
+		return errors.New("--profile is for an agent that is installed with --image; an agent that runs here has the permissions of the kubeconfig")
 	case (o.hash == "") == (o.caFile == ""):
 		return errors.New("give --ca-hash or --ca-file, so that the token is sent to your hub only")
 	case o.image != "" && (o.dir != "" || len(o.agentFlags) > 0):
@@ -109,7 +123,8 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := (join.Agent{Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap}).Install(ctx, member); err != nil {
+	agent := join.Agent{Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap, Profile: o.profile}
+	if err := agent.Install(ctx, member); err != nil {
 		return err
 	}
 	printer.Printf(o.streams.Out, "The agent of %s is installed in the namespace %s. Accept the cluster on the hub: kubectl berth accept %s\n",

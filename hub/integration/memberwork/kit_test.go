@@ -30,6 +30,9 @@ import (
 	"github.com/berth-project/berth/internal/registration"
 )
 
+// ocmInterval is the time between two looks of an agent for another one.
+const ocmInterval = 200 * time.Millisecond
+
 // fixture is one cluster: its namespace on the hub, one of the same name on the member, and its agent.
 type fixture struct {
 	t *testing.T
@@ -43,7 +46,9 @@ type fixture struct {
 	// url is how the agent reaches the hub by name, grace its grace period for evictions.
 	url   string
 	grace time.Duration
-	stop  func()
+	// identity is who the agent is on the member; nil is an administrator.
+	identity *rest.Config
+	stop     func()
 }
 
 // newFixture returns a cluster with a running agent.
@@ -69,7 +74,10 @@ func (f *fixture) start() {
 		f.stop()
 	}
 	toHub := hub.ConfigFor(f.t, registration.AgentUser(f.cluster, "a1"), registration.AgentGroup(f.cluster), registration.AgentsGroup)
-	toMember := rest.CopyConfig(member.Config())
+	toMember := member.Config()
+	if f.identity != nil {
+		toMember = rest.CopyConfig(f.identity)
+	}
 	for _, config := range []*rest.Config{toHub, toMember} {
 		config.QPS = -1
 		config.Wrap(f.requests.wrap)
@@ -82,7 +90,7 @@ func (f *fixture) start() {
 	}
 	agent := &work.Controller{
 		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster, EvictionGrace: f.grace,
-		Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {},
+		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {},
 		Log: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))

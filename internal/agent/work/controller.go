@@ -2,7 +2,7 @@
 //
 // It owns the watches, the queue and the order of requests; package plan decides. One pass looks at one work: it reads the record and the
 // objects, executes what plan returns, and writes the status once. The invariants: works that could not be read are kept, and a hub that
-// does not respond changes nothing on the member.
+// does not respond changes nothing on the member. Where an agent of Open Cluster Management runs on the member, this one waits.
 package work
 
 import (
@@ -39,8 +39,10 @@ type Controller struct {
 	HubHash, AgentID string
 	// EvictionGrace is how long a record stays after the hub has lost its work; 0 means DefaultEvictionGrace.
 	EvictionGrace time.Duration
-	Clock         clock.Clock
-	Random        func() float64
+	// OCMInterval is the time between two looks for an agent of Open Cluster Management on the member; 0 means one minute.
+	OCMInterval time.Duration
+	Clock       clock.Clock
+	Random      func() float64
 	// Report receives the last failure, for the health page; nil after a success.
 	Report func(error)
 	Log    *slog.Logger
@@ -93,9 +95,16 @@ func newState() *state {
 	}
 }
 
-// Run keeps the works until the context ends.
+// Run keeps the works until the context ends. It writes nothing while an agent of Open Cluster Management runs on the member.
 func (c *Controller) Run(ctx context.Context) {
 	c.evaluator = report.NewEvaluator()
+	for c.awaitAlone(ctx) {
+		c.runAlone(ctx)
+	}
+}
+
+// runAlone keeps the works until the context ends or an agent of Open Cluster Management runs on the member.
+func (c *Controller) runAlone(ctx context.Context) {
 	c.queue, c.states = queue.New(c.Clock), map[string]*state{}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -103,6 +112,7 @@ func (c *Controller) Run(ctx context.Context) {
 	c.watch = newWatches(ctx, c.Member, c.touched)
 	var running sync.WaitGroup
 	running.Go(func() { c.works.run(ctx) })
+	running.Go(func() { c.awaitOCM(ctx); stop() })
 	if c.works.awaitSync(ctx, c.Clock) && c.start(ctx) {
 		c.queue.Run(ctx, workers, c.sync)
 	}

@@ -38,9 +38,12 @@ type Agent struct {
 	Driver string
 	// Bootstrap is the bootstrap kubeconfig.
 	Bootstrap []byte
+	// Profile is what the agent may do for works: ProfileBound or ProfileAdmin.
+	Profile string
 }
 
-// Install applies the agent to a member: its namespace, account, roles, bootstrap kubeconfig and Deployment.
+// Install applies the agent to a member: its namespace, account, roles, bootstrap kubeconfig and Deployment. The permissions for works
+// are those of the profile; a role with executors that exists is left as it is.
 func (a Agent) Install(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
@@ -58,7 +61,7 @@ func (a Agent) Install(ctx context.Context, config *rest.Config) error {
 			return fmt.Errorf("applying %s %s to the member: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 		}
 	}
-	return nil
+	return allowWorks(ctx, member, a.Profile)
 }
 
 // objects returns what the agent consists of, in the order of creation.

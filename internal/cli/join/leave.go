@@ -48,8 +48,11 @@ func Delete(ctx context.Context, hub client.Client, name string, timeout time.Du
 	return nil
 }
 
-// Uninstall removes what Install applied to a member.
+// Uninstall removes what Install applied to a member. The definition of records stays, and so do roles of other names for executors.
 func Uninstall(ctx context.Context, member client.Client) error {
+	if err := denyWorks(ctx, member, recordsFile, boundFile, adminFile); err != nil {
+		return err
+	}
 	shared := metav1.ObjectMeta{Name: agentRole}
 	for _, object := range []client.Object{
 		&rbacv1.ClusterRoleBinding{ObjectMeta: shared}, &rbacv1.ClusterRole{ObjectMeta: shared},
