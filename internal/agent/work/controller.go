@@ -72,6 +72,8 @@ type state struct {
 	attempts   map[object.ID]int
 	repair     map[object.ID]time.Time
 	since      map[plan.Stage]time.Time
+	// kept is why objects of a work that goes stay on the member.
+	kept map[object.ID]string
 	// written is the last status, writeAfter when the next may be written, statusFailures how often it failed in a row.
 	written        *workv1.ManifestWorkStatus
 	writeAfter     time.Time
@@ -92,6 +94,7 @@ func newState() *state {
 	return &state{
 		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{},
 		repair: map[object.ID]time.Time{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
+		kept: map[object.ID]string{},
 	}
 }
 

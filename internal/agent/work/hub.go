@@ -68,7 +68,7 @@ func (p *pass) report(step plan.Step) (time.Time, error) {
 	return p.writeStatus(report.Status(p.before(), work))
 }
 
-// reportDeleting reports what a deletion waits for, and returns when to write it where that is later.
+// reportDeleting reports what a deletion waits for and what it leaves, and returns when to write it where that is later.
 func (p *pass) reportDeleting(step plan.Step) (time.Time, error) {
 	var waits []string
 	if step.Wait != nil {
@@ -76,7 +76,11 @@ func (p *pass) reportDeleting(step plan.Step) (time.Time, error) {
 			waits = append(waits, p.waitsFor(id))
 		}
 	}
-	return p.writeStatus(report.Deleting(p.before(), p.work.Generation, p.Clock.Now(), waits))
+	var kept []string
+	for id, why := range p.state.kept {
+		kept = append(kept, id.String()+", because "+why)
+	}
+	return p.writeStatus(report.Deleting(p.before(), p.work.Generation, p.Clock.Now(), waits, kept))
 }
 
 // waitsFor returns an object that is not gone, and why.
@@ -111,7 +115,8 @@ func (p *pass) writeStatus(status workv1.ManifestWorkStatus) (time.Time, error) 
 	if err != nil {
 		return time.Time{}, fmt.Errorf("encoding the status: %w", err)
 	}
-	err = p.Hub.PatchStatus(p.ctx, client.ManifestWork(p.Cluster, p.name), patch, &workv1.ManifestWork{})
+	stored := &workv1.ManifestWork{}
+	err = p.Hub.PatchStatus(p.ctx, client.ManifestWork(p.Cluster, p.name), patch, stored)
 	if apierrors.IsNotFound(err) {
 		return time.Time{}, nil // its event follows
 	}
@@ -122,7 +127,9 @@ func (p *pass) writeStatus(status workv1.ManifestWorkStatus) (time.Time, error) 
 	for _, m := range p.work.Spec.Workload.Manifests {
 		size += len(m.Raw)
 	}
-	p.state.written = &status
+	work := *p.work
+	work.ResourceVersion = stored.ResourceVersion // the finalizer may go in the same pass
+	p.work, p.state.written = &work, &status
 	p.state.writeAfter = now.Add(max(time.Second, time.Duration(size)*time.Second/statusBytesPerSecond))
 	return time.Time{}, nil
 }

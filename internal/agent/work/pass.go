@@ -39,13 +39,15 @@ type pass struct {
 	// read has the objects that were read in this pass: nil where it does not exist.
 	read   map[object.ID]*unstructured.Unstructured
 	unread map[object.ID]plan.Failure
+	// occupied is why an object of the work must not be deleted.
+	occupied map[object.ID]string
 }
 
 // pass looks at one work, and returns when to look again without an event.
 func (c *Controller) pass(ctx context.Context, name string) (time.Time, error) {
 	p := &pass{
 		Controller: c, ctx: ctx, state: c.state(name), name: name, work: c.works.get(c.Cluster, name),
-		read: map[object.ID]*unstructured.Unstructured{}, unread: map[object.ID]plan.Failure{},
+		read: map[object.ID]*unstructured.Unstructured{}, unread: map[object.ID]plan.Failure{}, occupied: map[object.ID]string{},
 	}
 	var err error
 	if p.record, err = c.readRecord(ctx, name); err != nil {
@@ -92,11 +94,14 @@ func (p *pass) leave() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if step.Gone {
+	if step.Gone && len(p.state.kept) == 0 {
 		return time.Time{}, p.removeFinalizer()
 	}
 	again, err := p.reportDeleting(step)
-	return earliest(again, step.Again), err
+	if err != nil || !step.Gone || !again.IsZero() {
+		return earliest(again, step.Again), err
+	}
+	return time.Time{}, p.removeFinalizer()
 }
 
 // interval returns when to compare the work without an event. Objects that carry no label, or that the agent may not watch, are read at
@@ -120,6 +125,7 @@ func (s *state) follow(work *workv1.ManifestWork) {
 	}
 	s.generation, s.uid = work.Generation, string(work.UID)
 	clear(s.since)
+	clear(s.kept)
 }
 
 // steps plans and executes until nothing is left to do now.
@@ -231,7 +237,9 @@ func (p *pass) input() plan.Input {
 	}
 	for id, found := range p.read {
 		if found != nil {
-			in.Objects[id] = remote.Observe(found, p.owner(), p.manager(id))
+			o := remote.Observe(found, p.owner(), p.manager(id))
+			o.Occupied = p.occupied[id]
+			in.Objects[id] = o
 		}
 		if others := p.others(p.name, id); len(others) > 0 {
 			in.Others[id] = others
@@ -307,7 +315,12 @@ func (p *pass) execute(call plan.Call) (err error) {
 	case plan.Release:
 		err = p.release(call)
 	case plan.Delete:
-		err = p.delete(call)
+		if err = p.look(call.Entry.ID); err == nil && p.occupied[call.Entry.ID] != "" {
+			return p.ctx.Err() // the next step releases it
+		}
+		if err == nil {
+			err = p.delete(call)
+		}
 	default:
 		panic(fmt.Sprintf("a plan has the unknown call %q", call.Verb))
 	}

@@ -197,16 +197,13 @@ func (m *Member) as(executor *workv1.ManifestWorkExecutor) (dynamic.Interface, e
 	if executor == nil || executor.Subject.ServiceAccount == nil {
 		return m.own, nil
 	}
-	account := executor.Subject.ServiceAccount
-	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	user := userOf(executor)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if found := m.executors[user]; found != nil {
 		return found, nil
 	}
-	config := rest.CopyConfig(m.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	out, err := dynamic.NewForConfig(config)
+	out, err := dynamic.NewForConfig(m.configOf(executor))
 	if err != nil {
 		return nil, fmt.Errorf("preparing requests as %s: %w", user, err)
 	}
@@ -215,6 +212,19 @@ func (m *Member) as(executor *workv1.ManifestWorkExecutor) (dynamic.Interface, e
 	}
 	m.executors[user] = out
 	return out, nil
+}
+
+// configOf returns how to connect with the identity of an executor; nil is the agent itself.
+func (m *Member) configOf(executor *workv1.ManifestWorkExecutor) *rest.Config {
+	config := rest.CopyConfig(m.config)
+	if executor != nil && executor.Subject.ServiceAccount != nil {
+		config.Impersonate = rest.ImpersonationConfig{UserName: userOf(executor)}
+	}
+	return config
+}
+
+func userOf(executor *workv1.ManifestWorkExecutor) string {
+	return "system:serviceaccount:" + executor.Subject.ServiceAccount.Namespace + ":" + executor.Subject.ServiceAccount.Name
 }
 
 func at(to dynamic.Interface, id object.ID, version string) dynamic.ResourceInterface {

@@ -72,12 +72,15 @@ func Status(before workv1.ManifestWorkStatus, work Work) workv1.ManifestWorkStat
 	return trim(out, work)
 }
 
-// Deleting returns the status of a work that is being deleted.
-func Deleting(before workv1.ManifestWorkStatus, generation int64, now time.Time, waits []string) workv1.ManifestWorkStatus {
+// Deleting returns the status of a work that is being deleted: what it waits for, and what stays on the member.
+func Deleting(before workv1.ManifestWorkStatus, generation int64, now time.Time, waits, kept []string) workv1.ManifestWorkStatus {
 	out := workv1.ManifestWorkStatus{Conditions: slices.Clone(before.Conditions), ResourceStatus: before.ResourceStatus}
 	message := messageDeletingStart
 	if len(waits) > 0 {
 		message += "; waiting for " + list(waits)
+	}
+	if len(kept) > 0 {
+		message += "; kept on the member: " + list(kept)
 	}
 	set(&out.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: reasonDeleting, Message: message}, Work{Generation: generation, Now: now})
 	return out
