@@ -305,7 +305,7 @@ func (f *testFleet) releaseIn(set *workv1alpha1.ManifestWorkReplicaSet, clusters
 				continue
 			}
 			work.Finalizers = nil
-			if err := client.IgnoreNotFound(f.agent(work.Namespace).Update(ctx, work)); err != nil {
+			if err := client.IgnoreNotFound(f.agent(work.Namespace).Update(ctx, work)); err != nil { //nolint:contextcheck // agent has the context of the test
 				return err
 			}
 		}
@@ -342,7 +342,7 @@ func workWrites(t *testing.T) map[string]float64 {
 func quiet(t *testing.T) map[string]float64 {
 	t.Helper()
 	last, since := workWrites(t), time.Now()
-	eventually(t, func(context.Context) error {
+	eventually(t, func(context.Context) error { //nolint:contextcheck // workWrites has the context of the test
 		now := workWrites(t)
 		if fmt.Sprint(now) != fmt.Sprint(last) {
 			last, since = now, time.Now()
