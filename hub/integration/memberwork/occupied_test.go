@@ -23,7 +23,7 @@ const (
 	"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`
 )
 
-// TestANamespaceThatOthersUseStays deletes works whose namespace holds an object of another client, of another work, and of nobody else.
+// TestANamespaceThatOthersUseStays deletes works whose namespace holds an object of another client, of another work, and only its own.
 func TestANamespaceThatOthersUseStays(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		// use puts something into the namespace, and returns it.
@@ -45,7 +45,7 @@ func TestANamespaceThatOthersUseStays(t *testing.T) {
 			f.deliver(f.newWork("other", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"namespace":"NS-made","name":"theirs"}}`))
 			return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "theirs"}}
 		}, want: "serviceaccounts NS-made/theirs of the work other"},
-		"nobody else": {use: func(*fixture, string) client.Object { return nil }},
+		"only its own": {use: func(*fixture, string) client.Object { return nil }},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			f := newFixture(t)
@@ -184,7 +184,7 @@ func (f *fixture) awaitDeletion(namespace *corev1.Namespace) {
 	})
 }
 
-// mustBeTold checks that one status of a work that was deleted said what stays.
+// mustBeTold checks that a status of a deleted work named what stays.
 func (f *fixture) mustBeTold(seen []workv1.ManifestWorkStatus, want string) {
 	f.t.Helper()
 	var messages []string

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/object"
 )
 
-// look looks for objects of other clients in an object that is about to be deleted, and stores why it must stay. An error says that
-// nothing is known, and that the deletion must wait.
+// look looks for objects of other clients in an object that is about to be deleted, and stores why it must stay. After an error
+// nothing is known, and the deletion must wait.
 func (p *pass) look(id object.ID) error {
 	delete(p.state.kept, id)
 	if p.read[id] == nil {

@@ -57,16 +57,16 @@ func contents() []content {
 
 // Occupied returns why a Namespace or a CustomResourceDefinition must not be deleted: the first object in it that the work did not create, or
 // that could not be listed because a permission is missing. It is empty where the deletion takes nothing of others, and for other kinds.
-// created has the UIDs of the objects that the work created. An error says that nothing is known: nothing may be deleted.
+// created has the UIDs of the objects that the work created. After an error nothing is known, and nothing may be deleted.
 func (m *Member) Occupied(
 	ctx context.Context, executor *workv1.ManifestWorkExecutor, found *unstructured.Unstructured, record Record, created []types.UID,
 ) (string, error) {
 	var all []content
 	namespace := ""
-	switch kind := found.GroupVersionKind().GroupKind(); {
-	case kind == schema.GroupKind{Kind: "Namespace"}:
+	switch found.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "Namespace"}:
 		all, namespace = contents(), found.GetName()
-	case kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		instances, served := instancesOf(found)
 		if !served {
 			return "no version of it is served, so its instances cannot be listed", nil

@@ -23,10 +23,10 @@ func TestAListThatFailsDeletesNothing(t *testing.T) {
 		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"boom"}`, code, reason)
 	}
 	for sentence, test := range map[string]struct {
-		code             int
-		body             string
-		want, fault      string
-		requests         int
+		code        int
+		body        string
+		want, fault string
+		requests    int
 	}{
 		"nothing there":             {code: 200, body: fmt.Sprintf(page, ""), requests: len(contents())},
 		"a kind that is not served": {code: 404, body: status(404, "NotFound"), requests: len(contents())},
