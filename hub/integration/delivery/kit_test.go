@@ -342,8 +342,8 @@ func workWrites(t *testing.T) map[string]float64 {
 func quiet(t *testing.T) map[string]float64 {
 	t.Helper()
 	last, since := workWrites(t), time.Now()
-	eventually(t, func(context.Context) error { //nolint:contextcheck // workWrites has the context of the test
-		now := workWrites(t)
+	eventually(t, func(context.Context) error {
+		now := workWrites(t) //nolint:contextcheck // it takes the context of the test
 		if fmt.Sprint(now) != fmt.Sprint(last) {
 			last, since = now, time.Now()
 		}

@@ -177,8 +177,9 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := cluster.Annotations[clusterv1.AgentTokenAnnotationKey]
-	hubtest.Eventually(t, timeout, func(context.Context) error { //nolint:contextcheck // run has the context of the test
-		if got := run(t, hub, "clusters", "pending"); !strings.Contains(got, "edge-1    the agent is revoked: its service account was deleted") {
+	hubtest.Eventually(t, timeout, func(context.Context) error {
+		got := run(t, hub, "clusters", "pending") //nolint:contextcheck // it takes the context of the test
+		if !strings.Contains(got, "edge-1    the agent is revoked: its service account was deleted") {
 			return fmt.Errorf("after the deletion of the account, pending is %q", got)
 		}
 		return nil

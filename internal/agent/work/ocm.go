@@ -62,7 +62,7 @@ func (c *Controller) ocmInterval() time.Duration {
 	return defaultOCMInterval
 }
 
-// ocmDeployment returns the name of a Deployment that delivers works and has pods, or asks for them; empty without one. A Deployment
+// ocmDeployment returns the name of a Deployment that delivers works and has or wants pods; empty without one. A Deployment
 // that the agent may not read counts as absent.
 func (c *Controller) ocmDeployment(ctx context.Context) (string, error) {
 	for _, name := range ocmDeployments() {
@@ -73,10 +73,12 @@ func (c *Controller) ocmDeployment(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err //nolint:wrapcheck // the client names the path
 		}
+		type replicas struct {
+			Replicas int32 `json:"replicas"`
+		}
 		var found struct {
-			Spec, Status struct {
-				Replicas int32 `json:"replicas"`
-			}
+			Spec   replicas `json:"spec"`
+			Status replicas `json:"status"`
 		}
 		if err := json.Unmarshal(body, &found); err != nil {
 			return "", fmt.Errorf("parsing Deployment %s/%s: %w", ocmNamespace, name, err)

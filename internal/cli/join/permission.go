@@ -50,7 +50,7 @@ func allowWorks(ctx context.Context, member client.Client, profile string) error
 	return nil
 }
 
-// allow applies a permission. With keep, one that exists stays as it is: administrators of the member add executors to it.
+// allow applies a permission. With keep, an existing permission stays as it is: administrators of the member add executors to it.
 func allow(ctx context.Context, member client.Client, object *unstructured.Unstructured, keep bool) error {
 	if keep {
 		if err := member.Create(ctx, object, client.FieldOwner(fieldManager)); !apierrors.IsAlreadyExists(err) {
