@@ -35,8 +35,10 @@ func build(m Manifest, work Work, before *workv1.ManifestCondition) built {
 		condition: workv1.ManifestCondition{ResourceMeta: metaOf(m.Manifest), Conditions: []metav1.Condition{}},
 		name:      nameOf(m.Manifest), state: m.Verdict.State, message: cut(m.Verdict.Message, maxManifestMessage),
 	}
+	failure := "Failed to apply manifest: " + out.message
 	if m.Verdict.Code.Final() {
-		out.message = workv1.PermanentFailurePrefix + out.message
+		// The hub finds a permanent failure by the first word of the condition.
+		out.message, failure = workv1.PermanentFailurePrefix+out.message, workv1.PermanentFailurePrefix+failure
 	}
 	if before != nil {
 		out.condition.Conditions = append(out.condition.Conditions, before.Conditions...)
@@ -49,7 +51,7 @@ func build(m Manifest, work Work, before *workv1.ManifestCondition) built {
 	case plan.Settled:
 		setOfManifest(into, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedManifestComplete", Message: "Apply manifest complete"}, work)
 	case plan.Failed:
-		setOfManifest(into, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionFalse, Reason: "AppliedManifestFailed", Message: "Failed to apply manifest: " + out.message}, work)
+		setOfManifest(into, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionFalse, Reason: "AppliedManifestFailed", Message: failure}, work)
 	}
 	condition := availableOf(m)
 	out.available = condition.Status

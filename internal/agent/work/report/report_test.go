@@ -15,6 +15,8 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/rollout"
 )
 
 // manifest returns a settled Deployment with a status.
@@ -92,6 +94,15 @@ func TestAFailureThatRetryingCannotMendIsMarked(t *testing.T) {
 	want := "Failed to apply manifest work: 1 of 1 failed: Deployment n/d0: Permanent: spec.selector is immutable"
 	if got := meta.FindStatusCondition(status.Conditions, workv1.WorkApplied).Message; got != want {
 		t.Errorf("the message is %q, want %q", got, want)
+	}
+	work := &workv1.ManifestWork{Status: status}
+	work.Generation = 1
+	work.Annotations = map[string]string{workv1.TemplateHashAnnotation: "h", workv1.TemplateGenerationAnnotation: "1"}
+	if state, _ := delivery.StateOf(work, "h", time.Unix(0, 0)); state != rollout.StateFailed {
+		t.Errorf("the hub reads the state %s from %+v, want Failed", state, status.ResourceStatus.Manifests[0].Conditions)
+	}
+	if failure, _ := delivery.FailureOf(work); !failure.Permanent || failure.Message != "Failed to apply manifest: spec.selector is immutable" {
+		t.Errorf("the hub reads the failure %+v", failure)
 	}
 }
 
