@@ -269,38 +269,6 @@ func TestVector34AnExecutorWithoutRights(t *testing.T) {
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 }
 
-// TestVector35DriftIsPutBack changes an object as another client, once and then without end.
-func TestVector35DriftIsPutBack(t *testing.T) {
-	f := newFixture(t)
-	w := f.newWork("w", configA)
-	f.deliver(w)
-	spoil := func(value string) {
-		if err := f.on.Patch(t.Context(), f.configMap("a"), client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"k":%q}}`, value))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	restored := func(ctx context.Context) error {
-		a := f.configMap("a")
-		if err := f.on.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil || a.Data["k"] != "1" {
-			return fmt.Errorf("the data is %v: %w", a.Data, err)
-		}
-		return nil
-	}
-	spoil("x")
-	began := time.Now()
-	f.eventually(restored)
-	t.Logf("put back after %s", time.Since(began))
-	f.requests.reset(nil)
-	for n := range 20 {
-		spoil(fmt.Sprint(n))
-		time.Sleep(100 * time.Millisecond)
-	}
-	if writes := slices.DeleteFunc(f.requests.list(), func(write string) bool { return !strings.HasSuffix(write, "/configmaps/a") }); len(writes) > 1 {
-		t.Errorf("%d writes against a fighter in 2 seconds", len(writes))
-	}
-	f.eventually(restored)
-}
-
 // TestVector40ASecretIsNowhere reads the log and the status of works with valid and refused Secrets.
 func TestVector40ASecretIsNowhere(t *testing.T) {
 	f := newFixture(t)

@@ -70,7 +70,7 @@ type state struct {
 	applied    map[object.ID]plan.Applied
 	failures   map[object.ID]plan.Failure
 	attempts   map[object.ID]int
-	repair     map[object.ID]time.Time
+	contests   map[object.ID]contest
 	since      map[plan.Stage]time.Time
 	// kept is why objects of a work that goes stay on the member.
 	kept map[object.ID]string
@@ -93,7 +93,7 @@ type state struct {
 func newState() *state {
 	return &state{
 		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{},
-		repair: map[object.ID]time.Time{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
+		contests: map[object.ID]contest{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
 		kept: map[object.ID]string{},
 	}
 }

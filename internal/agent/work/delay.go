@@ -16,8 +16,6 @@ const (
 	maxRetry = 5 * time.Minute
 	// forbiddenRetry is when a refused write is tried again: permissions change without an event.
 	forbiddenRetry = 60 * time.Second
-	// repairInterval is the shortest time between two repairs of an object.
-	repairInterval = 10 * time.Second
 	// compareInterval is how often a work is compared without an event, pollInterval the same for a work with objects that cannot be watched.
 	compareInterval = 6 * time.Hour
 	pollInterval    = 60 * time.Second

@@ -63,6 +63,9 @@ func (p *pass) report(step plan.Step) (time.Time, error) {
 		if failure, failed := p.unread[m.ID]; failed {
 			each.Unread = failure.Message
 		}
+		if each.Verdict.Contended {
+			each.Rival = p.contest(m.ID, p.manager(m.ID)).rival
+		}
 		work.Manifests = append(work.Manifests, each)
 	}
 	return p.writeStatus(report.Status(p.before(), work))

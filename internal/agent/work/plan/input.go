@@ -113,9 +113,9 @@ type Input struct {
 	Unread  map[object.ID]Failure
 	Others  map[object.ID][]Other
 	Applied map[object.ID]Applied
-	// Failures has the last failure of each object, Repair when a changed object may be put back.
+	// Failures has the last failure of each object, Contests the objects that other clients have changed.
 	Failures map[object.ID]Failure
-	Repair   map[object.ID]time.Time
+	Contests map[object.ID]Contest
 	// Since is when each stage began to wait.
 	Since map[Stage]time.Time
 }

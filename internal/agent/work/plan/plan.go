@@ -252,14 +252,23 @@ func (p *planner) apply(c candidate) {
 		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Failed, Code: Unavailable, Message: "the object is being deleted; it is created again once it is gone"}
 		return
 	case !exists && c.entry.Completed, exists && createOnly(c.manifest), exists && c.entry.Hash == hash && (!drifted || c.entry.Completed):
-		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Settled}
+		p.settle(c.manifest)
 		return
-	case exists && c.entry.Hash == hash && p.Now.Before(p.Repair[id]):
+	case exists && c.entry.Hash == hash && p.Now.Before(p.Contests[id].Until):
 		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Settled, Contended: true}
-		p.again(p.Repair[id])
+		p.again(p.Contests[id].Until)
 		return
 	}
 	p.step.Calls = append(p.step.Calls, Call{Verb: Apply, Entry: c.entry, Manifest: c.manifest, Create: !exists, Label: label})
+}
+
+// settle ends the plan for a manifest with nothing to do.
+func (p *planner) settle(m *object.Manifest) {
+	verdict := Verdict{State: Settled, Contended: p.Contests[m.ID].contended(p.Now)}
+	if verdict.Contended {
+		p.again(p.Contests[m.ID].Quiet)
+	}
+	p.step.Verdicts[m.Ordinal] = verdict
 }
 
 func createOnly(m *object.Manifest) bool { return m.Settings.Strategy.Type == object.CreateOnly }

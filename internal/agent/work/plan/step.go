@@ -82,7 +82,7 @@ type Verdict struct {
 	State   State
 	Code    Code
 	Message string
-	// Contended is whether another client has changed the object, which is put back later.
+	// Contended is whether another client changes the object again and again. It is put back at intervals.
 	Contended bool
 }
 

@@ -33,13 +33,12 @@ func Observe(found *unstructured.Unstructured, record Record, manager string) pl
 // fields returns the hash of the fields that a manager owns by apply. The API server takes a field from the manager when another client
 // changes it, so the hash changes with every change of these fields by another client, and with no other change.
 func fields(found *unstructured.Unstructured, manager string) string {
-	for _, entry := range found.GetManagedFields() {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			sum := sha256.Sum256(entry.FieldsV1.GetRawBytes())
-			return hex.EncodeToString(sum[:8])
-		}
+	managed := Managed(found, manager)
+	if managed == nil {
+		return ""
 	}
-	return ""
+	sum := sha256.Sum256(managed)
+	return hex.EncodeToString(sum[:8])
 }
 
 // Raced returns whether another client wrote to an object that an apply should have created.

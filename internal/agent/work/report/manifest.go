@@ -123,18 +123,6 @@ func availableOf(m Manifest) metav1.Condition {
 	return out
 }
 
-// setContended reports another client that changes the object again and again.
-func (b *built) setContended(m Manifest, work Work) {
-	if !m.Verdict.Contended {
-		meta.RemoveStatusCondition(&b.condition.Conditions, workv1.ManifestContended)
-		return
-	}
-	setPlain(&b.condition.Conditions, metav1.Condition{
-		Type: workv1.ManifestContended, Status: metav1.ConditionTrue, Reason: "ChangedAgain",
-		Message: "Another client changes the object again and again; it is put back at intervals",
-	}, work.Now)
-}
-
 // progressOf returns whether an object is changing. A failing object is changing too, since it has not reached its desired state.
 func progressOf(b built) (status metav1.ConditionStatus, message string) {
 	if rule := meta.FindStatusCondition(b.rules, workv1.WorkProgressing); rule != nil {

@@ -45,6 +45,8 @@ type Manifest struct {
 	Object *unstructured.Unstructured
 	// Unread is why it was not read; empty where it was.
 	Unread string
+	// Rival is the client that changes the object again and again.
+	Rival Rival
 }
 
 // Work is what a status is computed from.

@@ -1,0 +1,101 @@
+package work
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/agent/work/remote"
+)
+
+// execute sends one call. Only a failure about the record ends the pass.
+func (p *pass) execute(call plan.Call) (err error) {
+	switch call.Verb {
+	case plan.WriteRecord:
+		p.record, err = p.writeRecord(p.ctx, p.work, p.record, call.Entries)
+		return err
+	case plan.DeleteRecord:
+		if err = p.deleteRecord(p.ctx, p.record); err == nil {
+			p.record = nil
+		}
+		return err
+	case plan.Apply:
+		err = p.apply(call)
+	case plan.Release:
+		err = p.release(call)
+	case plan.Delete:
+		if err = p.look(call.Entry.ID); err == nil && p.occupied[call.Entry.ID] != "" {
+			return p.ctx.Err() // the next step releases it
+		}
+		if err == nil {
+			err = p.delete(call)
+		}
+	default:
+		panic(fmt.Sprintf("a plan has the unknown call %q", call.Verb))
+	}
+	p.outcome(call, err)
+	return p.ctx.Err()
+}
+
+// outcome records a failure of a call about an object, or removes the last one.
+func (p *pass) outcome(call plan.Call, err error) {
+	id := call.Entry.ID
+	if err == nil {
+		delete(p.state.failures, id)
+		delete(p.state.attempts, id)
+		return
+	}
+	hash := ""
+	if call.Manifest != nil {
+		hash = call.Manifest.Hash
+	}
+	if p.state.failures[id].Hash != hash {
+		p.state.attempts[id] = 0
+	}
+	p.state.attempts[id]++
+	p.state.failures[id] = failureOf(err, id, hash, p.state.attempts[id], p.Clock.Now())
+	p.Log.Warn("an object was not written", "work", p.name, "verb", call.Verb, "object", id.String(), "error", p.state.failures[id].Message)
+}
+
+func (p *pass) apply(call plan.Call) error {
+	id := call.Entry.ID
+	manager := remote.Manager(p.name, call.Manifest)
+	stored, err := p.Member.Apply(p.ctx, p.executor(), p.name, p.owner(), call, p.read[id])
+	if err != nil {
+		return err //nolint:wrapcheck // the API server names the object
+	}
+	drift := !call.Create && call.Entry.Hash == call.Manifest.Hash
+	if drift {
+		p.state.contests[id] = p.contest(id, manager).repaired(p.Clock.Now(), stored, manager)
+	}
+	p.state.applied[id] = plan.Applied{
+		UID: string(stored.GetUID()), Hash: call.Manifest.Hash, Fields: remote.Observe(stored, p.owner(), manager).Fields,
+		Raced: call.Create && remote.Raced(stored, manager),
+	}
+	p.store(id, stored)
+	p.Log.Debug("an object was applied", "work", p.name, "object", id.String(), "created", call.Create, "drift", drift)
+	return nil
+}
+
+func (p *pass) release(call plan.Call) error {
+	found := p.read[call.Entry.ID]
+	heir := ""
+	if call.Heir != "" {
+		heir = p.recordName(call.Heir)
+		defer p.wake(call.Heir)
+	}
+	delete(p.read, call.Entry.ID)
+	return p.Member.Release(p.ctx, p.executor(), p.owner(), found, call.Entry, heir) //nolint:wrapcheck // the API server names the object
+}
+
+// delete deletes an object. An object that is gone, or that another has replaced, is read again.
+func (p *pass) delete(call plan.Call) error {
+	delete(p.read, call.Entry.ID)
+	err := p.Member.Delete(p.ctx, p.executor(), call.Entry)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	p.Log.Info("an object is deleted", "work", p.name, "object", call.Entry.ID.String(), "error", err)
+	return err //nolint:wrapcheck // the API server names the object
+}

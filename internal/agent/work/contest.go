@@ -1,0 +1,38 @@
+package work
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/agent/work/remote"
+	"github.com/berth-project/berth/internal/agent/work/report"
+)
+
+// contest is an object that another client has changed and the agent has put back.
+type contest struct {
+	plan.Contest
+
+	// fields is what the agent managed after the last repair, in the form of managed fields.
+	fields []byte
+	rival  report.Rival
+}
+
+// contest returns the contest about an object, with the rival that has changed it since the last repair.
+func (p *pass) contest(id object.ID, manager string) contest {
+	out := p.state.contests[id]
+	if found := p.read[id]; found != nil && out.fields != nil {
+		if managers, fields := remote.Lost(out.fields, found, manager); len(fields) > 0 {
+			out.rival = report.Rival{Managers: managers, Fields: fields}
+			p.state.contests[id] = out
+		}
+	}
+	return out
+}
+
+// repaired returns the contest after the agent has put the object back.
+func (c contest) repaired(now time.Time, stored *unstructured.Unstructured, manager string) contest {
+	return contest{Contest: c.Repaired(now), fields: remote.Managed(stored, manager), rival: c.rival}
+}
