@@ -51,7 +51,7 @@ type session struct {
 	status     *status.Writer
 }
 
-// session runs all parts with a certificate until another credential is stored, or the certificate expires.
+// session runs all parts with a certificate until another credential is stored, the certificate expires, or the hub returns to older data.
 func (a *process) session(ctx context.Context, stored credential.Credential) (err error) {
 	s := &session{process: a, credential: stored, gate: client.NewGate(a.clock, a.random), cluster: cluster.NewWatcher(a.clock, a.uid)}
 	if s.hub, err = gatedClient(stored.Config(), s.gate); err != nil {
@@ -70,7 +70,7 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 	defer end()
 	var running sync.WaitGroup
 	running.Go(func() { s.cluster.Run(ctx, s.hub, stored.Cluster) })
-	running.Go(func() { s.leaseRenewer().Run(ctx) })
+	running.Go(func() { s.leaseRenewer(end).Run(ctx) })
 	running.Go(func() { s.status.Run(ctx) })
 	running.Go(func() { defer end(); s.renew(ctx) })
 	if reporter := s.tokenReporter(); reporter != nil {
@@ -86,10 +86,11 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 	return nil
 }
 
-func (s *session) leaseRenewer() *lease.Renewer {
+// leaseRenewer returns the renewer of the lease. The next session reads a hub anew that was restored.
+func (s *session) leaseRenewer(restored func()) *lease.Renewer {
 	return &lease.Renewer{
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.clock, Random: s.random, Name: s.credential.Cluster,
-		Report: s.health.reporter("lease"), Log: s.log,
+		Report: s.health.reporter("lease"), Restored: restored, Log: s.log,
 	}
 }
 

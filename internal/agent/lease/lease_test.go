@@ -92,3 +92,38 @@ func TestRenewChangesTheTimeOnlyAndReadsTheLeaseOnce(t *testing.T) {
 		t.Errorf("after two conflicts: %v, %d writes, want 7", err, hub.writes)
 	}
 }
+
+// TestAHubThatReturnsToOlderDataIsReported renews a lease on a hub that is replaced by an older copy of itself.
+func TestAHubThatReturnsToOlderDataIsReported(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "managed-cluster-lease", errors.New("written"))
+	for sentence, test := range map[string]struct {
+		versions []string
+		want     int
+	}{
+		"versions grow":                      {[]string{"9", "10", "11"}, 0},
+		"the hub stored nothing":             {[]string{"9", "9", "9"}, 0},
+		"the hub returns to older data":      {[]string{"1000", "999", "1001"}, 1},
+		"the hub returns twice":              {[]string{"1000", "999", "900"}, 2},
+		"versions that are not comparable":   {[]string{"b", "a", "a"}, 0},
+		"more digits are a later version":    {[]string{"99", "100", "101"}, 0},
+		"the next hub is ahead after a read": {[]string{"100", "101", "5000"}, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			restored, hub := 0, &fakeHub{}
+			r := &Renewer{Hub: hub, Clock: testingclock.NewFakeClock(time.Unix(100, 0)), Name: "c1", Log: slog.New(slog.DiscardHandler), Restored: func() { restored++ }}
+			for _, version := range test.versions {
+				hub.lease, hub.updateErrors = &coordinationv1.Lease{}, []error{conflict}
+				hub.lease.ResourceVersion = version
+				if r.stored == nil {
+					hub.updateErrors = nil
+				}
+				if err := r.renew(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if restored != test.want {
+				t.Errorf("%d restores were reported, want %d", restored, test.want)
+			}
+		})
+	}
+}

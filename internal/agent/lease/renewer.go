@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/agent/backoff"
@@ -41,7 +42,9 @@ type Cluster interface {
 	Changed() <-chan struct{}
 }
 
-// Renewer renews one lease. Report receives the last failure, for the health page; nil after a renewal.
+// Renewer renews one lease. Report receives the last failure, for the health page; nil after a renewal. Restored is called when the hub
+// returns an older version than before: it runs on older data, as after a restore. A watch from before misses what the hub stores until
+// its versions are as high again.
 type Renewer struct {
 	Hub     Hub
 	Gate    Gate
@@ -50,8 +53,12 @@ type Renewer struct {
 	Random  func() float64
 	Name    string
 	Report  func(error)
-	Log     *slog.Logger
+	// Restored is called at most once for each return of the hub to older data.
+	Restored func()
+	Log      *slog.Logger
 
+	// newest is the highest version that the hub returned.
+	newest string
 	// stored is the lease as the hub returned it; nil means to read it first.
 	stored *coordinationv1.Lease
 }
@@ -117,6 +124,7 @@ func (r *Renewer) readAndUpdate(ctx context.Context) error {
 		return err //nolint:wrapcheck // the client names the lease
 	}
 	r.stored = stored
+	r.observe(stored)
 	return r.update(ctx)
 }
 
@@ -132,5 +140,17 @@ func (r *Renewer) update(ctx context.Context) error {
 		return err //nolint:wrapcheck // the client names the lease
 	}
 	r.stored = stored
+	r.observe(stored)
 	return nil
+}
+
+// observe compares the version of a lease that the hub returned with the highest one before. The versions of one hub only grow.
+func (r *Renewer) observe(returned *coordinationv1.Lease) {
+	order, err := resourceversion.CompareResourceVersion(returned.ResourceVersion, r.newest)
+	before := r.newest
+	r.newest = returned.ResourceVersion
+	if before != "" && err == nil && order < 0 {
+		r.Log.Warn("the hub returned to older data; the agent reads everything again", "version", returned.ResourceVersion, "before", before)
+		r.Restored()
+	}
 }
