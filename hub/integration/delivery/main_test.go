@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/berth-project/berth/config"
@@ -23,31 +22,12 @@ const testTimeout = 150 * time.Second
 var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	manifests, err := merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})
+	manifests, err := hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
-}
-
-// merge returns the manifests of several folders in one.
-func merge(folders map[string]fs.FS) (fs.FS, error) {
-	out := fstest.MapFS{}
-	for name, from := range folders {
-		files, err := fs.Glob(from, "*.yaml")
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			data, err := fs.ReadFile(from, file)
-			if err != nil {
-				return nil, err
-			}
-			out[name+"-"+file] = &fstest.MapFile{Data: data}
-		}
-	}
-	return out, nil
 }
 
 // startManager starts a manager with the controller of sets alone, until the end of the test.

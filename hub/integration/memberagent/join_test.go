@@ -115,7 +115,7 @@ func (c *cluster) sign(request *certificatesv1.CertificateSigningRequest, lifeti
 
 // file returns a file of the agent's folder; empty where it does not exist.
 func (c *cluster) file(name string) string {
-	text, err := os.ReadFile(filepath.Join(c.dir, name))
+	text, err := os.ReadFile(filepath.Join(c.agent.Folder, name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		c.t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,27 +17,22 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/process"
 	"github.com/berth-project/berth/internal/registration"
 )
 
 // cluster is one cluster on the hub and the agent of its member.
 type cluster struct {
 	client.WithWatch
-	t    *testing.T
-	hub  *hubtest.Hub
-	name string
-	// dir stores the hub kubeconfig of the agent.
-	dir    string
+	t     *testing.T
+	hub   *hubtest.Hub
+	name  string
+	agent *hubtest.Agent
+	// health is the address of the agent's health probes.
 	health string
-	agent  *process.Process
 }
 
 // newCluster returns a cluster that does not exist yet.
@@ -46,7 +40,7 @@ func newCluster(t *testing.T, on *hubtest.Hub, name string) *cluster {
 	t.Helper()
 	return &cluster{
 		WithWatch: hubtest.NewClient(t, on.Config()), t: t, hub: on, name: name,
-		dir: filepath.Join(t.TempDir(), "hub-kubeconfig"), health: hubtest.FreeAddress(t),
+		agent: hubtest.NewAgent(t), health: hubtest.FreeAddress(t),
 	}
 }
 
@@ -101,62 +95,13 @@ func (c *cluster) setAccepted(accepted bool) {
 // giveCertificate stores a hub kubeconfig with a certificate of the hub, as if the agent had joined.
 func (c *cluster) giveCertificate(agent string) {
 	c.t.Helper()
-	config := c.hub.ConfigFor(c.t, registration.AgentUser(c.name, agent), registration.AgentGroup(c.name), registration.AgentsGroup)
-	kubeconfig := api.NewConfig()
-	kubeconfig.Clusters["hub"] = &api.Cluster{Server: config.Host, CertificateAuthorityData: authority(c.t, config)}
-	kubeconfig.AuthInfos["default-auth"] = &api.AuthInfo{ClientCertificate: "tls.crt", ClientKey: "tls.key"}
-	kubeconfig.Contexts["default-context"] = &api.Context{Cluster: "hub", AuthInfo: "default-auth"}
-	kubeconfig.CurrentContext = "default-context"
-	text, err := clientcmd.Write(*kubeconfig)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		c.t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{
-		"kubeconfig": text, "tls.crt": config.CertData, "tls.key": config.KeyData, "cluster-name": []byte(c.name), "agent-name": []byte(agent),
-	} {
-		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
-
-func authority(t *testing.T, config *rest.Config) []byte {
-	t.Helper()
-	if len(config.CAData) > 0 {
-		return config.CAData
-	}
-	out, err := os.ReadFile(config.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	c.agent.StoreCredential(c.t, c.hub, c.name, agent)
 }
 
 // startAgent starts an agent of a member.
 func (c *cluster) startAgent(of *hubtest.Hub, args ...string) {
 	c.t.Helper()
-	binary, err := hubtest.AgentBinary(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	args = append([]string{
-		"--hub-kubeconfig-dir=" + c.dir, "--member-kubeconfig=" + of.Kubeconfig(), "--health-probe-bind-address=" + c.health, "--log-format=text",
-	}, args...)
-	c.agent, err = process.Start(c.t.Context(), process.NewOutput(0, ""), binary, args...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() {
-		if !c.agent.Stop() {
-			c.t.Error("the agent did not stop")
-		}
-		if c.t.Failed() {
-			c.t.Logf("the log of the agent:\n%s", c.agent.Output())
-		}
-	})
+	c.agent.Start(c.t, of, append([]string{"--health-probe-bind-address=" + c.health}, args...)...)
 }
 
 // stored returns the ManagedCluster as it is stored.

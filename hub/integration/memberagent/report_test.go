@@ -92,7 +92,7 @@ func TestAnAgentReportsItsMemberAndIsQuietThen(t *testing.T) {
 		if cpu.String() != "2" || memory.String() != "960Mi" || found.Status.Version.Kubernetes != version.GitVersion {
 			return fmt.Errorf("the hub has cpu %s, memory %s, version %q", cpu.String(), memory.String(), found.Status.Version.Kubernetes)
 		}
-		hash, err := registration.CABundleHash(authority(t, hub.Config()))
+		hash, err := registration.CABundleHash(hubtest.CABundle(t, hub.Config()))
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/berth-project/berth/config"
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	manifests, err := merge(map[string]fs.FS{"probe": config.Probe(), "registration": config.Registration()})
+	manifests, err := hubtest.Merge(map[string]fs.FS{"probe": config.Probe(), "registration": config.Registration()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -46,28 +45,9 @@ func TestMain(m *testing.M) {
 
 // startMember starts a member with the definitions of claims and the role of the probe.
 func startMember(ctx context.Context) (*hubtest.Hub, error) {
-	manifests, err := merge(map[string]fs.FS{"claims": config.MemberCRDs(), "probe": os.DirFS("../../../config/probe/member")})
+	manifests, err := hubtest.Merge(map[string]fs.FS{"claims": config.MemberCRDs(), "probe": os.DirFS("../../../config/probe/member")})
 	if err != nil {
 		return nil, err
 	}
 	return hubtest.Start(ctx, hubtest.Options{Manifests: manifests})
-}
-
-// merge returns the manifests of several folders in one.
-func merge(folders map[string]fs.FS) (fs.FS, error) {
-	out := fstest.MapFS{}
-	for name, from := range folders {
-		files, err := fs.Glob(from, "*.yaml")
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			data, err := fs.ReadFile(from, file)
-			if err != nil {
-				return nil, err
-			}
-			out[name+"-"+file] = &fstest.MapFile{Data: data}
-		}
-	}
-	return out, nil
 }
