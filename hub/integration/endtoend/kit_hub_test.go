@@ -1,0 +1,167 @@
+package endtoend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	members = 3
+	// setNamespace is the namespace of the sets on the hub. plainNamespace exists on every member before its agent starts.
+	setNamespace, plainNamespace = "team", "plain"
+	placementName                = "members"
+	// selectedLabel is the label of the clusters that the placement selects.
+	selectedLabel = "run"
+)
+
+var errNotYet = errors.New("not yet")
+
+// testHub is a hub, its manager, and its members with their agents.
+type testHub struct {
+	t       *testing.T
+	data    string
+	hub     *hubtest.Hub
+	admin   client.WithWatch
+	manager *hubtest.Manager
+	// managerKubeconfig and managerLogs are of all managers.
+	managerKubeconfig string
+	managerLogs       []string
+	members           []*testMember
+	agentArgs         []string
+}
+
+// testMember is a member.
+type testMember struct {
+	client.WithWatch
+
+	name  string
+	hub   *hubtest.Hub
+	agent *hubtest.Agent
+	// initial are the objects that the member had before its agent.
+	initial map[types.UID]bool
+}
+
+// newTestHub starts a hub with members and their agents.
+func newTestHub(t *testing.T, agentArgs ...string) *testHub {
+	t.Helper()
+	h := &testHub{t: t, data: t.TempDir(), agentArgs: agentArgs}
+	h.startHub()
+	t.Cleanup(func() {
+		if err := h.hub.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	h.managerKubeconfig = h.hub.WriteKubeconfig(t, h.hub.ManagerConfig(t))
+	h.startManager()
+	h.createPlacement()
+	for i := range members {
+		h.join(fmt.Sprintf("member-%d", i))
+	}
+	return h
+}
+
+// startHub starts the hub on its data. The port is in the data too.
+func (h *testHub) startHub() {
+	h.t.Helper()
+	manifests, err := hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	hub, err := hubtest.Start(h.t.Context(), hubtest.Options{DataDir: h.data, Manifests: manifests})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.hub, h.admin = hub, hubtest.NewClient(h.t, hub.Config())
+}
+
+// startManager starts a manager. It logs errors while the hub is down.
+func (h *testHub) startManager(args ...string) {
+	h.t.Helper()
+	h.manager = hubtest.StartManager(h.t, h.hub, hubtest.ManagerOptions{
+		Kubeconfig: h.managerKubeconfig, Args: append(args, "--controllers=*,acceptance,csr,replicaset"), AllowErrors: true, Shared: true,
+	})
+	manager := h.manager
+	h.t.Cleanup(func() { manager.Stop(); manager.CheckLog(h.t) })
+}
+
+// restartManagerWith replaces the manager by one with further flags.
+func (h *testHub) restartManagerWith(args ...string) {
+	h.t.Helper()
+	h.killManager()
+	h.startManager(args...)
+}
+
+func (h *testHub) killManager() {
+	h.manager.Kill()
+	h.managerLogs = append(h.managerLogs, h.manager.Log())
+}
+
+func (h *testHub) create(objects ...client.Object) {
+	h.t.Helper()
+	for _, object := range objects {
+		if err := h.admin.Create(h.t.Context(), object); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// createPlacement creates the placement of all sets. Its clusters may be silent while the hub is down.
+func (h *testHub) createPlacement() {
+	h.t.Helper()
+	h.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: setNamespace}})
+	eventually(h.t, func(ctx context.Context) error {
+		return h.admin.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, &clusterv1beta2.ManagedClusterSet{})
+	})
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: clusterv1beta2.GlobalClusterSetName}}
+	binding.Spec.ClusterSet = clusterv1beta2.GlobalClusterSetName
+	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: placementName}}
+	predicate := clusterv1beta1.ClusterPredicate{}
+	predicate.RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{selectedLabel: "yes"}
+	placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{predicate}
+	placement.Spec.Tolerations = []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}
+	h.create(binding, placement)
+}
+
+// join starts a member with its agent.
+func (h *testHub) join(name string) {
+	h.t.Helper()
+	m := &testMember{name: name, agent: hubtest.NewAgent(h.t)}
+	m.hub = hubtest.New(h.t, hubtest.Options{Manifests: config.MemberCRDs()})
+	m.WithWatch = hubtest.NewClient(h.t, m.hub.Config())
+	if err := m.Create(h.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plainNamespace}}); err != nil {
+		h.t.Fatal(err)
+	}
+	_, uids, _, err := m.delivered(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	m.initial = map[types.UID]bool{}
+	for _, uid := range uids {
+		m.initial[uid] = true
+	}
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{selectedLabel: "yes"}}}
+	cluster.Spec.HubAcceptsClient, cluster.Spec.LeaseDurationSeconds = true, leaseSeconds
+	h.create(cluster)
+	m.agent.StoreCredential(h.t, h.hub, name, "a")
+	h.members = append(h.members, m)
+	h.startAgent(m)
+}
+
+func (h *testHub) startAgent(of *testMember) {
+	h.t.Helper()
+	of.agent.Start(h.t, of.hub, h.agentArgs...)
+}

@@ -1,0 +1,223 @@
+package endtoend
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+)
+
+const (
+	// shortGrace makes an agent evict what the hub has lost at once, as far as the brake lets it.
+	shortGrace = "--appliedmanifestwork-eviction-grace-period=2s"
+
+	lostMessage, heldMessage = "the hub has lost a work", "evictions are held"
+)
+
+// TestAHubThatReturnsFromItsStoppedDataEvictsNothing stops the hub, deletes its data, and starts it from a copy.
+func TestAHubThatReturnsFromItsStoppedDataEvictsNothing(t *testing.T) {
+	h := newTestHub(t, shortGrace)
+	w := h.deliver("first", "second")
+	before := h.uids(w)
+	h.stopHub()
+	h.restore(h.copyData())
+	h.startHub()
+	h.startManager()
+	h.awaitAgents()
+	h.settle(w)
+	h.requireSame(before, h.uids(w))
+	for _, m := range h.members {
+		if strings.Contains(m.agent.Log(), lostMessage) {
+			t.Errorf("the agent of %s reports a lost work", m.name)
+		}
+	}
+}
+
+// TestAHubThatReturnsFromAnOldCopyEvictsOnlyWhatTheBrakeAllows restores a hub from a copy that lacks some of the sets and has an older
+// template of another one.
+func TestAHubThatReturnsFromAnOldCopyEvictsOnlyWhatTheBrakeAllows(t *testing.T) {
+	for name, tc := range map[string]struct {
+		copied, lost int
+		held         bool
+	}{
+		"few works are missing, and go after the grace period": {copied: 5, lost: 1},
+		"most works are missing, and all stay":                 {copied: 1, lost: 5, held: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newTestHub(t, shortGrace)
+			w := h.deliver(numbered("copied", tc.copied)...)
+			h.stopHub()
+			backup := h.copyData()
+			h.startHub()
+			h.startManager()
+			all := wanted{sets: maps.Clone(w.sets), clusters: w.clusters}
+			for _, set := range numbered("lost", tc.lost) {
+				all.sets[set] = newTemplate(set, "1")
+				h.createSet(set, all.sets[set])
+			}
+			all.sets["copied-0"] = newTemplate("copied-0", "2")
+			h.changeSet("copied-0", all.sets["copied-0"])
+			h.settle(all)
+			before := h.uids(all)
+
+			h.stopHub()
+			h.restore(backup)
+			h.startHub()
+			h.startManager()
+			h.awaitAgents()
+			if tc.held {
+				h.requireHeld(w, all, before)
+				return
+			}
+			h.settle(w)
+			h.requireSame(before, h.uids(w))
+		})
+	}
+}
+
+// requireHeld requires that the members keep every object, also after a restart of the agents, and report it.
+func (h *testHub) requireHeld(w, all wanted, before map[string]map[string]types.UID) {
+	h.t.Helper()
+	kept := wanted{sets: maps.Clone(all.sets), clusters: all.clusters}
+	maps.Copy(kept.sets, w.sets) // the hub has the older template of this set
+	for range 2 {
+		for _, m := range h.members {
+			eventually(h.t, func(ctx context.Context) error {
+				if !strings.Contains(m.agent.Log(), heldMessage) {
+					return fmt.Errorf("the agent of %s does not report that evictions are held: %w", m.name, errNotYet)
+				}
+				_, err := m.check(ctx, kept)
+				return err
+			})
+		}
+		h.requireQuiet()
+		h.requireSame(before, h.uids(kept))
+		for _, m := range h.members {
+			m.agent.Kill()
+			m.agent.ForgetLog()
+			h.startAgent(m)
+		}
+	}
+}
+
+// deliver creates sets, and waits until they are delivered to every member.
+func (h *testHub) deliver(sets ...string) wanted {
+	h.t.Helper()
+	w := wanted{sets: map[string]template{}, clusters: map[string]bool{}}
+	for _, m := range h.members {
+		w.clusters[m.name] = true
+	}
+	for _, set := range sets {
+		w.sets[set] = newTemplate(set, "1")
+		h.createSet(set, w.sets[set])
+	}
+	h.settle(w)
+	return w
+}
+
+func newTemplate(set, value string) template {
+	return template{plainNamespace + "/" + set: value, "own-" + set + "/inside": value}
+}
+
+func numbered(name string, count int) []string {
+	out := make([]string, count)
+	for i := range out {
+		out[i] = fmt.Sprintf("%s-%d", name, i)
+	}
+	return out
+}
+
+// settle waits until everything is as wanted and nothing is written any more.
+func (h *testHub) settle(w wanted) {
+	h.t.Helper()
+	eventually(h.t, func(ctx context.Context) error { return h.check(ctx, w) })
+	h.requireQuiet()
+	if err := h.check(h.t.Context(), w); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// uids returns the UIDs of the objects of each member, which are as wanted.
+func (h *testHub) uids(w wanted) map[string]map[string]types.UID {
+	h.t.Helper()
+	out := map[string]map[string]types.UID{}
+	for _, m := range h.members {
+		found, err := m.check(h.t.Context(), w)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		out[m.name] = found
+	}
+	return out
+}
+
+// requireSame requires that no object that exists was created after an earlier look.
+func (h *testHub) requireSame(before, after map[string]map[string]types.UID) {
+	h.t.Helper()
+	for member, objects := range after {
+		for key, uid := range objects {
+			if before[member][key] != uid {
+				h.t.Errorf("%s of %s was deleted and created again", key, member)
+			}
+		}
+	}
+}
+
+// stopHub stops the manager and the hub.
+func (h *testHub) stopHub() {
+	h.t.Helper()
+	h.manager.Stop()
+	if err := h.hub.Stop(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// copyData copies the data of the stopped hub, and returns the folder of the copy.
+func (h *testHub) copyData() string {
+	h.t.Helper()
+	out := filepath.Join(h.t.TempDir(), "copy")
+	h.copyFolder(h.data, out)
+	return out
+}
+
+// restore replaces the data of the stopped hub.
+func (h *testHub) restore(from string) {
+	h.t.Helper()
+	if err := os.RemoveAll(h.data); err != nil {
+		h.t.Fatal(err)
+	}
+	h.copyFolder(from, h.data)
+}
+
+// copyFolder copies a folder with the permissions of its files.
+func (h *testHub) copyFolder(from, to string) {
+	h.t.Helper()
+	if printed, err := exec.CommandContext(h.t.Context(), "cp", "-a", from, to).CombinedOutput(); err != nil {
+		h.t.Fatalf("copying %s: %v: %s", from, err, printed)
+	}
+}
+
+// awaitAgents waits until every agent follows the hub again: it has applied a work that the test creates.
+func (h *testHub) awaitAgents() {
+	h.t.Helper()
+	for _, m := range h.members {
+		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: m.name, Name: "probe"}}
+		work.Spec.Workload = template{plainNamespace + "/probe": ""}.spec()
+		eventually(h.t, func(ctx context.Context) error { return h.admin.Create(ctx, work) })
+		eventually(h.t, func(ctx context.Context) error { return h.applied(ctx, client.ObjectKeyFromObject(work)) })
+		if err := h.admin.Delete(h.t.Context(), work); err != nil {
+			h.t.Fatal(err)
+		}
+		eventually(h.t, func(ctx context.Context) error { return h.gone(ctx, client.ObjectKeyFromObject(work)) })
+	}
+}
