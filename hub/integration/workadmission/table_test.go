@@ -13,7 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const tableFile = "testdata/writes.txt"
+const (
+	tableFile = "testdata/writes.txt"
+	// ownerLabel names the set of a work.
+	ownerLabel = "work.open-cluster-management.io/manifestworkreplicaset"
+)
 
 // action is one request, as a dry run.
 type action struct {
@@ -26,6 +30,12 @@ func actions() []action {
 		return func(t *testing.T, who *user) error {
 			t.Helper()
 			return second(who.client.Resource(works).Namespace(of).List(t.Context(), metav1.ListOptions{Limit: 1}))
+		}
+	}
+	listSets := func(of string) func(*testing.T, *user) error {
+		return func(t *testing.T, who *user) error {
+			t.Helper()
+			return second(who.client.Resource(sets).Namespace(of).List(t.Context(), metav1.ListOptions{Limit: 1}))
 		}
 	}
 	patchWork := func(namespace, patch string, subresources ...string) func(*testing.T, *user) error {
@@ -45,23 +55,43 @@ func actions() []action {
 		{"list works of its cluster", list(own)},
 		{"list works of another cluster", list(other)},
 		{"list works of the hub", list("")},
+		{"read a work", func(t *testing.T, who *user) error {
+			t.Helper()
+			return second(who.client.Resource(works).Namespace(own).Get(t.Context(), "table", metav1.GetOptions{}))
+		}},
+		{"list sets of the team", listSets(team)},
+		{"list sets of the hub", listSets("")},
 		{"create a work with an executor", func(t *testing.T, who *user) error {
 			t.Helper()
 			return who.dryRun(t, works, work(t, own, "new", executor))
 		}},
 		{"create a work without an executor", func(t *testing.T, who *user) error { t.Helper(); return who.dryRun(t, works, work(t, own, "new", "")) }},
+		{"create a work in another cluster", func(t *testing.T, who *user) error {
+			t.Helper()
+			return who.dryRun(t, works, work(t, other, "new", executor))
+		}},
+		{"create a work of a set", func(t *testing.T, who *user) error {
+			t.Helper()
+			owned := work(t, own, "new", executor)
+			owned.SetLabels(map[string]string{ownerLabel: team + ".table"})
+			return who.dryRun(t, works, owned)
+		}},
 		{"change the spec of a work", patchWork(own, orphan)},
 		{"change the spec of a work of another cluster", patchWork(other, orphan)},
 		{"label a work", patchWork(own, "{metadata: {labels: {a: b}}}")},
+		{"set the owner label of a work", patchWork(own, "{metadata: {labels: {"+ownerLabel+": "+team+".table}}}")},
 		{"set the owner of a work", patchWork(own, "{metadata: {annotations: {berth-project.io/owner-uid: u}}}")},
 		{"set the agent's finalizer of a work", patchWork(own, "{metadata: {finalizers: [cluster.open-cluster-management.io/manifest-work-cleanup]}}")},
+		{"set another finalizer of a work", patchWork(own, "{metadata: {finalizers: [example.com/keep]}}")},
 		{"report the status of a work", patchWork(own, "{status: {conditions: []}}", "status")},
 		{"report the status of a work of another cluster", patchWork(other, "{status: {conditions: []}}", "status")},
 		{"delete a work", func(t *testing.T, who *user) error { t.Helper(); return who.remove(t, works, own, "table") }},
+		{"delete a work of another cluster", func(t *testing.T, who *user) error { t.Helper(); return who.remove(t, works, other, "table") }},
 		{"create a set with an executor", func(t *testing.T, who *user) error { t.Helper(); return who.dryRun(t, sets, set(t, "new", executor)) }},
 		{"create a set without an executor", func(t *testing.T, who *user) error { t.Helper(); return who.dryRun(t, sets, set(t, "new", "")) }},
 		{"change the spec of a set", patchSet("{spec: {placementRefs: [{name: everywhere}]}}")},
 		{"label a set", patchSet("{metadata: {labels: {a: b}}}")},
+		{"set the manager's finalizer of a set", patchSet("{metadata: {finalizers: [work.open-cluster-management.io/manifest-work-cleanup]}}")},
 		{"report the status of a set", patchSet("{status: {currentRevision: r}}", "status")},
 		{"delete a set", func(t *testing.T, who *user) error { t.Helper(); return who.remove(t, sets, team, "table") }},
 	}
@@ -132,13 +162,16 @@ func tableUsers(t *testing.T) []titled {
 	}
 	return []titled{
 		{"the administrator", administrator(t)},
+		{"the manager", connect(t, "manager", shared.ManagerConfig(t))},
 		{"the agent of the cluster", newAgent(t, own)},
+		{"the agent of another cluster", newAgent(t, other)},
 		{"an editor of works", editor},
 		{"an editor of works with execute-as", deployingEditor},
 		{"an author of sets", author},
 		{"an author of sets with execute-as", deployingAuthor},
 		{"a viewer of sets", viewer},
 		{"the role edit in both namespaces", edit},
+		{"a user without a role", newUser(t, "t-none")},
 	}
 }
 
