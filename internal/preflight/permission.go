@@ -161,7 +161,7 @@ func deliveryPermissions() []permission {
 // probePermissions are the permissions in config/probe.
 func probePermissions() []permission {
 	return []permission{
-		{part: partProbe, resources: "secrets", namespace: "berth-probe", verbs: "get,list,watch"},
+		{part: partProbe, resources: "secrets", namespace: "berth-probe", verbs: "get,list,watch,patch"},
 		{part: partProbe, group: group, resources: "managedclusters", verbs: "get,list,watch,patch"},
 		{part: partProbe, group: group, resources: "managedclusters/status", verbs: "patch"},
 		{part: partProbe, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease", verbs: "get,update"},

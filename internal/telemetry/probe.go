@@ -11,7 +11,7 @@ func RegisterProbes(registry prometheus.Registerer, count func() map[string]int)
 }
 
 func newProbes(c *metricSet, count func() map[string]int) {
-	c.scraped("berth_probed_clusters", "Clusters without an agent that the hub reads with a Secret, by what came of it. Only those with the reason Probing are reported.",
+	c.scraped("berth_probed_clusters", "Clusters without an agent that the hub reads with a Secret, by what came of it. Only those with the reasons Probing and TokenNotRenewed are reported.",
 		func(set emit) {
 			for reason, number := range count() {
 				set(float64(number), reason)

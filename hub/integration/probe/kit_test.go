@@ -55,7 +55,13 @@ func newCluster(t *testing.T, name string) *cluster {
 // startManager starts a manager that probes members on 127.0.0.1. It reports clusters as unknown one by one, because the tests have few.
 func startManager(t *testing.T) *hubtest.Manager {
 	t.Helper()
-	return hubtest.StartManager(t, hub, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,probe", "--probe-allow=127.0.0.1", "--unreachable-limit=100"}})
+	return startManagerWith(t, hubtest.ManagerOptions{})
+}
+
+func startManagerWith(t *testing.T, options hubtest.ManagerOptions) *hubtest.Manager {
+	t.Helper()
+	options.Args = []string{"--controllers=*,acceptance,probe", "--probe-allow=127.0.0.1", "--unreachable-limit=100"}
+	return hubtest.StartManager(t, hub, options)
 }
 
 func (c *cluster) create(objects ...client.Object) {

@@ -21,12 +21,18 @@ const (
 	leaseSeconds = 2
 )
 
-// hub is the hub of all tests, member the member.
-var hub, member *hubtest.Hub
+// hub is the hub of all tests, member the member, and memberData its data folder.
+var (
+	hub, member *hubtest.Hub
+	memberData  string
+)
 
 func TestMain(m *testing.M) {
 	var err error
-	if member, err = startMember(context.Background()); err != nil {
+	if memberData, err = os.MkdirTemp("", "berth-probe-"); err == nil {
+		member, err = startMember(context.Background())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -40,6 +46,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
+	_ = os.RemoveAll(memberData) // a leftover of a test
 	os.Exit(code)
 }
 
@@ -49,5 +56,5 @@ func startMember(ctx context.Context) (*hubtest.Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hubtest.Start(ctx, hubtest.Options{Manifests: manifests})
+	return hubtest.Start(ctx, hubtest.Options{DataDir: memberData, Manifests: manifests})
 }

@@ -52,6 +52,9 @@ type Object struct {
 	Subresource string
 }
 
+// Path returns the path of the object below that of the server.
+func (o Object) Path() string { return o.path("") }
+
 func (o Object) path(subresource string) string {
 	subresource = cmp.Or(subresource, o.Subresource)
 	root := path.Join("/apis", o.Resource.Group)

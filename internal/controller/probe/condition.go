@@ -20,6 +20,7 @@ import (
 
 func compareNames(a, b string) int { return cmp.Compare(a, b) }
 
+// equalTargets compares what the author of a Secret sets. The session itself stores the renewed token.
 func equalTargets(a, b target.Target) bool {
 	return a.Server == b.Server && a.ServerName == b.ServerName && a.Token == b.Token &&
 		bytes.Equal(a.CA, b.CA) && bytes.Equal(a.Cert, b.Cert) && bytes.Equal(a.Key, b.Key)
@@ -61,7 +62,7 @@ func (s *session) outcome() outcome {
 	case leased{s.view}.State().Cluster == nil:
 		return outcome{} // no response yet, or none for a moment
 	default:
-		return outcome{ReasonProbing, "the hub reads the member and reports it"}
+		return cmp.Or(s.faults.lasting(ReasonTokenNotRenewed), outcome{ReasonProbing, "the hub reads the member and reports it"})
 	}
 }
 
@@ -102,7 +103,7 @@ func condition(secret string, found outcome, now metav1.Time) metav1.Condition {
 		Type: clusterv1.ManagedClusterConditionProbed, Status: metav1.ConditionFalse, Reason: found.reason,
 		Message: fmt.Sprintf("Secret %s/%s: %s", Namespace, secret, found.message), LastTransitionTime: now,
 	}
-	if found.reason == ReasonProbing {
+	if found.reason == ReasonProbing || found.reason == ReasonTokenNotRenewed {
 		out.Status = metav1.ConditionTrue
 	}
 	return out

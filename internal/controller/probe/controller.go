@@ -1,7 +1,8 @@
 // Package probe runs the controller that reads clusters without an agent: for each Secret with a kubeconfig it runs the parts of an
 // agent on the hub, which report the member and renew its lease.
 //
-// It writes nothing to a member. It runs only where it is named, and connects only where its allow-list permits: package target owns
+// It writes nothing to a member but requests for tokens of its own service account, which take the place of the token in the Secret
+// before that expires. It runs only where it is named, and connects only where its allow-list permits: package target owns
 // these rules. The invariant: a probe that fails is silence. Only a member that responds renews its lease or becomes unavailable.
 package probe
 
@@ -245,6 +246,7 @@ func (r *reconciler) ensure(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err != nil {
 		return outcome{ReasonSecretNotUsable, err.Error()}
 	}
+	next.store = func(ctx context.Context, token string) error { return r.storeToken(ctx, secret, to.Token, token) }
 	r.start(ctx, next)
 	return outcome{}
 }

@@ -13,10 +13,12 @@ import (
 	"github.com/berth-project/berth/internal/controller/probe/target"
 )
 
-// The reasons of the condition Probed. All but ReasonProbing go with the status False.
+// The reasons of the condition Probed. All but ReasonProbing and ReasonTokenNotRenewed go with the status False.
 const (
 	// ReasonProbing means that the hub reads the member and reports it.
 	ReasonProbing = "Probing"
+	// ReasonTokenNotRenewed means that the hub reads the member and reports it, until its token expires.
+	ReasonTokenNotRenewed = "TokenNotRenewed"
 	// ReasonClusterNotAccepted means that the ManagedCluster is not accepted, or is simulated or deleted. Nothing is read.
 	ReasonClusterNotAccepted = "ClusterNotAccepted"
 	// ReasonSecretNotUsable means that the Secret holds no kubeconfig that the probe may use. Nothing is read.
@@ -103,23 +105,28 @@ func (f *faults) record(key string, found outcome) {
 	}
 }
 
-// current returns the most basic fault that has lasted; the zero outcome without one.
+// current returns the most basic fault of reading and reporting that has lasted; the zero outcome without one.
 func (f *faults) current() outcome {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.clock.Now()
 	for _, reason := range byOrder() {
-		var out outcome
-		for _, found := range f.byPath {
-			if found.reason == reason && now.Sub(found.since) >= faultDelay && (out.message == "" || found.message < out.message) {
-				out = found.outcome
-			}
-		}
-		if out.reason != "" {
+		if out := f.lasting(reason); out.reason != "" {
 			return out
 		}
 	}
 	return outcome{}
+}
+
+// lasting returns the fault with a reason that has lasted; the zero outcome without one.
+func (f *faults) lasting(reason string) outcome {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out outcome
+	now := f.clock.Now()
+	for _, found := range f.byPath {
+		if found.reason == reason && now.Sub(found.since) >= faultDelay && (out.message == "" || found.message < out.message) {
+			out = found.outcome
+		}
+	}
+	return out
 }
 
 // classify returns what a response or an error means. Messages hold no text of the member and no address, and never change without

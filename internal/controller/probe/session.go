@@ -42,33 +42,48 @@ type session struct {
 	log    *slog.Logger
 
 	hub, member *client.Client
-	close       func()
+	connection  *target.Connection
+	allowed     target.Allowed
+	// store stores a renewed token in the Secret. It is set before run.
+	store func(ctx context.Context, token string) error
 }
 
 // newSession returns a session that has sent nothing.
 func newSession(found *clusterv1.ManagedCluster, to target.Target, hub *rest.Config, options Options) (*session, error) {
+	if account, ok := target.ReadAccount(to.Renewed); ok && !account.Until.After(options.Clock.Now()) {
+		to.Renewed = "" // that of the Secret may be valid for longer
+	}
 	s := &session{
-		cluster: found.Name, target: to, clock: options.Clock, random: options.Random,
+		cluster: found.Name, target: to, allowed: options.Allowed, clock: options.Clock, random: options.Random,
 		view: &view{clock: options.Clock, cluster: found}, faults: newFaults(options.Clock),
 	}
-	config, closeIdle, err := to.Config(options.Allowed, s.faults.observe)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it describes the Secret
-	}
-	config.UserAgent = "berth-probe/" + version.Version()
-	if s.member, err = client.New(config); err != nil {
-		return nil, err //nolint:wrapcheck // it names the server
+	var err error
+	if s.connection, s.member, err = connect(to, options.Allowed, s.faults.observe); err != nil {
+		return nil, err
 	}
 	if s.hub, err = client.New(hub); err != nil {
 		return nil, err //nolint:wrapcheck // it names the hub
 	}
-	s.close = closeIdle
 	return s, nil
+}
+
+// connect returns a client of a target. It sends nothing.
+func connect(to target.Target, allowed target.Allowed, observe target.Observer) (*target.Connection, *client.Client, error) {
+	connection, err := to.Connect(allowed, observe)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // it describes the Secret
+	}
+	connection.Config.UserAgent = "berth-probe/" + version.Version()
+	out, err := client.New(connection.Config)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // it names the server
+	}
+	return connection, out, nil
 }
 
 // run reads and reports until the context ends.
 func (s *session) run(ctx context.Context) {
-	defer s.close()
+	defer s.connection.Close()
 	uid := s.awaitUID(ctx)
 	if uid == "" {
 		return // the context has ended
@@ -88,6 +103,7 @@ func (s *session) run(ctx context.Context) {
 	running.Go(func() { read.Run(ctx) })
 	running.Go(func() { renewer.Run(ctx) })
 	running.Go(func() { writer.Run(ctx) })
+	running.Go(func() { s.renewal(uid).run(ctx) })
 	s.follow(ctx, read)
 	running.Wait()
 }

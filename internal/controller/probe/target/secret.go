@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -24,6 +25,13 @@ const (
 	configKey     = "config"
 )
 
+// The keys that the probe adds to a Secret: a token in place of that of the Secret, and the hash of the token that it replaces.
+// A hash of another token means that the Secret has a newer one.
+const (
+	RenewedTokenKey = "renewed-token"
+	RenewedFromKey  = "renewed-from"
+)
+
 // maxSecretBytes bounds the data that is read of a Secret.
 const maxSecretBytes = 64 << 10
 
@@ -44,7 +52,12 @@ type Target struct {
 	// Either Token, or Cert and Key in PEM identify the probe.
 	Token     string
 	Cert, Key []byte
+	// Renewed is a token that the probe obtained in place of Token; empty without one.
+	Renewed string
 }
+
+// BestToken returns the token to use: the renewed one where the probe has one.
+func (t Target) BestToken() string { return cmp.Or(t.Renewed, t.Token) }
 
 // Read returns the target in a Secret. Every part of a kubeconfig that would run a program, read a file, or lead the connection
 // elsewhere is an error.
@@ -56,7 +69,17 @@ func Read(secret *corev1.Secret, allowed Allowed) (Target, error) {
 	if err := out.check(allowed); err != nil {
 		return Target{}, err
 	}
+	out.Renewed = out.renewed(secret.Data)
 	return out, nil
+}
+
+// renewed returns the token that the probe has stored in place of that of the Secret; empty without one.
+func (t Target) renewed(data map[string][]byte) string {
+	token := string(data[RenewedTokenKey])
+	if t.Token == "" || string(data[RenewedFromKey]) != Hash(t.Token) || !Renews(t.Token, token) {
+		return ""
+	}
+	return token
 }
 
 func unusable(format string, args ...any) error {
@@ -197,7 +220,7 @@ func (t Target) checkCredential() error {
 	if len(t.CA) > 0 && !x509.NewCertPool().AppendCertsFromPEM(t.CA) {
 		return unusable("the CA of the server holds no certificate in PEM")
 	}
-	if strings.ContainsFunc(t.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !isToken(t.Token) {
 		return unusable("the token has characters that no token has, such as a line break")
 	}
 	if t.Token == "" && len(t.Cert) == 0 && len(t.Key) == 0 {

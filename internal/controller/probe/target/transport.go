@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	// timeout bounds each of: resolving and connecting, the TLS handshake, and the wait for the begin of a response.
+	// timeout bounds a request up to the begin of its response: resolving, connecting, the TLS handshake, and the wait.
 	timeout = 5 * time.Second
 	// pingAfter is how long a silent connection lasts before it is tested.
 	pingAfter = 15 * time.Second
@@ -39,28 +40,51 @@ var (
 	ErrRedirect = errors.New("the server redirects")
 	// ErrTooLarge is the error of a response above the limit.
 	ErrTooLarge = errors.New("the response is too large")
-	errNotRead  = errors.New("the probe only reads")
+	errNotRead  = errors.New("the probe only reads, and requests a token of its own service account")
+	errNotHere  = errors.New("the request is for another server than that of the Secret")
 )
 
-// Observer receives the outcome of each request: the path below that of the server, and the status code or the error.
+// Observer receives the outcome of each reading: the path below that of the server, and the status code or the error.
 type Observer func(path string, code int, err error)
 
-// Transport sends the requests of a probe to one target.
+// Connection is how a client reaches one target. It is safe for concurrent use.
+type Connection struct {
+	// Config is for the client. It is read-only.
+	Config    *rest.Config
+	transport *Transport
+}
+
+// Close releases the idle connections. Requests that run are not canceled.
+func (c *Connection) Close() { c.transport.base.CloseIdleConnections() }
+
+// SetToken replaces the token of all requests from now on.
+func (c *Connection) SetToken(token string) {
+	c.transport.mu.Lock()
+	defer c.transport.mu.Unlock()
+	c.transport.token = token
+}
+
+// Transport sends the requests of a probe to one target. It reads, and sends one other request: the one for a token of the service
+// account whose token it has.
 type Transport struct {
 	base    *http.Transport
-	prefix  string
+	server  *url.URL
 	observe Observer
+	// tokenPath is the path of a request for a token; empty where the target has no token of a service account.
+	tokenPath string
+	timeout   time.Duration
 
-	mu sync.Mutex
+	mu    sync.Mutex
+	token string
 	// watched counts the bytes of watches by path since the last list.
 	watched map[string]*atomic.Int64
 }
 
-// Config returns how a client reaches a target. Close releases its connections.
-func (t Target) Config(allowed Allowed, observe Observer) (config *rest.Config, closeIdle func(), err error) {
+// Connect returns how a client reaches a target. It sends nothing. Close releases its connections.
+func (t Target) Connect(allowed Allowed, observe Observer) (*Connection, error) {
 	server, err := url.Parse(t.Server)
 	if err != nil {
-		return nil, nil, unusable("the server must be an https URL with a host")
+		return nil, unusable("the server must be an https URL with a host")
 	}
 	security := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if len(t.CA) > 0 {
@@ -70,12 +94,18 @@ func (t Target) Config(allowed Allowed, observe Observer) (config *rest.Config, 
 	if len(t.Cert) > 0 {
 		pair, err := tls.X509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, nil, unusable("the client certificate and its key are not a pair in PEM")
+			return nil, unusable("the client certificate and its key are not a pair in PEM")
 		}
 		security.Certificates = []tls.Certificate{pair}
 	}
-	out := &Transport{base: newTransport(allowed, t.host(), security), prefix: server.Path, observe: observe, watched: map[string]*atomic.Int64{}}
-	return &rest.Config{Host: t.Server, BearerToken: t.Token, Transport: out}, out.base.CloseIdleConnections, nil
+	transport := &Transport{
+		base: newTransport(allowed, t.host(), security), server: server, observe: observe, watched: map[string]*atomic.Int64{},
+		token: t.BestToken(), timeout: timeout,
+	}
+	if account, ok := ReadAccount(t.Token); ok {
+		transport.tokenPath = strings.TrimSuffix(server.Path, "/") + account.tokenPath()
+	}
+	return &Connection{Config: &rest.Config{Host: t.Server, Transport: transport}, transport: transport}, nil
 }
 
 // newTransport returns a transport without a proxy. Every connection is checked when its address is known, so that another response of
@@ -101,31 +131,67 @@ func newTransport(allowed Allowed, host string, security *tls.Config) *http.Tran
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet {
-		return nil, fmt.Errorf("%w: %s is refused", errNotRead, request.Method)
+	if err := t.check(request); err != nil {
+		return nil, err
 	}
-	response, err := t.base.RoundTrip(request)
+	ctx, end := context.WithCancelCause(request.Context())
+	late := time.AfterFunc(t.timeout, func() { end(context.DeadlineExceeded) }) //nolint:forbidigo // a limit of the network, as those of net/http
+	response, err := t.base.RoundTrip(t.authenticated(request.WithContext(ctx)))
+	late.Stop()
 	if err == nil && response.StatusCode >= 300 && response.StatusCode < 400 {
 		_ = response.Body.Close() // it is not read
 		err = fmt.Errorf("%w: the status is %d", ErrRedirect, response.StatusCode)
 	}
+	observe := t.observe
+	if request.Method != http.MethodGet { // its caller reports it
+		observe = func(string, int, error) {}
+	}
 	at := t.path(request)
 	if err != nil {
+		end(nil)
 		if request.Context().Err() != context.Canceled {
-			t.observe(at, 0, err)
+			observe(at, 0, err)
 		}
 		return nil, err //nolint:wrapcheck // a transport returns the error of the transport below it
 	}
-	t.observe(at, response.StatusCode, nil)
-	response.Body = &limited{ReadCloser: response.Body, watched: t.counter(request), tooLarge: func() { t.observe(at, 0, ErrTooLarge) }}
+	observe(at, response.StatusCode, nil)
+	response.Body = &limited{
+		ReadCloser: response.Body, watched: t.counter(request), tooLarge: func() { observe(at, 0, ErrTooLarge) }, closed: func() { end(nil) },
+	}
 	return response, nil
+}
+
+// check refuses every request but a reading and the request for a token.
+func (t *Transport) check(request *http.Request) error {
+	if request.URL.Scheme != t.server.Scheme || request.URL.Host != t.server.Host || request.Host != "" && request.Host != t.server.Host {
+		return fmt.Errorf("%w: %s", errNotHere, request.URL.Host)
+	}
+	renews := request.Method == http.MethodPost && t.tokenPath != "" && request.URL.Path == t.tokenPath && request.URL.RawPath == "" &&
+		request.URL.RawQuery == "" && request.URL.Opaque == ""
+	if request.Method != http.MethodGet && !renews {
+		return fmt.Errorf("%w: %s %s is refused", errNotRead, request.Method, request.URL.Path)
+	}
+	return nil
+}
+
+// authenticated returns the request with the token of the target, if it has one.
+func (t *Transport) authenticated(request *http.Request) *http.Request {
+	t.mu.Lock()
+	token := t.token
+	t.mu.Unlock()
+	if token == "" {
+		return request
+	}
+	request = request.Clone(request.Context()) // a transport must not change its request
+	request.Header.Set("Authorization", "Bearer "+token)
+	return request
 }
 
 // path returns the path of a request below that of the server.
 func (t *Transport) path(request *http.Request) string {
 	at := request.URL.Path
-	if len(t.prefix) > 1 && len(at) > len(t.prefix) {
-		return at[len(t.prefix):]
+	if prefix := t.server.Path; len(prefix) > 1 && len(at) > len(prefix) {
+		return at[len(prefix):]
 	}
 	return at
 }
@@ -152,6 +218,13 @@ type limited struct {
 	read     int64
 	watched  *atomic.Int64
 	tooLarge func()
+	closed   func()
+}
+
+// Close implements io.Closer.
+func (l *limited) Close() error {
+	defer l.closed()
+	return l.ReadCloser.Close() //nolint:wrapcheck // a body returns the error of the body below it
 }
 
 // Read implements io.Reader.
