@@ -20,14 +20,14 @@ func compilePredicates(in []clusterv1beta1.ClusterPredicate, env *celenv.Env, pa
 	out := make([]Predicate, 0, len(in))
 	var faults field.ErrorList
 	for i, predicate := range in {
-		made, errs := compileSelector(predicate.RequiredClusterSelector, env, path.Index(i).Child("requiredClusterSelector"))
+		made, errs := CompileSelector(predicate.RequiredClusterSelector, env, path.Index(i).Child("requiredClusterSelector"))
 		out, faults = append(out, made), append(faults, errs...)
 	}
 	return out, faults
 }
 
-// compileSelector compiles names, labels, claims and expressions, in this order.
-func compileSelector(in clusterv1beta1.ClusterSelector, env *celenv.Env, path *field.Path) (Predicate, field.ErrorList) {
+// CompileSelector compiles a selector: names, labels, claims and expressions, in this order. It returns every fault below path.
+func CompileSelector(in clusterv1beta1.ClusterSelector, env *celenv.Env, path *field.Path) (Predicate, field.ErrorList) {
 	byName, faults := fleet.NameSelector(in.ClusterNames, path.Child("clusterNames"))
 	byLabel, errs := fleet.LabelSelector(in.LabelSelector, path.Child("labelSelector"))
 	faults = append(faults, errs...)

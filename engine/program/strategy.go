@@ -79,7 +79,7 @@ func compileGroup(in clusterv1beta1.DecisionGroup, env *celenv.Env, path *field.
 		faults = append(faults, field.Invalid(path.Child("groupName"), in.GroupName,
 			"must be 2 to 63 letters, digits, '-', '_' or '.', the first and last a letter or digit"))
 	}
-	selector, errs := compileSelector(clusterv1beta1.ClusterSelector{
+	selector, errs := CompileSelector(clusterv1beta1.ClusterSelector{
 		LabelSelector: in.ClusterSelector.LabelSelector,
 		ClaimSelector: in.ClusterSelector.ClaimSelector,
 		CelSelector:   in.ClusterSelector.CelSelector,

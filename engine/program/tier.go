@@ -39,7 +39,7 @@ func compileTiers(in []clusterv1beta1.ClusterTier, env *celenv.Env, path *field.
 			faults = append(faults, field.Duplicate(at.Child("name"), tier.Name))
 		}
 		taken[tier.Name] = true
-		selector, errs := compileSelector(tier.ClusterSelector, env, at.Child("clusterSelector"))
+		selector, errs := CompileSelector(tier.ClusterSelector, env, at.Child("clusterSelector"))
 		out, faults = append(out, Tier{Name: tier.Name, Predicate: selector}), append(faults, errs...)
 	}
 	return out, faults

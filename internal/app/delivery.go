@@ -23,5 +23,7 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 	if err := a.mgr.Add(a.ocmWork); err != nil {
 		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
 	}
-	return replicaset.Add(ctx, a.mgr, replicaset.Options{Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked})
+	return replicaset.Add(ctx, a.mgr, replicaset.Options{
+		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
+	})
 }

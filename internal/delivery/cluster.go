@@ -24,6 +24,8 @@ type cluster struct {
 	duplicates, foreign []*workv1.ManifestWork
 	// fault is the refusal of the last write; nil without one.
 	fault *Fault
+	// rendered is what the template becomes on the cluster.
+	rendered Rendering
 
 	state rollout.State
 	since time.Time
@@ -97,13 +99,16 @@ func compareBools(a, b bool) int {
 
 // classify sets the state of a cluster.
 func (p *planner) classify(c *cluster) {
-	if fault, has := p.in.Faults[c.name]; has && fault.Hash == p.in.Hash {
+	c.rendered = renderingOf(p.in.Rendered, c.name, p.in.Hash)
+	if fault, has := p.in.Faults[c.name]; has && fault.Hash == c.rendered.Hash {
 		c.fault = &fault
 	}
-	c.state, c.since = StateOf(c.work, p.in.Hash, p.in.Now)
+	c.state, c.since = StateOf(c.work, c.rendered.Hash, p.in.Now)
 	taken := c.taken(p.name)
 	switch {
-	case c.repairs(p.in.Hash):
+	case c.rendered.Failure != "" && c.ruling() != noPlacement:
+		c.state, c.since = rollout.StateSkip, time.Time{}
+	case c.repairs():
 		// The cluster had started. It keeps its place while its spec is put back.
 		c.state, c.since = rollout.StateProgressing, p.in.Now
 	case c.state != rollout.StateToApply:
@@ -115,10 +120,22 @@ func (p *planner) classify(c *cluster) {
 	}
 }
 
-// repairs reports whether another client changed the current spec of the work.
-func (c *cluster) repairs(hash string) bool {
-	return c.work != nil && c.work.DeletionTimestamp.IsZero() && c.work.Annotations[workv1.TemplateHashAnnotation] == hash && edited(c.work)
+// renderingOf returns what the template with a hash becomes on a cluster.
+func renderingOf(all map[string]Rendering, cluster, hash string) Rendering {
+	if found, has := all[cluster]; has {
+		return found
+	}
+	return Rendering{Hash: hash}
 }
+
+// repairs reports whether another client changed the current spec of the work.
+func (c *cluster) repairs() bool {
+	hash := c.rendered.Hash
+	return hash != "" && c.work != nil && c.work.DeletionTimestamp.IsZero() && c.work.Annotations[workv1.TemplateHashAnnotation] == hash && edited(c.work)
+}
+
+// current reports whether the work has the present template.
+func (c *cluster) current() bool { return c.work != nil && IsCurrent(c.work, c.rendered.Hash) }
 
 // delayed reports whether the last write failed a moment ago.
 func (c *cluster) delayed(now time.Time) bool {

@@ -23,7 +23,21 @@ type Input struct {
 	Faults map[string]Fault
 	// Kept are the hashes of the earlier templates that the caller can still write.
 	Kept map[string]bool
-	Now  time.Time
+	// Rendered is what the template becomes on each cluster, Former what the template of status.currentRevision becomes. A cluster
+	// without an entry gets the template itself. Both are nil for a set without overrides. A Renderer makes them.
+	Rendered, Former map[string]Rendering
+	// Invalid is what is wrong with the overrides; empty for valid ones. No cluster starts with invalid overrides.
+	Invalid string
+	Now     time.Time
+}
+
+// Rendering is what a template becomes on one cluster.
+type Rendering struct {
+	// Hash is the TemplateHash of the rendered spec.
+	Hash string
+	// Failure is why an override cannot be applied; empty where they all can. The cluster keeps the work that it has and is left out
+	// of the rollout.
+	Failure string
 }
 
 // Placement is a placement and what it decided.

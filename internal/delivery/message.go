@@ -20,23 +20,35 @@ const (
 
 // failures names the first clusters that failed: "3 of 310 clusters failed: edge-7 (Deployment shop/web: …), …"; empty without any.
 func (p *planner) failures(total int) string {
-	var failed []string
+	return p.named(total, "failed", func(c *cluster) bool { return c.state == rollout.StateFailed || c.verdict.Code == rollout.TimedOut })
+}
+
+// leftOut names the first clusters for which the template cannot be rendered; empty without any.
+func (p *planner) leftOut(total int) string {
+	return p.named(total, "left out", func(c *cluster) bool { return c.state == rollout.StateSkip })
+}
+
+// named names the first selected clusters that match, with the reason, and counts all.
+func (p *planner) named(total int, what string, matches func(*cluster) bool) string {
+	var found []string
 	for _, c := range p.clusters {
-		if c.ruling() != noPlacement && (c.state == rollout.StateFailed || c.verdict.Code == rollout.TimedOut) {
-			failed = append(failed, fmt.Sprintf("%s (%s)", c.name, cutText(p.reason(c), maxFailure)))
+		if c.ruling() != noPlacement && matches(c) {
+			found = append(found, fmt.Sprintf("%s (%s)", c.name, cutText(p.reason(c), maxFailure)))
 		}
 	}
-	if len(failed) == 0 {
+	if len(found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s failed: %s", len(failed), clusterCount(total), list(failed))
+	return fmt.Sprintf("%d of %s %s: %s", len(found), clusterCount(total), what, list(found))
 }
 
 // reason returns why a cluster has not succeeded; empty for a cluster that has.
 func (p *planner) reason(c *cluster) string {
 	switch {
-	case c.state == rollout.StateSucceeded || c.state == rollout.StateSkip:
+	case c.state == rollout.StateSucceeded:
 		return ""
+	case c.state == rollout.StateSkip:
+		return "it keeps what it has: " + c.rendered.Failure
 	case c.fault != nil && c.state != rollout.StateProgressing:
 		return "the API server refused the work: " + c.fault.Message
 	case c.taken(p.name) != nil:

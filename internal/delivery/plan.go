@@ -80,6 +80,9 @@ func (p *planner) roll() {
 			// A set without manifests is a mistake: nothing is delivered, and what runs stays.
 			s.freeze(rollout.PhaseMisconfigured, rollout.WaitsForStrategy)
 			s.cause = "The template has no manifest: nothing is delivered, and what runs stays"
+		case p.in.Invalid != "" && s.step.Phase != rollout.PhaseUndecided:
+			s.freeze(rollout.PhaseMisconfigured, rollout.WaitsForStrategy)
+			s.cause = "The overrides are invalid: nothing is delivered, and what runs stays: " + p.in.Invalid
 		}
 		p.wakeAt(s.step.Until)
 		for _, verdict := range s.step.Verdicts {
@@ -130,12 +133,12 @@ func (p *planner) writes() []Write {
 		case c.ruling() == noPlacement:
 			deletions = append(deletions, p.removals(c)...)
 			continue
-		case starts[c.name] || c.repairs(p.in.Hash):
-			if write, ok := p.specWrite(c, p.in.Hash); ok {
+		case starts[c.name] || c.repairs():
+			if write, ok := p.specWrite(c, p.in.Hash, c.rendered.Hash); ok {
 				specs = append(specs, write)
 			}
 		case p.startsWithFormer(c):
-			if write, ok := p.specWrite(c, p.in.Set.Status.CurrentRevision); ok {
+			if write, ok := p.specWrite(c, p.former(), p.formerOf(c).Hash); ok {
 				specs = append(specs, write)
 			}
 		default:
@@ -159,7 +162,7 @@ func (p *planner) starts() map[string]bool {
 	for _, c := range p.clusters {
 		// A cluster whose write was refused counts as failed, so that no step starts it again.
 		refused := c.fault != nil && c.fault.Permanent && c.state == rollout.StateFailed
-		if refused && c.ruling() != noPlacement && !p.placements[c.ruling()].frozen && (c.work == nil || !IsCurrent(c.work, p.in.Hash)) {
+		if refused && c.ruling() != noPlacement && !p.placements[c.ruling()].frozen && !c.current() {
 			out[c.name] = true
 		}
 	}
@@ -189,8 +192,7 @@ func (p *planner) ordered() []*cluster {
 // startsWithFormer reports whether a cluster without a work gets the last template that all clusters reached, because the new one is held
 // back. Being new is no reason to run nothing, nor to run what is held back.
 func (p *planner) startsWithFormer(c *cluster) bool {
-	former := p.in.Set.Status.CurrentRevision
-	if c.work != nil || former == "" || former == p.in.Hash || !p.in.Kept[former] || p.placements[c.ruling()].frozen {
+	if c.work != nil || p.former() == "" || p.formerOf(c).Failure != "" || p.placements[c.ruling()].frozen {
 		return false
 	}
 	switch c.verdict.Code {
@@ -201,8 +203,20 @@ func (p *planner) startsWithFormer(c *cluster) bool {
 	}
 }
 
-// specWrite returns the write that stores the spec of a template. Ok is false while it has to wait.
-func (p *planner) specWrite(c *cluster, hash string) (write Write, ok bool) {
+// former returns the hash of the last template that all clusters reached, if it is another one and can still be written; empty otherwise.
+func (p *planner) former() string {
+	former := p.in.Set.Status.CurrentRevision
+	if former == p.in.Hash || !p.in.Kept[former] {
+		return ""
+	}
+	return former
+}
+
+// formerOf returns what that template becomes on a cluster.
+func (p *planner) formerOf(c *cluster) Rendering { return renderingOf(p.in.Former, c.name, p.former()) }
+
+// specWrite returns the write that stores the spec of a revision, whose rendering has the hash. Ok is false while it has to wait.
+func (p *planner) specWrite(c *cluster, revision, hash string) (write Write, ok bool) {
 	switch {
 	case c.delayed(p.in.Now):
 		p.wakeAt(c.fault.Retry)
@@ -221,7 +235,7 @@ func (p *planner) specWrite(c *cluster, hash string) (write Write, ok bool) {
 	annotations[workv1.TemplateHashAnnotation] = hash
 	annotations[workv1.StartedAtAnnotation] = p.in.Now.UTC().Format(startedAtLayout)
 	annotations[workv1.TemplateGenerationAnnotation] = generationAfter(c.work)
-	write.Labels, write.Annotations, write.Hash = labels, annotations, hash
+	write.Labels, write.Annotations, write.Revision, write.Hash = labels, annotations, revision, hash
 	return write, true
 }
 
@@ -315,7 +329,7 @@ func (p *planner) removals(c *cluster) []Write {
 // duplicates returns the deletions of the other works of the set, once the work of the set is applied: the objects of the member are
 // then kept by it.
 func (p *planner) duplicates(c *cluster) []Write {
-	if c.work == nil || c.delayed(p.in.Now) || !IsCurrent(c.work, p.in.Hash) || !is(observed(c.work, workv1.WorkApplied), metav1.ConditionTrue) {
+	if !c.current() || c.delayed(p.in.Now) || !is(observed(c.work, workv1.WorkApplied), metav1.ConditionTrue) {
 		return nil
 	}
 	return p.delete(c.duplicates)

@@ -280,6 +280,27 @@ func TestNoMoreClustersStartThanAllowed(t *testing.T) {
 	})
 }
 
+// calm ends the faults, with whole decisions for a, b, c and d.
+func (h *history) calm() {
+	h.selects("p", "a b|c")
+	h.selects("q", "c d")
+	h.selected = map[string][]string{"p": {"a", "b", "c"}, "q": {"c", "d"}}
+	clear(h.faults)
+	h.frozen = false
+}
+
+// settle passes until the rollouts are through. Written then has the writes of one more pass.
+func (h *history) settle(t *testing.T) {
+	for range 4 * len(fleetNames) {
+		h.now = h.now.Add(5 * time.Minute)
+		h.observe()
+		h.pass(t)
+		h.agents(t, strings.Join(fleetNames, " "), healthy, h.now)
+	}
+	h.written = nil
+	h.pass(t)
+}
+
 // TestAHubSettles holds that whatever failed before, exactly the selected clusters get the template, and then nothing is written.
 func TestAHubSettles(t *testing.T) {
 	for seed := range uint64(histories) {
@@ -290,19 +311,8 @@ func TestAHubSettles(t *testing.T) {
 			h.tick(t)
 		}
 		h.at = fmt.Sprintf("seed %d, settling", seed)
-		h.selects("p", "a b|c")
-		h.selects("q", "c d")
-		h.selected = map[string][]string{"p": {"a", "b", "c"}, "q": {"c", "d"}}
-		clear(h.faults)
-		h.frozen = false
-		for range 4 * len(fleetNames) {
-			h.now = h.now.Add(5 * time.Minute)
-			h.observe()
-			h.pass(t)
-			h.agents(t, strings.Join(fleetNames, " "), "Applied Available Degraded=False Progressing=False", h.now)
-		}
-		h.written = nil
-		h.pass(t)
+		h.calm()
+		h.settle(t)
 		if got := h.clusters(t); got != "a b c d" || len(h.stored) != 4 || len(h.written) != 0 || h.memory.Len() != 0 {
 			t.Fatalf("%s: %q have the template, %d works, writes %q, %d writes remembered", h.at, got, len(h.stored), h.written, h.memory.Len())
 		}

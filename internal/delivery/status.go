@@ -39,8 +39,8 @@ func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
 		})
 		add(&out.Summary, counts)
 	}
-	succeeded := p.succeeded()
-	if succeeded == out.Summary.DesiredTotal && succeeded > 0 && p.allComplete() {
+	succeeded, skipped := p.inState(rollout.StateSucceeded), p.inState(rollout.StateSkip)
+	if succeeded+skipped == out.Summary.DesiredTotal && succeeded > 0 && p.allComplete() {
 		out.CurrentRevision = p.in.Hash
 	}
 	for _, condition := range []metav1.Condition{
@@ -64,14 +64,14 @@ func (p *planner) count(placement int) (out workv1alpha1.ManifestWorkReplicaSetS
 	for _, c := range p.clusters {
 		if c.ruling() == placement {
 			out.DesiredTotal++
-		} else if c.ruling() != noPlacement || c.work == nil || p.former(c) != placement {
+		} else if c.ruling() != noPlacement || c.work == nil || p.formerPlacement(c) != placement {
 			continue
 		}
 		if c.work == nil {
 			continue
 		}
 		out.Total++
-		if !c.work.DeletionTimestamp.IsZero() || !IsCurrent(c.work, p.in.Hash) {
+		if !c.work.DeletionTimestamp.IsZero() || !c.current() {
 			continue
 		}
 		out.Updated++
@@ -83,8 +83,8 @@ func (p *planner) count(placement int) (out workv1alpha1.ManifestWorkReplicaSetS
 	return out, out.DesiredTotal
 }
 
-// former returns the position of the placement that ruled the cluster of a work.
-func (p *planner) former(c *cluster) int {
+// formerPlacement returns the position of the placement that ruled the cluster of a work.
+func (p *planner) formerPlacement(c *cluster) int {
 	for i := range p.placements {
 		if c.work.Labels[labelPlacement] == PlacementLabelValue(p.placements[i].name) {
 			return i
@@ -109,11 +109,11 @@ func add(to *workv1alpha1.ManifestWorkReplicaSetSummary, from workv1alpha1.Manif
 	to.Degraded += from.Degraded
 }
 
-// succeeded counts the selected clusters that have the change or are left out.
-func (p *planner) succeeded() int {
+// inState counts the selected clusters that have a state.
+func (p *planner) inState(state rollout.State) int {
 	out := 0
 	for _, c := range p.clusters {
-		increment(&out, c.ruling() != noPlacement && (c.state == rollout.StateSucceeded || c.state == rollout.StateSkip))
+		increment(&out, c.ruling() != noPlacement && c.state == state)
 	}
 	return out
 }
@@ -158,20 +158,24 @@ func (p *planner) rolledOut(counts workv1alpha1.ManifestWorkReplicaSetSummary, s
 	if succeeded == counts.DesiredTotal {
 		out.Status, out.Reason = metav1.ConditionTrue, ReasonComplete
 	}
-	if failures := p.failures(counts.DesiredTotal); failures != "" {
-		out.Message += "; " + failures
+	for _, text := range []string{p.failures(counts.DesiredTotal), p.leftOut(counts.DesiredTotal)} {
+		if text != "" {
+			out.Message += "; " + text
+		}
 	}
 	return out
 }
 
 func (p *planner) applied(counts workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
 	out := metav1.Condition{Type: workv1alpha1.ManifestworkApplied, Status: metav1.ConditionFalse}
-	failures := p.failures(counts.DesiredTotal)
+	failures, leftOut := p.failures(counts.DesiredTotal), p.leftOut(counts.DesiredTotal)
 	switch {
 	case counts.Total == 0 && counts.DesiredTotal == 0:
 		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
-	case failures != "":
-		out.Reason, out.Message = ReasonNotAsExpected, failures
+	case failures != "" && leftOut != "":
+		out.Reason, out.Message = ReasonNotAsExpected, failures+"; "+leftOut
+	case failures != "" || leftOut != "":
+		out.Reason, out.Message = ReasonNotAsExpected, failures+leftOut
 	case counts.Available == counts.Total && counts.Total == counts.DesiredTotal && counts.Progressing == 0:
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, ReasonAsExpected, fmt.Sprintf("all %d works are available", counts.Total)
 	default:

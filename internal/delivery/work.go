@@ -50,10 +50,10 @@ func ownershipOf(set metav1.Object, work metav1.Object) ownership {
 	}
 }
 
-// IsCurrent reports whether a work has the spec that a set with this template hash wrote. A spec that another client changed since
-// is not current.
+// IsCurrent reports whether a work has the spec with this hash, as the set wrote it. A spec that another client changed since is not
+// current. No work is current with the empty hash.
 func IsCurrent(work *workv1.ManifestWork, hash string) bool {
-	return work.Annotations[workv1.TemplateHashAnnotation] == hash && !edited(work)
+	return hash != "" && work.Annotations[workv1.TemplateHashAnnotation] == hash && !edited(work)
 }
 
 // edited reports whether another client changed the spec since the set wrote it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,11 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/delivery"
 )
 
@@ -49,6 +52,8 @@ type world struct {
 	// templates are all templates of the set, by hash. Those in kept can still be written.
 	templates map[string]*workv1.ManifestWorkSpec
 	kept      map[string]bool
+	// fleet are the clusters that overrides read.
+	fleet map[string]*clusterv1.ManagedCluster
 	// written lists all writes, as "Verb cluster/name".
 	written []string
 }
@@ -59,7 +64,8 @@ func newWorld(t testing.TB, placements ...string) *world {
 	w := &world{
 		set:        &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set-uid", Generation: 1}},
 		placements: map[string]delivery.Placement{}, stored: map[types.NamespacedName]*workv1.ManifestWork{},
-		cached: map[types.NamespacedName]*workv1.ManifestWork{}, templates: map[string]*workv1.ManifestWorkSpec{}, kept: map[string]bool{}, memory: &delivery.Memory{}, faults: map[string]delivery.Fault{}, now: start,
+		cached: map[types.NamespacedName]*workv1.ManifestWork{}, templates: map[string]*workv1.ManifestWorkSpec{}, kept: map[string]bool{},
+		fleet: map[string]*clusterv1.ManagedCluster{}, memory: &delivery.Memory{}, faults: map[string]delivery.Fault{}, now: start,
 	}
 	for _, text := range placements {
 		name, strategy, _ := strings.Cut(text, "=")
@@ -138,10 +144,84 @@ func (w *world) observe() {
 
 func (w *world) input(t testing.TB) delivery.Input {
 	t.Helper()
-	return delivery.Input{
+	in := delivery.Input{
 		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
-		Works: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
+		Works: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(),
 	}
+	if w.renderer() != nil && in.Invalid == "" {
+		in.Rendered, in.Former = w.rendered(in.Hash), w.rendered(w.set.Status.CurrentRevision)
+	}
+	return in
+}
+
+// compiler compiles the expressions of overrides.
+var compiler = sync.OnceValue(func() *celenv.Env {
+	env, err := celenv.New()
+	if err != nil {
+		panic(err)
+	}
+	return env
+})
+
+func (w *world) renderer() *delivery.Renderer { return delivery.NewRenderer(w.set, compiler(), 4096) }
+
+// rendered returns what a template becomes on each selected cluster.
+func (w *world) rendered(hash string) map[string]delivery.Rendering {
+	out := map[string]delivery.Rendering{}
+	if w.templates[hash] == nil {
+		return nil
+	}
+	for _, placement := range w.placements {
+		for name := range placement.Decisions.ClusterNames() {
+			_, out[name] = w.renderer().Render(w.templates[hash], hash, w.fleet[name])
+		}
+	}
+	return out
+}
+
+// spec returns the spec that a write stores.
+func (w *world) spec(write delivery.Write) *workv1.ManifestWorkSpec {
+	if write.Revision == "" {
+		return nil
+	}
+	out, _ := w.renderer().Render(w.templates[write.Revision], write.Revision, w.fleet[write.Cluster])
+	return out
+}
+
+// label sets the label "site" of a cluster; the empty value removes it.
+func (w *world) label(cluster, value string) {
+	w.fleet[cluster] = &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: map[string]string{"site": value}}}
+	if value == "" {
+		w.fleet[cluster].Labels = nil
+	}
+}
+
+// siteOverride writes the label "site" of a cluster into the ConfigMap of the template.
+const siteOverride = `[{targets: [{resource: configmaps, namespace: shop, name: web}], patches: [{op: add, path: /data/site, value: "${cluster.labels['site']}"}]}]`
+
+func (w *world) overrides(t testing.TB, text string) {
+	t.Helper()
+	w.set.Generation++
+	w.set.Spec.Overrides = nil
+	if err := yaml.UnmarshalStrict([]byte(text), &w.set.Spec.Overrides); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// data returns the data of the ConfigMap in the only work of a cluster, such as "value=1 site=x"; empty without a work.
+func (w *world) data(t testing.TB, cluster string) string {
+	t.Helper()
+	work := w.work(t, cluster)
+	if work == nil || len(work.Spec.Workload.Manifests) == 0 {
+		return ""
+	}
+	var content struct {
+		Data map[string]string `json:"data"`
+	}
+	if err := json.Unmarshal(work.Spec.Workload.Manifests[0].Raw, &content); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace("value=" + content.Data["value"] + " site=" + content.Data["site"])
 }
 
 // pass plans, applies every write and stores the status. The cache follows unless it is frozen.
@@ -169,7 +249,7 @@ func (w *world) apply(write delivery.Write, response bool) error {
 		if before != nil {
 			return fmt.Errorf("already exists: %w", errBoom)
 		}
-		work := write.Object(w.templates[write.Hash])
+		work := write.Object(w.spec(write))
 		work.UID, work.Generation, work.CreationTimestamp = types.UID(fmt.Sprintf("uid-%d", w.version+1)), 1, metav1.NewTime(w.now)
 		w.store(work, response)
 		return nil
@@ -194,7 +274,7 @@ func (w *world) apply(write delivery.Write, response bool) error {
 
 // patch applies the patch of a write.
 func (w *world) patch(before *workv1.ManifestWork, write delivery.Write) (*workv1.ManifestWork, error) {
-	kind, patch, err := write.Patch(w.templates[write.Hash])
+	kind, patch, err := write.Patch(w.spec(write))
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +377,8 @@ func (w *world) clusters(t testing.TB) string {
 	t.Helper()
 	var out []string
 	for key, work := range w.stored {
-		if work.DeletionTimestamp == nil && delivery.IsCurrent(work, w.hash(t)) {
+		_, rendered := w.renderer().Render(&w.set.Spec.ManifestWorkTemplate, w.hash(t), w.fleet[key.Namespace])
+		if work.DeletionTimestamp == nil && delivery.IsCurrent(work, rendered.Hash) {
 			out = append(out, key.Namespace)
 		}
 	}

@@ -37,8 +37,8 @@ type Write struct {
 	// Labels and Annotations are set, RemovedLabels are removed.
 	Labels, Annotations map[string]string
 	RemovedLabels       []string
-	// Hash is the hash of the template that a Create or an Update writes.
-	Hash string
+	// Revision is the hash of the template that a Create or an Update writes, Hash that of what it becomes on the cluster.
+	Revision, Hash string
 
 	// bare means that the stored work has no annotation yet.
 	bare bool

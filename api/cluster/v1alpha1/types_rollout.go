@@ -143,8 +143,9 @@ type MandatoryDecisionGroup struct {
 }
 
 // RolloutApproval lists the decision groups that wait for approval, and the
-// approved groups. Remove the approvals in the same edit that changes what is
-// rolled out: otherwise they apply to the new change too.
+// approved groups. Approvals with a revision count for that revision alone.
+// Remove other approvals in the same edit that changes what is rolled out:
+// otherwise they apply to the new change too.
 type RolloutApproval struct {
 	// Groups that need approval. When absent, every group does.
 	//
@@ -155,4 +156,12 @@ type RolloutApproval struct {
 	//
 	// +optional
 	Approved []MandatoryDecisionGroup `json:"approved,omitempty"`
+
+	// What the approvals are for: in a ManifestWorkReplicaSet the revision that its
+	// status has as updateRevision. While another revision is rolled out, no group
+	// counts as approved. When absent, approvals count for every revision.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Revision string `json:"revision,omitempty"`
 }

@@ -76,6 +76,15 @@ type ManifestWorkReplicaSetSpec struct {
 	// +kubebuilder:default=Background
 	CascadeDeletionPolicy CascadeDeletionPolicyType `json:"cascadeDeletionPolicy,omitempty"`
 
+	// Differences of single clusters from the template. They apply in order, so a
+	// later override may change what an earlier one wrote. Where one cannot be
+	// applied, its cluster keeps the work that it has, and is left out of the rollout.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	Overrides []ClusterOverride `json:"overrides,omitempty"`
+
 	// How many templates are kept, to return to: in ControllerRevisions beside the
 	// set. The template that is rolled out and the last that all clusters reached
 	// stay in any case. When absent, 10. Templates with Secrets are not kept.
@@ -113,6 +122,15 @@ type LocalPlacementReference struct {
 type PlacementRolloutStrategy struct {
 	clusterv1alpha1.RolloutStrategy `json:",inline"`
 
+	// What happens when more clusters fail than maxFailures. `AbortAll`: every cluster
+	// that has started returns at once to the last template that all clusters
+	// reached. That is not done while that template is not kept, or has another
+	// version of a CustomResourceDefinition. When absent, started clusters are left
+	// as they are.
+	//
+	// +optional
+	FailureStrategy FailureStrategy `json:"failureStrategy,omitempty"`
+
 	// Not allowed: write `type`.
 	//
 	// +optional
@@ -131,6 +149,14 @@ type PlacementRolloutStrategy struct {
 	// +kubebuilder:validation:MaxItems=1000
 	MandatoryDecisionGroups []string `json:"mandatoryDecisionGroups,omitempty"`
 }
+
+// FailureStrategy is what happens to a rollout that is breached.
+//
+// +kubebuilder:validation:Enum=AbortAll
+type FailureStrategy string
+
+// AbortAll returns the clusters that have started to the last template that all clusters reached.
+const AbortAll FailureStrategy = "AbortAll"
 
 // ManifestWorkReplicaSetStatus is how far a delivery is.
 type ManifestWorkReplicaSetStatus struct {
@@ -163,6 +189,12 @@ type ManifestWorkReplicaSetStatus struct {
 	//
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
+
+	// When the rollout of the present template was aborted. It is absent again once
+	// another template is rolled out.
+	//
+	// +optional
+	AbortedTime *metav1.Time `json:"abortedTime,omitempty"`
 }
 
 // PlacementSummary is the counts of one placement.

@@ -156,15 +156,20 @@ func (f *testFleet) newSet(name string, placements ...string) *workv1alpha1.Mani
 	for _, text := range placements {
 		placement, strategy, _ := strings.Cut(text, "=")
 		reference := workv1alpha1.LocalPlacementReference{Name: placement}
-		parsed := clusterv1alpha1.RolloutStrategy{}
-		if err := yaml.UnmarshalStrict([]byte(strategy), &parsed); err != nil {
-			f.t.Fatal(err)
-		}
-		reference.RolloutStrategy.RolloutStrategy = parsed
+		reference.RolloutStrategy.RolloutStrategy = parseStrategy(f.t, strategy)
 		out.Spec.PlacementRefs = append(out.Spec.PlacementRefs, reference)
 	}
 	if err := f.Create(f.t.Context(), out); err != nil {
 		f.t.Fatal(err)
+	}
+	return out
+}
+
+func parseStrategy(t *testing.T, text string) clusterv1alpha1.RolloutStrategy {
+	t.Helper()
+	out := clusterv1alpha1.RolloutStrategy{}
+	if err := yaml.UnmarshalStrict([]byte(text), &out); err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

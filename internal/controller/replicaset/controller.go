@@ -20,6 +20,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
 )
@@ -48,6 +49,10 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Blocked reports whether another controller keeps the sets of the hub, so that this controller must not write.
 	Blocked func() bool
+	// Env compiles the CEL expressions of overrides.
+	Env *celenv.Env
+	// ManifestLimit is how many bytes the manifests of a work may have together.
+	ManifestLimit int
 }
 
 // Add adds the controller to a manager.
@@ -134,21 +139,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // pass plans a set, sends the writes and reports the status. After is when to plan again; 0 for a change only.
 func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) (after time.Duration, err error) {
-	in, err := r.gather(ctx, s, set)
+	in, specs, err := r.gather(ctx, s, set)
 	if err != nil {
 		return 0, err
 	}
-	stored, err := r.keepTemplates(ctx, set, in.Hash)
-	if err != nil {
-		return 0, err
-	}
-	in.Kept = map[string]bool{}
-	for hash := range stored {
-		in.Kept[hash] = true
-	}
+	r.keepTemplates(ctx, set, in.Hash, specs.revisions)
 	out := delivery.Plan(in)
 	writes := out.Writes[:min(len(out.Writes), maxWrites)]
-	conflict := r.send(ctx, s, set, stored, in.Hash, writes)
+	conflict := r.send(ctx, s, set.UID, specs, writes)
 	wait, err := r.report(ctx, s, set, out.Status)
 	if err != nil {
 		return 0, err
@@ -178,29 +176,40 @@ func earliest(delays []time.Duration) time.Duration {
 	return out
 }
 
-// gather reads what a plan is made from.
-func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) (delivery.Input, error) {
+// gather reads what a plan is made from, and what its writes store. It writes nothing.
+func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) (delivery.Input, *specs, error) {
 	out := delivery.Input{Set: set, Now: r.options.Clock.Now(), Placements: map[string]delivery.Placement{}}
 	var err error
 	if out.Hash, err = s.templateHash(set); err != nil {
-		return out, err
+		return out, nil, err
 	}
 	for _, reference := range set.Spec.PlacementRefs {
 		if err := r.readPlacement(ctx, set.Namespace, reference.Name, out.Placements); err != nil {
-			return out, err
+			return out, nil, err
 		}
+	}
+	specs, err := r.readTemplates(ctx, set, out.Hash)
+	if err != nil {
+		return out, nil, err
+	}
+	out.Kept = map[string]bool{}
+	for hash := range specs.stored {
+		out.Kept[hash] = true
+	}
+	if err := r.render(ctx, s, set, specs, &out); err != nil {
+		return out, nil, err
 	}
 	list := &workv1.ManifestWorkList{}
 	selected := client.MatchingFields{setIndex: delivery.SetLabelValue(set.Namespace, set.Name)}
 	if err := r.client.List(ctx, list, selected, client.UnsafeDisableDeepCopy); err != nil {
-		return out, fmt.Errorf("listing the works of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+		return out, nil, fmt.Errorf("listing the works of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	cached := make([]*workv1.ManifestWork, len(list.Items))
 	for i := range list.Items {
 		cached[i] = &list.Items[i]
 	}
 	out.Works, out.Faults = s.memory.Overlay(cached, out.Now), s.faultsByCluster(out.Now)
-	return out, nil
+	return out, specs, nil
 }
 
 // addFinalizer adds the finalizer, before the first work is created.

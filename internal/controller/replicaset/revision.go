@@ -29,19 +29,33 @@ func Revisions() labels.Selector {
 // templates are the templates of a set that can be written, by hash.
 type templates map[string]*workv1.ManifestWorkSpec
 
-// keepTemplates keeps the present template, drops surplus ones, and returns the present template and the last that all clusters reached.
-// A template that cannot be kept is logged: it delays no delivery.
-func (r *reconciler) keepTemplates(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet, hash string) (templates, error) {
-	out := templates{hash: &set.Spec.ManifestWorkTemplate}
+// readTemplates reads the kept templates of a set: the present one, and the last that all clusters reached.
+func (r *reconciler) readTemplates(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet, hash string) (*specs, error) {
+	out := &specs{hash: hash, stored: templates{hash: &set.Spec.ManifestWorkTemplate}}
 	list := &appsv1.ControllerRevisionList{}
 	selected := client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)}
 	if err := r.client.List(ctx, list, client.InNamespace(set.Namespace), selected, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the ControllerRevisions of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
-	revisions := make([]*appsv1.ControllerRevision, len(list.Items))
+	former := set.Status.CurrentRevision
 	for i := range list.Items {
-		revisions[i] = &list.Items[i]
+		revision := &list.Items[i]
+		out.revisions = append(out.revisions, revision)
+		if former == "" || former == hash || delivery.RevisionHash(set, revision) != former {
+			continue
+		}
+		template, err := delivery.RevisionTemplate(revision)
+		if err != nil {
+			log.FromContext(ctx).Info("a kept template is not used", "cause", err.Error())
+			continue
+		}
+		out.stored[former] = template
 	}
+	return out, nil
+}
+
+// keepTemplates keeps the present template and drops surplus ones. A template that cannot be kept is logged: it delays no delivery.
+func (r *reconciler) keepTemplates(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet, hash string, revisions []*appsv1.ControllerRevision) {
 	todo, err := delivery.PlanRevisions(set, hash, revisions)
 	if err == nil {
 		err = r.storeRevisions(ctx, todo)
@@ -49,20 +63,6 @@ func (r *reconciler) keepTemplates(ctx context.Context, set *workv1alpha1.Manife
 	if err != nil && !ended(ctx) {
 		log.FromContext(ctx).Info("the template was not kept, so no rollout can return to it", "hash", hash, "cause", err.Error())
 	}
-	former := set.Status.CurrentRevision
-	if former == hash {
-		return out, nil
-	}
-	for _, revision := range revisions {
-		if former == "" || delivery.RevisionHash(set, revision) != former {
-			continue
-		}
-		if out[former], err = delivery.RevisionTemplate(revision); err != nil {
-			delete(out, former)
-			log.FromContext(ctx).Info("a kept template is not used", "cause", err.Error())
-		}
-	}
-	return out, nil
 }
 
 // storeRevisions writes a plan. What another client wrote or deleted meanwhile counts as done: the next pass reads it. A set that goes

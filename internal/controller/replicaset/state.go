@@ -34,6 +34,8 @@ type setState struct {
 	hashOf     types.UID
 	generation int64
 	faults     map[string]fault
+	// renderings are of the last pass; nil before the first.
+	renderings *renderings
 	// reported is when the status was last written.
 	reported time.Time
 }

@@ -36,7 +36,7 @@ func (r *reconciler) tearDown(ctx context.Context, s *setState, set *workv1alpha
 	now := r.options.Clock.Now()
 	deletions := s.withoutDelayed(todo.Deletions, now)
 	batch := deletions[:min(len(deletions), maxWrites)]
-	r.send(ctx, s, set, nil, "", batch)
+	r.send(ctx, s, set.UID, &specs{}, batch)
 	if len(todo.Deletions) > 0 {
 		// The next list shows whether they are being deleted.
 		return max(earliest([]time.Duration{s.nextRetry(now)}), 1), nil

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery"
 )
 
@@ -23,7 +22,7 @@ const writeTimeout = 30 * time.Second
 
 // send sends writes concurrently and records their outcomes. A failure does not stop the others. Conflict reports whether another client
 // wrote first somewhere.
-func (r *reconciler) send(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, stored templates, hash string, writes []delivery.Write) (conflict bool) {
+func (r *reconciler) send(ctx context.Context, s *setState, owner types.UID, specs *specs, writes []delivery.Write) (conflict bool) {
 	var running sync.WaitGroup
 	var conflicts atomic.Bool
 	for _, write := range writes {
@@ -35,14 +34,14 @@ func (r *reconciler) send(ctx context.Context, s *setState, set *workv1alpha1.Ma
 		}
 		running.Go(func() {
 			defer func() { <-r.pool }()
-			err := r.write(ctx, s, set.UID, stored[write.Hash], write)
+			err := r.write(ctx, s, owner, specs.of(write), write)
 			if err != nil && ended(ctx) {
 				return
 			}
 			if isConflict(err) {
 				conflicts.Store(true)
 			}
-			s.settle(write.Cluster, hash, err, r.options.Clock.Now())
+			s.settle(write.Cluster, specs.wanted(write.Cluster), err, r.options.Clock.Now())
 			if err != nil && !isConflict(err) {
 				log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))
 			}

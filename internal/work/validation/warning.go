@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/work/identifier"
 )
 
 // namespaced are the kinds of Kubernetes that exist only in a namespace.
@@ -90,11 +91,11 @@ func orphanWarnings(option *workv1.DeleteOption, list []manifest, path *field.Pa
 }
 
 // matchWarning warns of an identifier that matches no manifest.
-func matchWarning(identifier workv1.ResourceIdentifier, list []manifest, path *field.Path) []string {
-	switch match(identifier, list) {
-	case kindGiven:
-		return []string{fmt.Sprintf("%s matches no manifest: write the resource, the plural in lower case, not %q", path, identifier.Resource)}
-	case noMatch:
+func matchWarning(wanted workv1.ResourceIdentifier, list []manifest, path *field.Path) []string {
+	switch match(wanted, list) {
+	case identifier.KindGiven:
+		return []string{fmt.Sprintf("%s matches no manifest: write the resource, the plural in lower case, not %q", path, wanted.Resource)}
+	case identifier.NoMatch:
 		return []string{fmt.Sprintf("%s matches no manifest: group, resource, namespace and name must be those of one", path)}
 	default:
 		return nil
@@ -114,7 +115,7 @@ func deletes(option *workv1.DeleteOption, m manifest) bool {
 			return true
 		}
 		for _, rule := range option.SelectivelyOrphan.OrphaningRules {
-			if matchOne(workv1.ResourceIdentifier(rule), m) >= uncertain {
+			if matchOne(workv1.ResourceIdentifier(rule), m) >= identifier.Uncertain {
 				return false
 			}
 		}

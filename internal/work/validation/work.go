@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/work/expression"
 )
 
@@ -41,6 +42,8 @@ func (l Limits) manifestBytes() int {
 // Validator validates specs. It is safe for concurrent use.
 type Validator struct {
 	compiler *expression.Compiler
+	// clusters compiles the expressions about clusters, those of overrides.
+	clusters *celenv.Env
 	limits   Limits
 }
 
@@ -50,17 +53,27 @@ func New(limits Limits) (*Validator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the validation of works: %w", err)
 	}
-	return &Validator{compiler: compiler, limits: limits}, nil
+	clusters, err := celenv.New()
+	if err != nil {
+		return nil, fmt.Errorf("preparing the validation of overrides: %w", err)
+	}
+	return &Validator{compiler: compiler, clusters: clusters, limits: limits}, nil
 }
 
 // Work returns the errors of the spec of a work at path, and warnings. The messages of errors that Open Cluster Management has too
 // are its own.
 func (v *Validator) Work(spec *workv1.ManifestWorkSpec, path *field.Path) (errs field.ErrorList, warned []string) {
-	manifests, errs := v.manifests(spec.Workload.Manifests, path.Child("workload", "manifests"))
+	errs, warned, _ = v.work(spec, path)
+	return errs, bounded(warned)
+}
+
+// work returns the identities of the valid manifests beside errors and warnings.
+func (v *Validator) work(spec *workv1.ManifestWorkSpec, path *field.Path) (errs field.ErrorList, warned []string, manifests []manifest) {
+	manifests, errs = v.manifests(spec.Workload.Manifests, path.Child("workload", "manifests"))
 	errs = append(errs, v.configs(spec.ManifestConfigs, path.Child("manifestConfigs"))...)
 	errs = append(errs, deleteOption(spec.DeleteOption, path.Child("deleteOption"))...)
 	errs = append(errs, executor(spec.Executor, path.Child("executor"))...)
-	return errs, bounded(warnings(spec, manifests, path))
+	return errs, warnings(spec, manifests, path), manifests
 }
 
 func deleteOption(option *workv1.DeleteOption, path *field.Path) field.ErrorList {
