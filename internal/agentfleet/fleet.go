@@ -1,5 +1,6 @@
 // Package agentfleet runs many agents of one hub in this process, for tests and benchmarks. The agents run the code of berth-agent, and
-// join with real tokens and certificates. Their members are simulated and never change.
+// join with real tokens and certificates. Their members are simulated: they store ConfigMaps and the
+// records of works, and change nothing by themselves.
 //
 // It owns the agents, their credentials and their members, from Start to Stop. It starts no hub.
 package agentfleet
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,6 +57,7 @@ type Options struct {
 type Fleet struct {
 	options Options
 	members string
+	objects *store
 
 	stop    func()
 	running sync.WaitGroup
@@ -64,12 +67,13 @@ type Fleet struct {
 
 // Start joins the clusters, and returns when the last agent has started. The agents run until Stop.
 func Start(ctx context.Context, options Options) (*Fleet, error) {
-	url, stopMembers, err := serveMembers(ctx)
+	objects := newStore()
+	url, stopMembers, err := serveMembers(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
 	agents, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	out := &Fleet{options: options, members: url, stop: func() { cancel(); stopMembers() }}
+	out := &Fleet{options: options, members: url, objects: objects, stop: func() { cancel(); stopMembers() }}
 	if err := out.join(ctx, agents); err != nil {
 		return nil, errors.Join(err, out.Stop())
 	}
@@ -101,12 +105,17 @@ func (f *Fleet) HubKubeconfig(name string) string {
 
 // AwaitReported waits until every agent has written its whole status and the hash of its CA bundle, and no cluster is tainted.
 func (f *Fleet) AwaitReported(ctx context.Context, hub client.Reader) error {
+	own := map[string]bool{}
+	for _, name := range f.Names() {
+		own[name] = true
+	}
 	missing := ""
 	err := wait.PollUntilContextCancel(ctx, reportedPoll, true, func(ctx context.Context) (bool, error) {
 		list := &clusterv1.ManagedClusterList{}
 		if err := hub.List(ctx, list); err != nil {
 			return false, fmt.Errorf("reading the clusters: %w", err)
 		}
+		list.Items = slices.DeleteFunc(list.Items, func(each clusterv1.ManagedCluster) bool { return !own[each.Name] })
 		missing = ""
 		for i := range list.Items {
 			if cluster := &list.Items[i]; !reported(cluster) {
@@ -163,20 +172,8 @@ func (f *Fleet) fail(err error) {
 	f.errs = append(f.errs, err)
 }
 
-// admit creates a token, accepts the cluster, and returns the options of its agent.
+// admit lets a cluster of the fleet join, and returns the options of its agent.
 func (f *Fleet) admit(ctx context.Context, to client.Client, hub join.Endpoint, name string) (agent.Options, error) {
-	token, _, err := join.Token{Cluster: name, TTL: time.Hour}.Create(ctx, to)
-	if err != nil {
-		return agent.Options{}, err
-	}
-	accept := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`, int(f.options.Lease.Seconds()))
-	if err := to.Patch(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.RawPatch(types.MergePatchType, accept)); err != nil {
-		return agent.Options{}, err
-	}
-	bootstrap, err := join.BootstrapKubeconfig(hub, token)
-	if err != nil {
-		return agent.Options{}, err
-	}
 	member, err := memberKubeconfig(f.members + "/" + name)
 	if err != nil {
 		return agent.Options{}, err
@@ -185,10 +182,58 @@ func (f *Fleet) admit(ctx context.Context, to client.Client, hub join.Endpoint, 
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return agent.Options{}, err
 	}
+	return admit(ctx, to, hub, cluster{name: name, dir: dir, member: member, lease: f.options.Lease})
+}
+
+// cluster is a cluster that joins. The files of its agent are in a folder.
+type cluster struct {
+	name, dir string
+	// member is the kubeconfig of the member.
+	member []byte
+	lease  time.Duration
+}
+
+// admit creates a token, accepts the cluster, and returns the options of its agent.
+func admit(ctx context.Context, to client.Client, hub join.Endpoint, c cluster) (agent.Options, error) {
+	token, _, err := join.Token{Cluster: c.name, TTL: time.Hour}.Create(ctx, to)
+	if err != nil {
+		return agent.Options{}, err
+	}
+	accept := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`, int(c.lease.Seconds()))
+	if err := to.Patch(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}}, client.RawPatch(types.MergePatchType, accept)); err != nil {
+		return agent.Options{}, err
+	}
+	bootstrap, err := join.BootstrapKubeconfig(hub, token)
+	if err != nil {
+		return agent.Options{}, err
+	}
 	out := agent.DefaultOptions()
-	out.BootstrapKubeconfig, out.MemberKubeconfig, out.HubKubeconfigDir = filepath.Join(dir, "bootstrap"), filepath.Join(dir, "member"), filepath.Join(dir, "hub")
-	out.Names, out.HealthAddress, out.LogLevel = credential.Names{Cluster: name, Agent: "a"}, "0", "error"
-	return out, errors.Join(os.WriteFile(out.BootstrapKubeconfig, bootstrap, 0o600), os.WriteFile(out.MemberKubeconfig, member, 0o600))
+	out.BootstrapKubeconfig, out.MemberKubeconfig, out.HubKubeconfigDir = filepath.Join(c.dir, "bootstrap"), filepath.Join(c.dir, "member"), filepath.Join(c.dir, "hub")
+	out.Names, out.HealthAddress, out.LogLevel = credential.Names{Cluster: c.name, Agent: "a"}, "0", "error"
+	return out, errors.Join(os.WriteFile(out.BootstrapKubeconfig, bootstrap, 0o600), os.WriteFile(out.MemberKubeconfig, c.member, 0o600))
+}
+
+// Flags lets a cluster join, and returns the flags of a berth-agent process for it. The folder stores the credentials of the agent.
+func Flags(ctx context.Context, hub *rest.Config, name, folder string, member []byte) ([]string, error) {
+	config := rest.CopyConfig(hub)
+	config.WarningHandler = rest.NoWarnings{} // a new cluster is tainted until its agent reports it
+	to, err := join.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := join.FindEndpoint(ctx, to, hub)
+	if err != nil {
+		return nil, err
+	}
+	options, err := admit(ctx, to, endpoint, cluster{name: name, dir: folder, member: member, lease: time.Minute})
+	if err != nil {
+		return nil, fmt.Errorf("joining %s: %w", name, err)
+	}
+	return []string{
+		"--bootstrap-kubeconfig=" + options.BootstrapKubeconfig, "--member-kubeconfig=" + options.MemberKubeconfig,
+		"--hub-kubeconfig-dir=" + options.HubKubeconfigDir, "--cluster-name=" + name, "--agent-name=" + options.Names.Agent,
+		"--health-probe-bind-address=0", "--log-level=" + options.LogLevel,
+	}, nil
 }
 
 func memberKubeconfig(url string) ([]byte, error) {

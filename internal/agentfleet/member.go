@@ -17,14 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// serveMembers serves members that never change, each below the name of its cluster. It returns their URL, and a function that ends
-// the service.
-func serveMembers(ctx context.Context) (url string, stop func(), err error) {
+// serveMembers serves members, each below the name of its cluster. It returns their URL, and a function that ends the service.
+func serveMembers(ctx context.Context, objects *store) (url string, stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("serving members: %w", err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(serveMember), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: members{objects}, ReadHeaderTimeout: time.Minute}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -33,8 +32,13 @@ func serveMembers(ctx context.Context) (url string, stop func(), err error) {
 	return "http://" + listener.Addr().String(), func() { _ = server.Close(); <-ended }, nil
 }
 
-func serveMember(w http.ResponseWriter, r *http.Request) {
-	name, at, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+// members are the API servers of the members.
+type members struct{ objects *store }
+
+// ServeHTTP implements http.Handler.
+func (m members) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	name, at, _ := strings.Cut(path, "/")
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case at == "livez":
@@ -46,22 +50,30 @@ func serveMember(w http.ResponseWriter, r *http.Request) {
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 			ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: types.UID("uid-of-" + name)},
 		})
+	case kindsOf(at) != nil:
+		send(w, kindsOf(at))
 	case r.URL.Query().Get("sendInitialEvents") != "": // the agent lists instead
 		w.WriteHeader(http.StatusBadRequest)
-	case at == "api/v1/nodes" && r.URL.Query().Get("watch") != "":
+	case r.URL.Query().Get("watch") != "" && (at == "api/v1/nodes" || isStored(at)):
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	case at == "api/v1/nodes":
-		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
-		node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
-		node.Status.Allocatable = node.Status.Capacity
-		send(w, &corev1.NodeList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Node{node},
-		})
+		sendNodes(w)
+	case isStored(at):
+		m.serveObject(w, r, path)
 	default:
-		w.WriteHeader(http.StatusNotFound)
+		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
+}
+
+func sendNodes(w io.Writer) {
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
+	node.Status.Allocatable = node.Status.Capacity
+	send(w, &corev1.NodeList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Node{node},
+	})
 }
 
 // send writes an object. The client sees a torn response.
@@ -70,4 +82,11 @@ func send(w io.Writer, object any) {
 	if err == nil {
 		_, _ = w.Write(text)
 	}
+}
+
+func fail(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
+	w.WriteHeader(int(code))
+	send(w, metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason,
+	})
 }

@@ -1,0 +1,94 @@
+package agentfleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/work"
+	"github.com/berth-project/berth/internal/agent/work/remote"
+)
+
+// Works are the parts of many agents that deliver works, with a connection to the hub each. They have not joined: they reach the hub as
+// the given user. Their members are those of a Fleet.
+type Works struct {
+	hub      *rest.Config
+	clusters []string
+	members  string
+	objects  *store
+
+	stopMembers, stopAgents func()
+	running                 sync.WaitGroup
+}
+
+// StartWorks starts the agents of clusters, whose namespaces the hub has. They run until Stop.
+func StartWorks(ctx context.Context, hub *rest.Config, clusters []string) (*Works, error) {
+	objects := newStore()
+	url, stopMembers, err := serveMembers(ctx, objects)
+	if err != nil {
+		return nil, err
+	}
+	out := &Works{hub: hub, clusters: clusters, members: url, objects: objects, stopMembers: stopMembers, stopAgents: func() {}}
+	if err := out.start(ctx); err != nil {
+		out.Stop()
+		return nil, err
+	}
+	return out, nil
+}
+
+// Restart stops all agents and starts them at once. Their members stay.
+func (w *Works) Restart(ctx context.Context) error {
+	w.stopAgents()
+	w.running.Wait()
+	return w.start(ctx)
+}
+
+// Stop stops the agents and their members.
+func (w *Works) Stop() {
+	w.stopAgents()
+	w.running.Wait()
+	w.stopMembers()
+}
+
+// Applies returns how often the agents applied objects that exist, in all clusters.
+func (w *Works) Applies() int { return w.objects.allApplies() }
+
+// Has returns whether the member of a cluster has a ConfigMap.
+func (w *Works) Has(cluster, namespace, name string) bool {
+	return w.objects.get(cluster+"/"+corePath+"/namespaces/"+namespace+"/"+configMaps+"/"+name) != nil
+}
+
+// start starts the agents. They outlive the context.
+func (w *Works) start(ctx context.Context) error {
+	agents, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w.stopAgents = cancel
+	for _, cluster := range w.clusters {
+		controller, err := w.controller(cluster)
+		if err != nil {
+			return fmt.Errorf("starting the agent of %s: %w", cluster, err)
+		}
+		w.running.Go(func() { defer controller.Hub.Close(); controller.Run(agents) })
+	}
+	return nil
+}
+
+func (w *Works) controller(cluster string) (*work.Controller, error) {
+	toHub := rest.CopyConfig(w.hub)
+	toHub.QPS, toHub.Dial = -1, new(net.Dialer).DialContext // a dialer of its own gives it a connection of its own
+	toMember := &rest.Config{Host: w.members + "/" + cluster, QPS: -1}
+	hub, err1 := client.New(toHub)
+	records, err2 := client.New(toMember)
+	member, err3 := remote.New(toMember, clock.RealClock{})
+	return &work.Controller{
+		Hub: hub, Records: records, Member: member, Cluster: cluster, HubHash: work.HubHash(w.hub.Host), AgentID: "agent-of-" + cluster,
+		Clock: clock.RealClock{}, Random: rand.Float64, Report: func(error) {}, Log: slog.New(slog.DiscardHandler), //nolint:gosec // it spreads load
+	}, errors.Join(err1, err2, err3)
+}
