@@ -18,6 +18,8 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 )
 
 const (
@@ -39,6 +41,11 @@ type Hub struct {
 // Start starts the berth-hub in a folder of binaries, without its manager, and returns when it is ready.
 func Start(ctx context.Context, bin string) (*Hub, error) {
 	return startHub(ctx, bin, "--no-manager")
+}
+
+// StartWith is Start with further manifests, from a folder.
+func StartWith(ctx context.Context, bin, manifests string) (*Hub, error) {
+	return startHub(ctx, bin, "--no-manager", "--manifests="+manifests)
 }
 
 // StartManaged starts the berth-hub in a folder of binaries, with its manager in the same process, and returns when it is ready.
@@ -74,12 +81,30 @@ func (h *Hub) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the hub's kubeconfig: %w", err)
 	}
-	config.QPS = -1
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	if h.clients, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("reaching the hub: %w", err)
 	}
 	h.config, h.dir = config, filepath.Dir(kubeconfig)
 	return nil
+}
+
+// StartAgent starts the berth-agent in the same folder of binaries.
+func (h *Hub) StartAgent(ctx context.Context, flags []string) (*Process, error) {
+	return start(ctx, "", filepath.Join(h.bin, "berth-agent"), flags...)
+}
+
+// Kubeconfig returns the kubeconfig of the administrator.
+func (h *Hub) Kubeconfig() ([]byte, error) {
+	path, err := h.adminKubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	out, err := os.ReadFile(path) //nolint:gosec // it was written just now
+	if err != nil {
+		return nil, fmt.Errorf("reading a kubeconfig: %w", err)
+	}
+	return out, nil
 }
 
 // Stop stops the hub.
@@ -96,6 +121,7 @@ func Client(config *rest.Config) (client.WithWatch, error) {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+		workv1.AddToScheme, workv1alpha1.AddToScheme,
 	} {
 		if err := add(types); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)

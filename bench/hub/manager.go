@@ -35,9 +35,9 @@ func (m *Manager) Metrics(ctx context.Context) (process.Metrics, error) {
 	return process.ReadMetrics(ctx, m.metrics)
 }
 
-// StartManager starts the manager beside the hub, and returns when its webhooks check writes. The views are off, because the
-// hub has no address of them.
-func (h *Hub) StartManager(ctx context.Context) (*Manager, error) {
+// StartManager starts the manager beside the hub, with further flags, and returns when its webhooks check writes. The views are off,
+// because the hub has no address of them.
+func (h *Hub) StartManager(ctx context.Context, args ...string) (*Manager, error) {
 	kubeconfig, err := h.managerKubeconfig(ctx)
 	if err != nil {
 		return nil, err
@@ -47,9 +47,11 @@ func (h *Hub) StartManager(ctx context.Context) (*Manager, error) {
 		return nil, err
 	}
 	webhooks, metrics := addresses[0], addresses[1]
-	child, err := start(ctx, "", filepath.Join(h.bin, "berth"), "manager", "--kubeconfig="+kubeconfig, "--log-format=text",
-		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0", "--leader-elect=false", "--simulate",
-		"--webhook-bind-address="+webhooks, "--webhook-url=https://"+webhooks)
+	child, err := start(ctx, "", filepath.Join(h.bin, "berth"), append([]string{
+		"manager", "--kubeconfig=" + kubeconfig, "--log-format=text",
+		"--metrics-bind-address=" + metrics, "--health-probe-bind-address=0", "--leader-elect=false", "--simulate",
+		"--webhook-bind-address=" + webhooks, "--webhook-url=https://" + webhooks,
+	}, args...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,8 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 )
 
 // ReaderFlag is the flag that makes a benchmark a reader. Its value is the kubeconfig of the hub to read.
@@ -88,6 +90,7 @@ func Read(ctx context.Context, kubeconfig string, out io.Writer) error {
 	for _, list := range []client.ObjectList{
 		clusters, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta2.ManagedClusterSetBindingList{}, &clusterv1beta1.PlacementList{},
 		&clusterv1beta1.PlacementDecisionList{}, &clusterv1alpha1.AddOnPlacementScoreList{}, &coordinationv1.LeaseList{},
+		&workv1.ManifestWorkList{}, &workv1alpha1.ManifestWorkReplicaSetList{},
 	} {
 		if err := reader.List(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}); err != nil {
 			return fmt.Errorf("reading everything: %w", err)

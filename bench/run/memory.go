@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/bench/hub"
 )
 
 const (
@@ -36,9 +37,14 @@ func measureMemory(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 
 // stableMemory returns the memory of the manager once it is stable, or after the timeout.
 func (s *measuredHub) stableMemory(ctx context.Context) (bytes int64, took time.Duration, err error) {
+	return stableMemory(ctx, s.manager.Process)
+}
+
+// stableMemory returns the memory of a process once it is stable, or after the timeout.
+func stableMemory(ctx context.Context, of *hub.Process) (bytes int64, took time.Duration, err error) {
 	began, first, alike := time.Now(), int64(0), 0
 	err = wait.PollUntilContextTimeout(ctx, memoryPoll, memoryTimeout, true, func(context.Context) (bool, error) {
-		used, err := s.manager.Usage()
+		used, err := of.Usage()
 		if err != nil {
 			return false, err
 		}

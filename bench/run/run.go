@@ -45,26 +45,32 @@ func (s Options) logf(format string, args ...any) { fmt.Fprintf(s.Progress, form
 
 // Defaults returns the runs without -only, in the order of the table.
 func Defaults() []Run {
-	out := []Run{webhookRun(), costlyRun(), agentsRun()}
+	out := []Run{webhookRun(), costlyRun(), agentsRun(), agentRun()}
 	for _, size := range [][2]int{{1_000, 1_000}, {5_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}} {
 		out = append(out, sizeRun(size[0], size[1]))
 	}
+	out = append(out, worksRun(1000, 10))
 	return append(out, engineRuns()...)
 }
 
 // Available returns every run with a name, including those that Defaults omits because they take too long.
 func Available() []Run { return append(Defaults(), soakRun()) }
 
-// Find returns the run of a name: an available run, or the run of any size, such as 300x200 clusters and placements.
+// Find returns the run of a name: an available run, or the run of any size, such as 300x200 clusters and
+// placements or works-200x5 clusters and sets.
 func Find(name string) (Run, bool) {
 	known := Available()
 	if at := slices.IndexFunc(known, func(r Run) bool { return r.Name == name }); at >= 0 {
 		return known[at], true
 	}
-	left, right, _ := strings.Cut(name, "x")
+	size, isWorks := strings.CutPrefix(name, worksPrefix)
+	left, right, _ := strings.Cut(size, "x")
 	clusters, clustersErr := strconv.Atoi(left)
 	placements, placementsErr := strconv.Atoi(right)
-	if clustersErr != nil || placementsErr != nil || min(clusters, placements) < minSize || max(clusters, placements) > maxSize {
+	if isWorks && clustersErr == nil && placementsErr == nil && clusters >= minSize && placements >= 1 && clusters*placements <= maxSize {
+		return worksRun(clusters, placements), true
+	}
+	if isWorks || clustersErr != nil || placementsErr != nil || min(clusters, placements) < minSize || max(clusters, placements) > maxSize {
 		return Run{}, false
 	}
 	return sizeRun(clusters, placements), true
