@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	agenttelemetry "github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -17,25 +18,42 @@ the number of clusters or placements, and one label, whose values are namespaces
 controller-runtime adds are [there too](../operations/monitoring.md#other-metrics).
 `
 
-// writeMetrics writes a section for each metric, in the given order.
-func writeMetrics(w io.Writer, metrics []telemetry.Definition) error {
+const agentMetricsIntro = `
+## Metrics of the agent
+
+What ` + "`berth-agent`" + ` serves at ` + "`/metrics`" + ` of ` + "`--health-probe-bind-address`" + `, for the works of its cluster. No label names a work or an object.
+`
+
+// writeMetrics writes a section for each metric, in the given order: those of the manager, then those of the agent.
+func writeMetrics(w io.Writer, manager []telemetry.Definition, agents []agenttelemetry.Definition) error {
 	var out bytes.Buffer
 	out.WriteString(metricsIntro)
-	for _, metric := range metrics {
+	for _, metric := range manager {
 		fmt.Fprintf(&out, "\n## %s\n\n%s. %s\n", metric.Name, title(metric.Type), metric.Help)
 		for at, label := range metric.Labels {
-			if at == 0 {
-				out.WriteByte('\n')
-			}
-			values := label.Any
-			if len(label.Values) > 0 {
-				values = "`" + strings.Join(label.Values, "`, `") + "`"
-			}
-			fmt.Fprintf(&out, "* `%s`: %s\n", label.Name, values)
+			writeLabel(&out, at == 0, label.Name, label.Values, label.Any)
+		}
+	}
+	out.WriteString(agentMetricsIntro)
+	for _, metric := range agents {
+		fmt.Fprintf(&out, "\n### %s\n\n%s. %s.\n", metric.Name, title(metric.Type), metric.Help)
+		for at, label := range metric.Labels {
+			writeLabel(&out, at == 0, label.Name, label.Values, label.Any)
 		}
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// writeLabel writes a label and its values, or the text about them.
+func writeLabel(out *bytes.Buffer, first bool, name string, values []string, text string) {
+	if first {
+		out.WriteByte('\n')
+	}
+	if len(values) > 0 {
+		text = "`" + strings.Join(values, "`, `") + "`"
+	}
+	fmt.Fprintf(out, "* `%s`: %s\n", name, text)
 }
 
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

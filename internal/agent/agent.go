@@ -21,6 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/csr"
 	"github.com/berth-project/berth/internal/agent/member"
 	"github.com/berth-project/berth/internal/agent/status"
+	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/token"
 	"github.com/berth-project/berth/internal/agent/work/remote"
 	"github.com/berth-project/berth/internal/registration"
@@ -44,6 +45,7 @@ type process struct {
 	random  func() float64
 	log     *slog.Logger
 	health  *healthPage
+	metrics *telemetry.Metrics
 
 	member *member.Member
 	// records and objects reach the member for works: without a rate of their own.
@@ -64,7 +66,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	a := &process{
 		options: options, clock: clock.RealClock{}, random: rand.Float64,
-		log: newLogger(os.Stderr, options), health: newHealthPage(),
+		log: newLogger(os.Stderr, options), health: newHealthPage(), metrics: telemetry.New(),
 	}
 	config, err := options.memberConfig()
 	if err != nil {
@@ -88,7 +90,7 @@ func Run(ctx context.Context, options Options) error {
 	if a.configs, err = options.clientConfigs(config); err != nil {
 		return err
 	}
-	if err := serveHealth(ctx, options.HealthAddress, a.health, a.log); err != nil {
+	if err := serveHealth(ctx, options.HealthAddress, a.health, a.metrics.Handler(), a.log); err != nil {
 		return err
 	}
 	if a.uid = a.awaitUID(ctx, toMember); a.uid == "" {

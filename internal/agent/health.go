@@ -23,9 +23,13 @@ const (
 type healthPage struct {
 	mu    sync.Mutex
 	parts map[string]error
+	// notes need attention, and do not make the agent unready.
+	notes map[string]string
 }
 
-func newHealthPage() *healthPage { return &healthPage{parts: map[string]error{}} }
+func newHealthPage() *healthPage {
+	return &healthPage{parts: map[string]error{}, notes: map[string]string{}}
+}
 
 // reporter returns a function that reports one part. A nil error means that the part works.
 func (h *healthPage) reporter(part string) func(error) {
@@ -40,13 +44,27 @@ func (h *healthPage) reporter(part string) func(error) {
 	}
 }
 
-// ready writes 200, or 503 and what each part waits for.
+// note reports what needs attention in a part that works. An empty text is nothing.
+func (h *healthPage) note(part, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if text == "" {
+		delete(h.notes, part)
+	} else {
+		h.notes[part] = text
+	}
+}
+
+// ready writes 200 and what needs attention, or 503 and what each part waits for.
 func (h *healthPage) ready(w http.ResponseWriter, _ *http.Request) {
 	h.mu.Lock()
-	parts := maps.Clone(h.parts)
+	parts, notes := maps.Clone(h.parts), maps.Clone(h.notes)
 	h.mu.Unlock()
 	if len(parts) == 0 {
 		fmt.Fprintln(w, "ok")
+		for _, part := range slices.Sorted(maps.Keys(notes)) {
+			fmt.Fprintf(w, "%s: %q\n", part, notes[part])
+		}
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
@@ -55,8 +73,8 @@ func (h *healthPage) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// serveHealth serves /healthz, which is 200 while the process runs, and /readyz, which is 200 while the cluster is reported.
-func serveHealth(ctx context.Context, address string, page *healthPage, log *slog.Logger) error {
+// serveHealth serves /healthz, which is 200 while the process runs, /readyz, which is 200 while the cluster is reported, and /metrics.
+func serveHealth(ctx context.Context, address string, page *healthPage, metrics http.Handler, log *slog.Logger) error {
 	if address == addressOff || address == "" {
 		return nil
 	}
@@ -69,6 +87,7 @@ func serveHealth(ctx context.Context, address string, page *healthPage, log *slo
 	pages.HandleFunc("GET /healthz", alive)
 	pages.HandleFunc("GET /livez", alive)
 	pages.HandleFunc("GET /readyz", page.ready)
+	pages.Handle("GET /metrics", metrics)
 	server := &http.Server{Handler: pages, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, MaxHeaderBytes: maxHeaderBytes}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

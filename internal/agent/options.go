@@ -78,7 +78,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Int32Var(&o.ExpirationSeconds, "client-cert-expiration-seconds", o.ExpirationSeconds, "lifetime of the client certificate to request; 0: the hub decides")
 	flags.DurationVar(&o.EvictionGrace, "appliedmanifestwork-eviction-grace-period", o.EvictionGrace,
 		"how long the objects of a work stay after the hub has lost the work; many losses at once are never evicted")
-	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz and /readyz; 0: off")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz, /readyz and /metrics; 0: off")
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }

@@ -52,8 +52,13 @@ func TestReadyListsWhatThePartsWaitFor(t *testing.T) {
 	}
 	page.reporter("status")(nil)
 	page.reporter("lease")(nil)
-	if code, _ := read(); code != http.StatusOK {
-		t.Errorf("after the faults: %d", code)
+	page.note("works", "held")
+	if code, text := read(); code != http.StatusOK || text != "ok\nworks: \"held\"\n" {
+		t.Errorf("after the faults, with a note: %d %q", code, text)
+	}
+	page.note("works", "")
+	if _, text := read(); text != "ok\n" {
+		t.Errorf("after the note: %q", text)
 	}
 }
 

@@ -18,6 +18,9 @@ const (
 	// ManagedClusterConditionClaimsTruncated is True while the agent leaves out claims of its cluster: those above the limit of
 	// their number, and those that are too long. Placements do not see them.
 	ManagedClusterConditionClaimsTruncated = "ClaimsTruncated"
+	// ManagedClusterConditionWorkEvictionHeld is True while the objects of works stay on the member, although the hub has lost the works:
+	// it has lost so many at once that a person must allow it.
+	ManagedClusterConditionWorkEvictionHeld = "WorkEvictionHeld"
 	// ManagedClusterConditionCertificateRotated reports whether the agent renewed its client certificate.
 	ManagedClusterConditionCertificateRotated = "ClusterCertificateRotated"
 	// ManagedClusterConditionIdentityConflict is True while an agent of another cluster requests a certificate for this name.
@@ -46,6 +49,10 @@ const (
 	ReasonManagedClusterLeaseUpdateStopped = "ManagedClusterLeaseUpdateStopped"
 	// ReasonClaimsOmitted goes with ClaimsTruncated=True.
 	ReasonClaimsOmitted = "ClaimsOmitted"
+	// ReasonWorksLost goes with WorkEvictionHeld=True.
+	ReasonWorksLost = "WorksLost"
+	// ReasonWorksReturned goes with WorkEvictionHeld=False.
+	ReasonWorksReturned = "WorksReturned"
 	// ReasonClaimsComplete goes with ClaimsTruncated=False.
 	ReasonClaimsComplete = "ClaimsComplete"
 	// ReasonClientCertificateUpdated goes with ClusterCertificateRotated=True.

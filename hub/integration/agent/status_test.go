@@ -32,6 +32,8 @@ func TestConditionsThatAnAgentMayReport(t *testing.T) {
 		"available":                       {append(hub[:2:2], condition("ManagedClusterConditionAvailable", "False")), ""},
 		"rotated":                         {append(hub[:2:2], condition("ClusterCertificateRotated", "True")), ""},
 		"a condition of its own":          {append(hub[:2:2], condition("ClaimsTruncated", "True")), ""},
+		"that evictions are held":         {append(hub[:2:2], condition("WorkEvictionHeld", "True")), ""},
+		"that none is held, and accepted": {[]string{condition("HubAcceptedManagedCluster", "False"), hub[1], condition("WorkEvictionHeld", "False")}, refused},
 		"not accepted":                    {[]string{condition("HubAcceptedManagedCluster", "False"), hub[1]}, refused},
 		"acceptance, away":                {hub[1:], refused},
 		"all conditions, away":            {nil, refused},

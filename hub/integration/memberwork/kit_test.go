@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	agentclient "github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/remote"
 	"github.com/berth-project/berth/internal/registration"
@@ -49,12 +51,28 @@ type fixture struct {
 	// identity is who the agent is on the member; nil is an administrator.
 	identity *rest.Config
 	stop     func()
+	// held is what the agent reports about held evictions, metrics what it counts.
+	held    held
+	metrics *telemetry.Metrics
+}
+
+// held is the last message about held evictions; nil before the first.
+type held struct{ message atomic.Pointer[string] }
+
+// Store keeps a message.
+func (h *held) Store(message string) { h.message.Store(&message) }
+
+func (h *held) String() string {
+	if found := h.message.Load(); found != nil {
+		return *found
+	}
+	return "nothing is known"
 }
 
 // newFixture returns a cluster with a running agent.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, hub: hubtest.NewClient(t, hub.Config()), on: hubtest.NewClient(t, member.Config()), requests: &recorder{}}
+	f := &fixture{t: t, hub: hubtest.NewClient(t, hub.Config()), on: hubtest.NewClient(t, member.Config()), requests: &recorder{}, metrics: telemetry.New()}
 	f.cluster = hub.Namespace(t)
 	f.url = f.cluster
 	f.create(f.on, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.cluster}})
@@ -90,7 +108,7 @@ func (f *fixture) start() {
 	}
 	agent := &work.Controller{
 		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster, EvictionGrace: f.grace,
-		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {},
+		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store, Metrics: f.metrics,
 		Log: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))

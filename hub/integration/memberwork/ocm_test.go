@@ -49,8 +49,13 @@ func TestAnAgentOfOCMKeepsTheWorks(t *testing.T) {
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 	after := f.configMap("a")
 	f.read(after)
-	if after.UID != before.UID || after.Data["k"] != "2" {
-		t.Errorf("the object %s is %s with %v", before.UID, after.UID, after.Data)
+	if diff := cmp.Diff(map[string]string{"k": "2"}, after.Data); diff != "" || after.UID != before.UID {
+		t.Errorf("the object %s is %s with the data (-want +got):\n%s", before.UID, after.UID, diff)
+	}
+	for _, entry := range after.ManagedFields {
+		if entry.Manager == "work-agent" {
+			t.Errorf("the former manager still owns %s", entry.FieldsV1)
+		}
 	}
 	taken, err := f.record(t.Context(), "w")
 	if err != nil || taken.UID != record.UID || len(taken.Status.AppliedResources) != 1 || taken.Status.AppliedResources[0].UID != string(before.UID) {
@@ -163,11 +168,13 @@ func (f *fixture) ofOCM(name string) (*corev1.ConfigMap, *workv1.AppliedManifest
 	}
 	f.create(f.on, record)
 	object := f.configMap("a")
-	object.Data = map[string]string{"k": "1"}
+	object.Data = map[string]string{"k": "1", "of-an-earlier-manifest": "1"}
 	object.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: workv1.SchemeGroupVersion.String(), Kind: "AppliedManifestWork", Name: record.Name, UID: record.UID,
 	}}
-	f.create(f.on, object)
+	if err := f.on.Create(f.t.Context(), object, client.FieldOwner("work-agent")); err != nil {
+		f.t.Fatal(err)
+	}
 	record.Status.AppliedResources = []workv1.AppliedManifestResourceMeta{{
 		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "a"}, Version: "v1", UID: string(object.UID),
 	}}

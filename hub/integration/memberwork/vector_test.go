@@ -2,7 +2,6 @@ package memberwork
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -269,28 +268,6 @@ func TestVector34AnExecutorWithoutRights(t *testing.T) {
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 }
 
-// TestVector40ASecretIsNowhere reads the log and the status of works with valid and refused Secrets.
-func TestVector40ASecretIsNowhere(t *testing.T) {
-	f := newFixture(t)
-	const value = "c3VwZXJzZWNyZXQ="
-	good := f.newWork("good", `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"s"},"data":{"k":"`+value+`"}}`)
-	f.deliver(good)
-	bad := f.newWork("bad",
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"t"},"data":{"k":{"`+value+`":"`+value+`"}}}`,
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"u"},"type":"kubernetes.io/tls","data":{"`+value+`/":"x"}}`)
-	f.create(f.hub, bad)
-	f.awaitCondition(bad, workv1.WorkApplied, metav1.ConditionFalse)
-	for _, w := range []*workv1.ManifestWork{good, bad} {
-		text, err := json.Marshal(w.Status)
-		if err != nil || strings.Contains(string(text), value) {
-			t.Errorf("the status of %s has the value: %s %v", w.Name, text, err)
-		}
-	}
-	if strings.Contains(f.log.String(), value) {
-		t.Error("the log has the value")
-	}
-}
-
 // TestVector21KilledBetweenAnyTwoCalls lets every write after the n-th fail, then restarts the agent.
 func TestVector21KilledBetweenAnyTwoCalls(t *testing.T) {
 	f := newFixture(t)
@@ -404,47 +381,6 @@ func TestVector31AnotherURLTouchesNothing(t *testing.T) {
 	}
 	if _, err := f.record(t.Context(), "fresh"); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestVector30WorksThatTheHubLostStay removes all works as a hub does that was restored without them, and then brings one back.
-func TestVector30WorksThatTheHubLostStay(t *testing.T) {
-	f := newFixture(t)
-	f.grace = time.Second
-	f.start()
-	var all []*workv1.ManifestWork
-	for n := range 6 {
-		w := f.newWork(fmt.Sprint("w", n), fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"c%d"}}`, n))
-		f.deliver(w)
-		all = append(all, w)
-	}
-	lose := func(w *workv1.ManifestWork) {
-		f.stop()
-		f.change(w, func(w *workv1.ManifestWork) { w.Finalizers = nil })
-		if err := f.hub.Delete(t.Context(), w); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lose(all[0])
-	f.start()
-	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.on, f.configMap("c0")) })
-	for _, w := range all[1:] {
-		lose(w)
-	}
-	f.start()
-	f.eventually(func(context.Context) error {
-		if !strings.Contains(f.log.String(), "evictions are held") {
-			return errors.New("nothing is held")
-		}
-		return nil
-	})
-	for n := 1; n < 6; n++ {
-		f.read(f.configMap(fmt.Sprint("c", n)))
-	}
-	back := f.newWork("w1", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"c1"}}`)
-	f.deliver(back)
-	if record, err := f.record(t.Context(), "w1"); err != nil || record.Status.EvictionStartTime != nil {
-		t.Errorf("the record is %+v, %v", record, err)
 	}
 }
 

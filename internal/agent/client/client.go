@@ -102,7 +102,7 @@ func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for version, kinds := range map[schema.GroupVersion][]runtime.Object{
 		corev1.SchemeGroupVersion: {
-			&corev1.Node{}, &corev1.NodeList{}, &corev1.Namespace{}, &corev1.ConfigMap{}, &corev1.Secret{},
+			&corev1.Node{}, &corev1.NodeList{}, &corev1.Namespace{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Event{},
 		},
 		authenticationv1.SchemeGroupVersion: {&authenticationv1.SelfSubjectReview{}, &authenticationv1.TokenRequest{}},
 		coordinationv1.SchemeGroupVersion:   {&coordinationv1.Lease{}},

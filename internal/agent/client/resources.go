@@ -50,6 +50,11 @@ func Namespace(name string) Object {
 	return Object{Resource: corev1.SchemeGroupVersion.WithResource("namespaces"), Name: name}
 }
 
+// Events returns the path of the events in a namespace.
+func Events(namespace string) Object {
+	return Object{Resource: corev1.SchemeGroupVersion.WithResource("events"), Namespace: namespace}
+}
+
 // Nodes returns the path of all nodes.
 func Nodes() Object { return Object{Resource: corev1.SchemeGroupVersion.WithResource("nodes")} }
 

@@ -23,7 +23,12 @@ type Report struct {
 	Omitted *Omitted
 	// Renewal is the outcome of the last renewal of the certificate; nil where there was none.
 	Renewal *Renewal
+	// Held is what the brake on evictions holds; nil while that is not known.
+	Held *Held
 }
+
+// Held is what the brake on evictions holds. An empty message is nothing.
+type Held struct{ Message string }
 
 // Renewal is the outcome of a renewal of the certificate. An empty failure is a success.
 type Renewal struct{ Failure string }
@@ -49,14 +54,21 @@ func Conditions(stored []metav1.Condition, report Report, now time.Time) []metav
 	default:
 		set(clusterv1.ManagedClusterConditionAvailable, false, clusterv1.ReasonManagedClusterKubeAPIServerUnavailable, report.Health.Message)
 	}
-	if report.Omitted != nil {
-		message := report.Omitted.message()
+	onlyWhileTrue := func(kind, message, reason, over, overMessage string) {
 		switch {
 		case message != "":
-			set(clusterv1.ManagedClusterConditionClaimsTruncated, true, clusterv1.ReasonClaimsOmitted, message)
-		case meta.FindStatusCondition(out, clusterv1.ManagedClusterConditionClaimsTruncated) != nil:
-			set(clusterv1.ManagedClusterConditionClaimsTruncated, false, clusterv1.ReasonClaimsComplete, "All claims are reported")
+			set(kind, true, reason, message)
+		case meta.FindStatusCondition(out, kind) != nil:
+			set(kind, false, over, overMessage)
 		}
+	}
+	if report.Omitted != nil {
+		onlyWhileTrue(clusterv1.ManagedClusterConditionClaimsTruncated, report.Omitted.message(), clusterv1.ReasonClaimsOmitted,
+			clusterv1.ReasonClaimsComplete, "All claims are reported")
+	}
+	if report.Held != nil {
+		onlyWhileTrue(clusterv1.ManagedClusterConditionWorkEvictionHeld, report.Held.Message, clusterv1.ReasonWorksLost,
+			clusterv1.ReasonWorksReturned, "The eviction of no work is held")
 	}
 	switch {
 	case report.Renewal == nil:

@@ -53,6 +53,7 @@ func TestConditions(t *testing.T) {
 	healthy, sick := member.Health{Known: true, Healthy: true}, member.Health{Known: true, Message: "down"}
 	old := metav1.Condition{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: "A"}
 	truncated := metav1.Condition{Type: clusterv1.ManagedClusterConditionClaimsTruncated, Status: metav1.ConditionTrue, Reason: "C"}
+	held := metav1.Condition{Type: clusterv1.ManagedClusterConditionWorkEvictionHeld, Status: metav1.ConditionTrue, Reason: "W"}
 	joinedFalse := metav1.Condition{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionFalse, Reason: "F"}
 	for sentence, test := range map[string]struct {
 		stored []metav1.Condition
@@ -67,6 +68,10 @@ func TestConditions(t *testing.T) {
 		"no claims are left out":            {nil, Report{Omitted: &Omitted{}}, []string{"ManagedClusterJoined=True"}},
 		"no claims are left out any more":   {[]metav1.Condition{truncated}, Report{Omitted: &Omitted{}}, []string{"ClaimsTruncated=False", "ManagedClusterJoined=True"}},
 		"the member is not read completely": {[]metav1.Condition{truncated}, Report{}, []string{"ClaimsTruncated=True", "ManagedClusterJoined=True"}},
+		"evictions are held":                {nil, Report{Held: &Held{Message: "3 of 3"}}, []string{"ManagedClusterJoined=True", "WorkEvictionHeld=True"}},
+		"no eviction is held":               {nil, Report{Held: &Held{}}, []string{"ManagedClusterJoined=True"}},
+		"no eviction is held any more":      {[]metav1.Condition{held}, Report{Held: &Held{}}, []string{"WorkEvictionHeld=False", "ManagedClusterJoined=True"}},
+		"it is not known what is held":      {[]metav1.Condition{held}, Report{}, []string{"WorkEvictionHeld=True", "ManagedClusterJoined=True"}},
 		"the certificate was renewed":       {nil, Report{Renewal: &Renewal{}}, []string{"ManagedClusterJoined=True", "ClusterCertificateRotated=True"}},
 		"the certificate was not renewed":   {nil, Report{Renewal: &Renewal{Failure: "f"}}, []string{"ManagedClusterJoined=True", "ClusterCertificateRotated=False"}},
 	} {

@@ -76,6 +76,7 @@ type Writer struct {
 	wake    broadcast.Broadcast
 	mu      sync.Mutex
 	renewal *Renewal
+	held    *Held
 }
 
 // Renewed reports the outcome of a renewal of the certificate.
@@ -86,10 +87,22 @@ func (w *Writer) Renewed(outcome Renewal) {
 	w.wake.Send()
 }
 
-func (w *Writer) lastRenewal() *Renewal {
+// EvictionsHeld reports what the brake on evictions holds.
+func (w *Writer) EvictionsHeld(held Held) {
+	w.mu.Lock()
+	changed := w.held == nil || *w.held != held
+	w.held = &held
+	w.mu.Unlock()
+	if changed {
+		w.wake.Send()
+	}
+}
+
+// outcomes returns the last renewal, and what the brake on evictions holds.
+func (w *Writer) outcomes() (*Renewal, *Held) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.renewal
+	return w.renewal, w.held
 }
 
 // Run reports until the context ends.
@@ -142,7 +155,8 @@ func (w *Writer) sync(ctx context.Context) (time.Duration, error) {
 		return idle, nil
 	}
 	stored := newest(state.Cluster, w.last)
-	report, facts := Report{Health: w.Member.Health(), Renewal: w.lastRenewal()}, w.Member.Facts()
+	report, facts := Report{Health: w.Member.Health()}, w.Member.Facts()
+	report.Renewal, report.Held = w.outcomes()
 	claims, omitted := Claims(facts)
 	if facts.Complete {
 		report.Omitted = &omitted

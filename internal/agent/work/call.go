@@ -2,9 +2,11 @@ package work
 
 import (
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/berth-project/berth/internal/agent/event"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/agent/work/remote"
 )
@@ -13,6 +15,7 @@ import (
 func (p *pass) execute(call plan.Call) (err error) {
 	switch call.Verb {
 	case plan.WriteRecord:
+		p.noteTakenOver(call.Entries)
 		p.record, err = p.writeRecord(p.ctx, p.work, p.record, call.Entries)
 		return err
 	case plan.DeleteRecord:
@@ -41,6 +44,7 @@ func (p *pass) execute(call plan.Call) (err error) {
 // outcome records a failure of a call about an object, or removes the last one.
 func (p *pass) outcome(call plan.Call, err error) {
 	id := call.Entry.ID
+	p.Metrics.Wrote(strings.ToLower(string(call.Verb)), strings.TrimSuffix(id.Resource+"."+id.Group, "."), err)
 	if err == nil {
 		delete(p.state.failures, id)
 		delete(p.state.attempts, id)
@@ -55,6 +59,9 @@ func (p *pass) outcome(call plan.Call, err error) {
 	}
 	p.state.attempts[id]++
 	p.state.failures[id] = failureOf(err, id, hash, p.state.attempts[id], p.Clock.Now())
+	if failure := p.state.failures[id]; failure.Code == plan.Conflicting && p.state.attempts[id] == 1 {
+		p.memberEvents.Warning(p.about(id), event.Conflict, p.named()+" is not applied to it: "+failure.Message)
+	}
 	p.Log.Warn("an object was not written", "work", p.name, "verb", call.Verb, "object", id.String(), "error", p.state.failures[id].Message)
 }
 
@@ -67,6 +74,7 @@ func (p *pass) apply(call plan.Call) error {
 	}
 	drift := !call.Create && call.Entry.Hash == call.Manifest.Hash
 	if drift {
+		p.Metrics.Repaired()
 		p.state.contests[id] = p.contest(id, manager).repaired(p.Clock.Now(), stored, manager)
 	}
 	p.state.applied[id] = plan.Applied{
@@ -85,8 +93,13 @@ func (p *pass) release(call plan.Call) error {
 		heir = p.recordName(call.Heir)
 		defer p.wake(call.Heir)
 	}
+	about := p.about(call.Entry.ID)
 	delete(p.read, call.Entry.ID)
-	return p.Member.Release(p.ctx, p.executor(), p.owner(), found, call.Entry, heir) //nolint:wrapcheck // the API server names the object
+	err := p.Member.Release(p.ctx, p.executor(), p.owner(), found, call.Entry, heir)
+	if err == nil && heir == "" {
+		p.memberEvents.Normal(about, event.Kept, p.named()+" does not name it any more; it stays, because "+p.whyKept(call.Entry))
+	}
+	return err //nolint:wrapcheck // the API server names the object
 }
 
 // delete deletes an object. An object that is gone, or that another has replaced, is read again.

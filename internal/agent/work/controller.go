@@ -17,6 +17,8 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/event"
+	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/agent/work/queue"
@@ -45,16 +47,24 @@ type Controller struct {
 	Random      func() float64
 	// Report receives the last failure, for the health page; nil after a success.
 	Report func(error)
-	Log    *slog.Logger
+	// Held receives why the objects of works stay that the hub has lost; empty when none do.
+	Held    func(message string)
+	Metrics *telemetry.Metrics
+	Log     *slog.Logger
 
 	queue *queue.Queue
 	works *works
 	watch *watches
 
 	evaluator *report.Evaluator
+	// hubEvents and memberEvents report events on both sides.
+	hubEvents, memberEvents *event.Recorder
 
 	mu     sync.Mutex
 	states map[string]*state
+	// held is whether the eviction of a work is held. reporting keeps the reports about it in order.
+	held      bool
+	reporting sync.Mutex
 }
 
 // HubHash returns the hash by which records name a hub: SHA-256 of its URL.
@@ -74,10 +84,15 @@ type state struct {
 	since      map[plan.Stage]time.Time
 	// kept is why objects of a work that goes stay on the member.
 	kept map[object.ID]string
+	// conflicts are the objects of other works that an event was sent about.
+	conflicts map[object.ID]bool
 	// written is the last status, writeAfter when the next may be written, statusFailures how often it failed in a row.
 	written        *workv1.ManifestWorkStatus
 	writeAfter     time.Time
 	statusFailures int
+	// phase is the state in the metrics, measured the generation that was measured at each stage.
+	phase    string
+	measured map[string]int64
 
 	// Below are read by other works, under mu.
 
@@ -86,6 +101,8 @@ type state struct {
 	entries []plan.Entry
 	// recorded is whether the member has a record.
 	recorded bool
+	// decided is whether the agent has decided about an eviction, held whether it is held.
+	decided, held bool
 	// versions are the resource versions that the agent wrote or read last.
 	versions map[object.ID]string
 }
@@ -94,7 +111,7 @@ func newState() *state {
 	return &state{
 		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{},
 		contests: map[object.ID]contest{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
-		kept: map[object.ID]string{},
+		kept: map[object.ID]string{}, measured: map[string]int64{}, conflicts: map[object.ID]bool{},
 	}
 }
 
@@ -108,7 +125,9 @@ func (c *Controller) Run(ctx context.Context) {
 
 // runAlone keeps the works until the context ends or an agent of Open Cluster Management runs on the member.
 func (c *Controller) runAlone(ctx context.Context) {
-	c.queue, c.states = queue.New(c.Clock), map[string]*state{}
+	c.queue, c.states, c.held = queue.New(c.Clock), map[string]*state{}, false
+	c.hubEvents, c.memberEvents = event.New(c.Hub, c.Clock, c.Log), event.New(c.Records, c.Clock, c.Log)
+	c.Metrics.Reset()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c.works = newWorks(c.Hub, c.Cluster, func(name string) { c.queue.Add(name, queue.News, 0) })
@@ -116,7 +135,11 @@ func (c *Controller) runAlone(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { c.works.run(ctx) })
 	running.Go(func() { c.awaitOCM(ctx); stop() })
+	running.Go(func() { c.hubEvents.Run(ctx) })
+	running.Go(func() { c.memberEvents.Run(ctx) })
 	if c.works.awaitSync(ctx, c.Clock) && c.start(ctx) {
+		c.reportHeld()
+		running.Go(func() { c.watchRecords(ctx) })
 		c.queue.Run(ctx, workers, c.sync)
 	}
 	stop()

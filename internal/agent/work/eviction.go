@@ -39,21 +39,25 @@ func (p *pass) unmanaged() (time.Time, error) {
 	if started == nil {
 		p.Log.Warn("the hub has lost a work; its objects stay until the grace period is over", "work", p.name, "grace", p.grace())
 		_, err := p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": metav1.NewTime(now)})
+		p.decide(false)
 		return now.Add(p.grace()), err
 	}
 	if due := started.Add(p.grace()); now.Before(due) {
+		p.decide(false)
 		return due, nil
 	}
 	if missing, all := p.missing(); brakes(missing, all) && p.record.Annotations[AllowEvictionAnnotation] != "true" {
-		p.Log.Error("evictions are held: the hub has lost many works; restore them, or allow each eviction by an annotation of its record",
-			"missing", missing, "records", all, "record", p.record.Name, "annotation", AllowEvictionAnnotation+"=true")
+		p.decide(true)
 		return now.Add(heldInterval), nil
 	}
+	p.decide(false)
 	p.Log.Warn("a record is evicted, because the hub has lost its work", "work", p.name, "objects", len(p.record.Status.AppliedResources))
 	p.leaving = true
 	step, err := p.steps()
 	if step.Gone {
+		p.moved("")
 		p.forget(p.name)
+		p.reportHeld()
 	}
 	return step.Again, err
 }
@@ -93,5 +97,6 @@ func (p *pass) returned() error {
 	}
 	var err error
 	p.record, err = p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": nil})
+	p.decide(false)
 	return err
 }

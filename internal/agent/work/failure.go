@@ -37,16 +37,26 @@ func codeOf(err error) plan.Code {
 		return plan.TooLarge
 	case apierrors.IsInvalid(err) && immutable(err):
 		return plan.Immutable
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), malformed(err):
 		return plan.Invalid
 	default:
 		return plan.Unavailable
 	}
 }
 
-// immutable returns whether a field cannot change. The API server has no code for it, only this word in the message of the field.
+// immutable returns whether a field cannot change. The API server has no code for it, only these words in the message of the field.
 func immutable(err error) bool {
-	return slices.ContainsFunc(causes(err), func(cause metav1.StatusCause) bool { return strings.Contains(cause.Message, "immutable") })
+	return slices.ContainsFunc(causes(err), func(cause metav1.StatusCause) bool {
+		return slices.ContainsFunc([]string{"immutable", "may not change", "cannot change", "for fields other than"}, func(words string) bool {
+			return strings.Contains(cause.Message, words)
+		})
+	})
+}
+
+// malformed returns whether a manifest does not fit the schema of its kind: it has an unknown field, or one key twice in a list.
+// The API server has no code for it.
+func malformed(err error) bool {
+	return apierrors.ReasonForError(err) != metav1.StatusReasonConflict && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
 func causes(err error) []metav1.StatusCause {
@@ -60,7 +70,7 @@ func causes(err error) []metav1.StatusCause {
 // messageOf returns the message of an error. The messages about a Secret may hold its values, so only the names of the fields are kept.
 func messageOf(err error, id object.ID) string {
 	if id.Group != "" || id.Resource != "secrets" {
-		return err.Error()
+		return err.Error() + adviceOf(err)
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return err.Error() // it has names only
@@ -80,6 +90,21 @@ func messageOf(err error, id object.ID) string {
 	if code == 0 {
 		return "the member did not respond"
 	}
+	if malformed(err) {
+		return "the manifest does not fit the schema of a Secret"
+	}
 	slices.Sort(fields)
-	return strings.TrimSpace(fmt.Sprintf("the member refuses the Secret: %s (%d %s) %s", reason, code, http.StatusText(int(code)), strings.Join(slices.Compact(fields), ", ")))
+	return strings.TrimSpace(fmt.Sprintf("the member refuses the Secret: %s (%d %s) %s", reason, code, http.StatusText(int(code)), strings.Join(slices.Compact(fields), ", "))) + adviceOf(err)
+}
+
+// adviceOf returns what to do about an error that a retry does not mend.
+func adviceOf(err error) string {
+	switch {
+	case apierrors.IsInvalid(err) && immutable(err):
+		return "; the field cannot change: keep its value, give the object another name, or delete the object on the member"
+	case strings.Contains(err.Error(), "duplicate entries for key"):
+		return "; the list has this key twice: remove one entry, or merge both"
+	default:
+		return ""
+	}
 }

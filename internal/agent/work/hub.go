@@ -68,7 +68,9 @@ func (p *pass) report(step plan.Step) (time.Time, error) {
 		}
 		work.Manifests = append(work.Manifests, each)
 	}
-	return p.writeStatus(report.Status(p.before(), work))
+	status := report.Status(p.before(), work)
+	p.moved(phaseOf(status, p.work.Generation))
+	return p.writeStatus(status)
 }
 
 // reportDeleting reports what a deletion waits for and what it leaves, and returns when to write it where that is later.
@@ -126,6 +128,7 @@ func (p *pass) writeStatus(status workv1.ManifestWorkStatus) (time.Time, error) 
 	if err != nil {
 		return time.Time{}, err //nolint:wrapcheck // the client names the work
 	}
+	p.measure(status)
 	size := len(patch)
 	for _, m := range p.work.Spec.Workload.Manifests {
 		size += len(m.Raw)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/agent/work/remote"
@@ -55,9 +56,11 @@ func (c *Controller) pass(ctx context.Context, name string) (time.Time, error) {
 	p.publish()
 	switch {
 	case p.work == nil && p.record == nil:
+		p.moved("")
 		c.forget(name)
 		return time.Time{}, nil
 	case p.work == nil:
+		p.moved(telemetry.StateLost)
 		return p.unmanaged()
 	case p.work.DeletionTimestamp != nil:
 		return p.leave()
@@ -79,6 +82,7 @@ func (p *pass) keep() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
+	p.noteConflicts(step)
 	again, err := p.report(step)
 	if err != nil {
 		return time.Time{}, err
@@ -89,6 +93,7 @@ func (p *pass) keep() (time.Time, error) {
 // leave removes the objects of a work that is being deleted, and then its finalizer.
 func (p *pass) leave() (time.Time, error) {
 	p.leaving = true
+	p.moved(telemetry.StateDeleting)
 	step, err := p.steps()
 	if err != nil {
 		return time.Time{}, err

@@ -18,6 +18,7 @@ var (
 	errNoName      = errors.New("metadata.name is empty; the agent needs it to find the object again")
 	errNoKind      = errors.New("apiVersion or kind is empty")
 	errNamespace   = errors.New("the kind is namespaced and the manifest has no namespace; set metadata.namespace")
+	errList        = errors.New("a list is not applied; write each of its items as a manifest")
 	errClusterWide = errors.New("the kind has no namespaces")
 )
 
@@ -63,6 +64,8 @@ func parse(raw []byte) Manifest {
 	switch {
 	case kind.Kind == "" || kind.Version == "":
 		out.Fault = errNoKind
+	case object.IsList() && strings.HasSuffix(kind.Kind, "List"):
+		out.Fault = errList
 	case out.ID.Name == "":
 		out.Fault = errNoName
 	}

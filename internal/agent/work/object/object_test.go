@@ -41,9 +41,11 @@ func TestTheHashIgnoresOrderAndWhatTheServerWrites(t *testing.T) {
 
 func TestManifestsThatCannotBeObjects(t *testing.T) {
 	for text, want := range map[string]error{
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n"}}`:            errNoName,
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`:                 errNamespace,
-		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","namespace":"n"}}`: errClusterWide,
+		`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}]}`:                                  errList,
+		`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"name":"a"},"items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}]}`: errList,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n"}}`:                                                                         errNoName,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`:                                                                              errNamespace,
+		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","namespace":"n"}}`:                                                              errClusterWide,
 	} {
 		if got := resolve(t, text).Fault; !errors.Is(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)

@@ -140,6 +140,9 @@ func (m *Member) Apply(
 	force := strategy.Type == object.Update || strategy.ServerSideApply != nil && strategy.ServerSideApply.Force
 	if !call.Create {
 		body.SetUID(types.UID(call.Entry.UID)) // another object of this name is not changed
+		if err := migrate(ctx, to, live, manager); err != nil {
+			return nil, err
+		}
 	}
 	return to.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: force}) //nolint:wrapcheck // the API server names the object
 }
@@ -188,7 +191,7 @@ func (m *Member) Release(
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	_, err = at(as, entry.ID, entry.Version).Patch(ctx, entry.ID.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "work-agent"})
+	_, err = at(as, entry.ID, entry.Version).Patch(ctx, entry.ID.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: updateManager})
 	return err //nolint:wrapcheck // the API server names the object
 }
 

@@ -1,0 +1,62 @@
+package work
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/telemetry"
+)
+
+// moved counts the work in another state. An empty state is no work.
+func (p *pass) moved(to string) {
+	p.Metrics.Moved(p.state.phase, to)
+	p.state.phase = to
+}
+
+// phaseOf returns the state of a work by its status.
+func phaseOf(status workv1.ManifestWorkStatus, generation int64) string {
+	is := func(kind string, want metav1.ConditionStatus) bool {
+		found := meta.FindStatusCondition(status.Conditions, kind)
+		return found != nil && found.ObservedGeneration == generation && found.Status == want
+	}
+	switch {
+	case is(workv1.WorkApplied, metav1.ConditionFalse):
+		return telemetry.StateFailed
+	case !is(workv1.WorkApplied, metav1.ConditionTrue):
+		return telemetry.StateApplying
+	case is(workv1.WorkDegraded, metav1.ConditionTrue):
+		return telemetry.StateDegraded
+	case is(workv1.WorkProgressing, metav1.ConditionFalse):
+		return telemetry.StateHealthy
+	default:
+		return telemetry.StateProgressing
+	}
+}
+
+// measure records how long the work of a set took, once for each generation and stage. A generation that was applied before this
+// process is not measured.
+func (p *pass) measure(written workv1.ManifestWorkStatus) {
+	generation := p.work.Generation
+	started, err := time.Parse(time.RFC3339Nano, p.work.Annotations[workv1.StartedAtAnnotation])
+	if err != nil {
+		return // the work belongs to no set
+	}
+	phase, before := phaseOf(written, generation), phaseOf(p.before(), generation)
+	applied := func(phase string) bool { return phase != telemetry.StateApplying && phase != telemetry.StateFailed }
+	if applied(phase) && !applied(before) {
+		p.reached(telemetry.StageApplied, started)
+	}
+	if phase == telemetry.StateHealthy && p.state.measured[telemetry.StageApplied] == generation {
+		p.reached(telemetry.StageHealthy, started)
+	}
+}
+
+func (p *pass) reached(stage string, started time.Time) {
+	if p.state.measured[stage] != p.work.Generation {
+		p.state.measured[stage] = p.work.Generation
+		p.Metrics.Reached(stage, p.Clock.Since(started))
+	}
+}
