@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/controller/replicaset"
+	"github.com/berth-project/berth/internal/controller/workcleanup"
 	"github.com/berth-project/berth/internal/registration/ocm"
 )
 
@@ -17,11 +18,14 @@ func DeliveryControllers() []string { return []string{replicaset.Name} }
 // Delivers reports whether a controller runs that delivers workloads.
 func (o *Options) Delivers() bool { return o.runsController(replicaset.Name) }
 
-// addReplicaSet adds the controller of sets, and the monitor that stops it while that of Open Cluster Management runs.
+// addReplicaSet adds the controllers of sets and of works that end, and the monitor that stops them while that of Open Cluster Management runs.
 func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 	a.ocmWork = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}, Rival: ocm.Work()}
 	if err := a.mgr.Add(a.ocmWork); err != nil {
 		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
+	}
+	if err := workcleanup.Add(a.mgr, workcleanup.Options{Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Timeout: a.options.WorkCleanupTimeout}); err != nil {
+		return err //nolint:wrapcheck // it names the controller
 	}
 	return replicaset.Add(ctx, a.mgr, replicaset.Options{
 		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,

@@ -59,6 +59,9 @@ type Options struct {
 	MaxCertificateDuration time.Duration
 	// BindAgentUser makes the controller acceptance give permissions to the recorded agent of a cluster only.
 	BindAgentUser bool
+	// WorkCleanupTimeout is how long the works of a cluster that is being deleted wait for a silent agent, and deleted works of a cluster that
+	// does not exist; 0: for ever.
+	WorkCleanupTimeout time.Duration
 	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
 	ProbeAllow []string
 	// AutoAccept are the rules by which the controller csr accepts clusters without an administrator, as autoaccept.Parse reads them.
@@ -96,6 +99,7 @@ func DefaultOptions() Options {
 		RenewDeadline:           10 * time.Second,
 		RetryPeriod:             2 * time.Second,
 		MaxCertificateDuration:  approval.DefaultMaxDuration,
+		WorkCleanupTimeout:      10 * time.Minute,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
 		Webhooks:                WebhookOptions{Address: addressOff, NilExecutor: string(work.NilExecutorWarn), ManifestLimit: validation.DefaultManifestLimit},
@@ -126,6 +130,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long the lease is valid after its last renewal")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader retries a failed renewal before it stops")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between attempts to acquire or renew the lease")
+	flags.DurationVar(&o.WorkCleanupTimeout, "work-cleanup-timeout", o.WorkCleanupTimeout,
+		"how long the works of a ManagedCluster that is being deleted wait for a silent agent, and deleted works where there is no ManagedCluster; then they go, "+
+			"and what they applied stays on the member; 0: for ever")
 	flags.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
 		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
 	flags.BoolVar(&o.BindAgentUser, "bind-agent-user", o.BindAgentUser,
@@ -154,6 +161,7 @@ func (o *Options) validate() error {
 	check(o.Workers >= 1 && o.Workers <= 256, "--workers %d: must be 1 to 256", o.Workers)
 	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
+	check(o.WorkCleanupTimeout >= 0, "--work-cleanup-timeout %s: must be 0 or more", o.WorkCleanupTimeout)
 	check(o.MaxCertificateDuration > 0, "--max-certificate-duration %s: must be above 0", o.MaxCertificateDuration)
 	_, err := target.ParseAllowed(o.ProbeAllow)
 	check(err == nil, "--probe-allow: %v", err)

@@ -49,7 +49,10 @@ func (a *managerBuilder) addOCM() error {
 }
 
 func addAcceptance(_ context.Context, a *managerBuilder) error {
-	return acceptance.Add(a.mgr, acceptance.Options{Clock: clock.RealClock{}, Blocked: a.ocm.Blocked, BindAgentUser: a.options.BindAgentUser})
+	return acceptance.Add(a.mgr, acceptance.Options{
+		Clock: clock.RealClock{}, Blocked: a.ocm.Blocked, BindAgentUser: a.options.BindAgentUser,
+		WorkTimeout: a.options.WorkCleanupTimeout,
+	})
 }
 
 func addAddOn(_ context.Context, a *managerBuilder) error {

@@ -17,6 +17,7 @@ const (
 	ReasonNameReserved        = "NameReserved"
 	ReasonNamespaceKept       = "NamespaceKept"
 	ReasonForcedRemoval       = "ForcedRemoval"
+	ReasonWorkReleased        = "WorkReleased"
 	ReasonRequestApproved     = "CertificateRequestApproved"
 	ReasonRequestDenied       = "CertificateRequestDenied"
 	ReasonIdentityConflict    = "ClusterIdentityConflict"
@@ -109,6 +110,13 @@ func NamespaceKeptEvent(cluster, reason string) Event {
 func ForcedRemovalEvent(cluster, kind, name string) Event {
 	return registrationEvent(corev1.EventTypeWarning, ReasonForcedRemoval, ActionDeletionApplied,
 		"The finalizers of %s %s are removed: ManagedCluster %s is being deleted and its agent is silent. What it applied stays on the member", kind, name, cluster)
+}
+
+// WorkReleasedEvent returns the event of a work that goes without its agent, because its cluster is gone.
+func WorkReleasedEvent(cluster, work string) Event {
+	return registrationEvent(corev1.EventTypeWarning, ReasonWorkReleased, ActionDeletionApplied,
+		"ManifestWork %s is deleted without its agent, because ManagedCluster %s does not exist. What it applied may be left on the member; "+
+			"if the member joins again, its agent evicts it", work, cluster)
 }
 
 // RequestApprovedEvent returns the event of an approved certificate request.

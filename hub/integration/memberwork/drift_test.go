@@ -75,3 +75,79 @@ func TestVector35DriftIsPutBack(t *testing.T) {
 	}
 	f.eventually(f.restored)
 }
+
+// TestIgnoredFieldsBelongToTheirWriters scales a Deployment whose replicas the work ignores, as a HorizontalPodAutoscaler does. The agent
+// leaves the field to the scaler with one write, and then writes nothing.
+func TestIgnoredFieldsBelongToTheirWriters(t *testing.T) {
+	f := newFixture(t)
+	w := f.newWork("w", strings.Replace(deployment, `"spec":{`, `"spec":{"replicas":1,`, 1))
+	w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
+		ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: f.cluster, Name: "web"},
+		UpdateStrategy: &workv1.UpdateStrategy{Type: "ServerSideApply", ServerSideApply: &workv1.ServerSideApplyConfig{
+			IgnoreFields: []workv1.IgnoreField{{Condition: "OnSpokePresent", JSONPaths: []string{".spec.replicas"}}},
+		}},
+	}}
+	f.deliver(w)
+	scale := func(replicas int) {
+		t.Helper()
+		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+		if err := f.on.Patch(t.Context(), f.deployment(), patch, client.FieldOwner("scaler")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writes := func() int {
+		return len(slices.DeleteFunc(f.requests.list(), func(write string) bool { return !strings.HasSuffix(write, "/deployments/web") }))
+	}
+	f.requests.reset(nil)
+	scale(3)
+	f.eventually(func(context.Context) error {
+		if writes() != 1 {
+			return fmt.Errorf("%w: %d writes, want one that leaves the field", errBoom, writes())
+		}
+		return nil
+	})
+	scale(5)
+	f.change(w, func(w *workv1.ManifestWork) {
+		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(strings.Replace(strings.Replace(deployment, `"spec":{`, `"spec":{"replicas":1,`, 1), `"image":"i"`, `"image":"j"`, 1))}
+	})
+	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
+	found := f.deployment()
+	f.read(found)
+	if *found.Spec.Replicas != 5 || found.Spec.Template.Spec.Containers[0].Image != "j" || writes() != 2 {
+		t.Errorf("the Deployment has %d replicas of %v after %d writes", *found.Spec.Replicas, found.Spec.Template.Spec.Containers, writes())
+	}
+	f.awaitOfManifest(w, workv1.ManifestContended, "")
+}
+
+// TestWhatIsCompleteIsNotAppliedAgain changes an object for which the rule Complete holds, and then its manifest.
+func TestWhatIsCompleteIsNotAppliedAgain(t *testing.T) {
+	f := newFixture(t)
+	w := f.newWork("w", configA, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"b"},"data":{"k":"1"}}`)
+	w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
+		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "a"},
+		ConditionRules:     []workv1.ConditionRule{{Condition: workv1.WorkComplete, Type: "CEL", CelExpressions: []string{"true"}}},
+	}}
+	f.deliver(w)
+	f.awaitCondition(w, workv1.WorkComplete, metav1.ConditionTrue)
+	f.spoil("x")
+	other := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"k":"x"}}`))
+	if err := f.on.Patch(t.Context(), f.configMap("b"), other, client.FieldOwner("rival")); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually(func(ctx context.Context) error { // the rest of the work is kept as ever
+		b := f.configMap("b")
+		if err := f.on.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || b.Data["k"] != "1" {
+			return fmt.Errorf("the data is %v: %w", b.Data, err)
+		}
+		return nil
+	})
+	a := f.configMap("a")
+	if f.read(a); a.Data["k"] != "x" {
+		t.Errorf("a complete object was put back: %v", a.Data)
+	}
+	f.change(w, func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests[0] = f.manifest(configA2) })
+	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
+	if f.read(a); a.Data["k"] != "2" {
+		t.Errorf("another manifest was not applied: %v", a.Data)
+	}
+}

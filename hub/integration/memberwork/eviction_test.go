@@ -81,7 +81,13 @@ func TestVector30WorksThatTheHubLostStay(t *testing.T) {
 	f.awaitHeld("")
 	f.lose(all[0])
 	f.start()
-	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.on, f.configMap("c0")) })
+	f.eventually(func(ctx context.Context) error {
+		record, err := f.record(ctx, "w0")
+		if err == nil {
+			return fmt.Errorf("%w: the record is %+v", errBoom, record)
+		}
+		return f.gone(ctx, f.on, f.configMap("c0"))
+	})
 	for _, w := range all[1:] {
 		f.lose(w)
 	}

@@ -24,7 +24,7 @@ func TestManifestsThatTheMemberRefusesFailAlone(t *testing.T) {
 	for at, want := range []string{"", "a list is not applied; write each of its items as a manifest", `.env: duplicate entries for key [name="A"]; the list has this key twice`} {
 		applied := meta.FindStatusCondition(w.Status.ResourceStatus.Manifests[at].Conditions, workv1.WorkApplied)
 		if (applied.Status == metav1.ConditionTrue) != (want == "") || !strings.Contains(applied.Message, want) ||
-			want != "" && !strings.HasPrefix(applied.Message, "Failed to apply manifest: "+workv1.PermanentFailurePrefix) {
+			want != "" && !strings.HasPrefix(applied.Message, workv1.PermanentFailurePrefix+"Failed to apply manifest: ") {
 			t.Errorf("manifest %d: %s %q, want %q", at, applied.Status, applied.Message, want)
 		}
 	}
@@ -39,7 +39,7 @@ func TestASecretCannotChangeItsType(t *testing.T) {
 		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(secret("s", `,"type":"example.com/other"`))}
 	})
 	applied := f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionFalse)
-	const want = workv1.PermanentFailurePrefix + "the member refuses the Secret: Invalid (422 Unprocessable Entity) type; the field cannot change: "
+	const want = "the member refuses the Secret: Invalid (422 Unprocessable Entity) type; the field cannot change: "
 	if !strings.Contains(applied.Message, want) {
 		t.Errorf("the message is %q, want %q", applied.Message, want)
 	}

@@ -247,6 +247,7 @@ func (p *pass) input() plan.Input {
 		if found != nil {
 			o := remote.Observe(found, p.owner(), p.manager(id))
 			o.Occupied = p.occupied[id]
+			o.Finished = o.Finished || p.completes(id, found)
 			in.Objects[id] = o
 		}
 		if others := p.others(p.name, id); len(others) > 0 {
@@ -271,6 +272,12 @@ func (p *pass) manager(id object.ID) string {
 		return remote.Manager(p.name, &p.manifests[at])
 	}
 	return ""
+}
+
+// completes returns whether the work has a rule by which an object is complete.
+func (p *pass) completes(id object.ID, found *unstructured.Unstructured) bool {
+	at := slices.IndexFunc(p.manifests, func(m object.Manifest) bool { return m.ID == id })
+	return at >= 0 && p.evaluator.Completes(p.manifests[at].Settings.Conditions, found)
 }
 
 // others returns the other works with an object.

@@ -49,6 +49,8 @@ type Options struct {
 	Blocked func() bool
 	// BindAgentUser gives the permissions of a cluster to the recorded agent only, instead of to every user of the groups of the cluster.
 	BindAgentUser bool
+	// WorkTimeout is how long the works of a cluster that is being deleted wait for a silent agent; 0: for ever.
+	WorkTimeout time.Duration
 }
 
 // Add adds the controller to a manager.
@@ -114,7 +116,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // gather reads what a plan is made from. Works or add-ons that cannot be read are marked as unknown, so that the rest of the plan is
 // still made; err is returned after it is applied. A nil input is an error.
 func (r *reconciler) gather(ctx context.Context, cluster *clusterv1.ManagedCluster) (in *input, err error) {
-	in = &input{cluster: cluster, bindUser: r.options.BindAgentUser, now: r.options.Clock.Now()}
+	in = &input{cluster: cluster, bindUser: r.options.BindAgentUser, now: r.options.Clock.Now(), workTimeout: r.options.WorkTimeout}
 	if !registration.AdmitsAgent(cluster) && !granted(cluster) && !registration.Denied(cluster) {
 		return in, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -86,26 +87,50 @@ func planContent(in input) plan {
 	if next.empty() {
 		next = in.works
 	}
-	after, forced := in.forced()
 	for _, object := range nextPriority(next.objects) {
 		if object.DeletionTimestamp.IsZero() {
 			out.writes = append(out.writes, write{before: object})
-		} else if forced && len(object.Finalizers) > 0 {
-			bare := object.DeepCopy()
-			bare.Finalizers = nil
-			out.writes = append(out.writes, write{before: object, after: bare})
-			out.notes = append(out.notes, note{object, telemetry.ForcedRemovalEvent(in.cluster.Name, next.kind, object.Name)})
+			continue
 		}
+		kept := in.keptFinalizers(object, next.kind)
+		if len(kept) == len(object.Finalizers) {
+			continue
+		}
+		bare := object.DeepCopy()
+		bare.Finalizers = kept
+		out.writes = append(out.writes, write{before: object, after: bare})
+		out.notes = append(out.notes, note{object, telemetry.ForcedRemovalEvent(in.cluster.Name, next.kind, object.Name)})
 	}
-	message := in.remaining()
-	switch {
-	case len(out.notes) > 0:
-		message += "; the agent is silent, so they are removed here and stay on the member"
-	case after > 0:
-		message += fmt.Sprintf("; %s after the deletion of the cluster they are removed without the agent, if it is silent", after)
-	}
+	message := in.remaining() + in.outlook(len(out.notes) > 0)
 	out.condition = in.condition(clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining, message)
 	return out
+}
+
+// keptFinalizers returns the finalizers that an object which is being deleted keeps. With the annotation of the cluster a silent agent is
+// replaced for all of them, and without it only for its own finalizer of works.
+func (in input) keptFinalizers(object *metav1.PartialObjectMetadata, kind string) []string {
+	if _, forced := in.forced(); forced {
+		return nil
+	}
+	if kind != workKind().Kind || in.workTimeout == 0 || in.silent < in.workTimeout {
+		return object.Finalizers
+	}
+	return slices.DeleteFunc(slices.Clone(object.Finalizers), func(each string) bool { return each == workv1.ManifestWorkFinalizer })
+}
+
+// outlook returns what follows for what is left in the namespace.
+func (in input) outlook(removed bool) string {
+	after, _ := in.forced()
+	switch {
+	case removed:
+		return "; the agent is silent, so they are removed here and stay on the member"
+	case after > 0:
+		return fmt.Sprintf("; %s after the deletion of the cluster they are removed without the agent, if it is silent", after)
+	case in.workTimeout > 0 && !in.works.empty():
+		return fmt.Sprintf("; works are removed without the agent, once it is silent for %s", in.workTimeout)
+	default:
+		return ""
+	}
 }
 
 // remaining returns what is left in the namespace as text.
@@ -125,7 +150,7 @@ func (in input) forced() (after time.Duration, forced bool) {
 	if err != nil || after <= 0 {
 		return 0, false
 	}
-	return after, in.silent && !in.now.Before(in.cluster.DeletionTimestamp.Add(after))
+	return after, in.silent > 0 && !in.now.Before(in.cluster.DeletionTimestamp.Add(after))
 }
 
 // nextPriority returns the objects of the lowest priority.

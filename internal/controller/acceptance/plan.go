@@ -44,8 +44,10 @@ type input struct {
 
 	// addOns and works are read only where a plan needs them.
 	addOns, works content
-	// silent is set once the agent of a cluster that is being deleted has not renewed its lease for a grace period.
-	silent bool
+	// silent is how long the agent of a cluster that is being deleted has not renewed its lease; zero for less than a grace period.
+	silent time.Duration
+	// workTimeout is how long works wait for a silent agent; zero: for ever.
+	workTimeout time.Duration
 	// inventory is what is in the namespace of a cluster that is being deleted.
 	inventory inventory
 	// user is the user of the manager.

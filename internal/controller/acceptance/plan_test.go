@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -181,7 +182,13 @@ func TestPlan(t *testing.T) {
 	}
 	reduce, remaining, later := "patch ClusterRole …c1", "Deleting True ResourceRemaining", "again in 5s"
 	force := func(in *input) { in.cluster.Annotations[clusterv1.ForceDeleteAfterAnnotationKey] = "10m" }
-	silent := func(in *input) { in.silent = true }
+	silent := func(in *input) { in.silent = 10 * time.Minute }
+	limited := func(in *input) {
+		in.workTimeout = 10 * time.Minute
+		for i := range in.works.objects {
+			in.works.objects[i].Finalizers = []string{workv1.ManifestWorkFinalizer}
+		}
+	}
 	for sentence, test := range map[string]struct {
 		in   []func(*input)
 		want []string
@@ -239,12 +246,18 @@ func TestPlan(t *testing.T) {
 		"deleted, and the agent has work to do":        {content(nil, []string{"a!"}), []string{reduce, remaining, later}},
 		"deleted, and a silent agent may be replaced":  {content(nil, []string{"a!"}, force, silent), []string{reduce, "patch PartialObjectMetadata a", "event ForcedRemoval", remaining, later}},
 		"deleted, the agent is silent without consent": {content(nil, []string{"a!"}, silent), []string{reduce, remaining, later}},
-		"deleted, the agent is there":                  {content(nil, []string{"a!"}, force), []string{reduce, remaining, later}},
-		"deleted, the time has not come":               {content(nil, []string{"a!"}, force, silent, func(in *input) { in.cluster.DeletionTimestamp.Time = now }), []string{reduce, remaining, later}},
-		"deleted, works of a foreign namespace stay":   {content(nil, []string{"a"}, func(in *input) { in.namespace.Labels = nil }), append(slices.Clone(withdrawn), "remove the finalizers")},
-		"deleted, the namespace is to be listed":       {[]func(*input){deleted}, end("create RoleBinding berth-inventory", withdrawn[4], "again in 1s")},
-		"deleted, the namespace is empty":              {[]func(*input){inventoried()}, end("delete Namespace c1", withdrawn[4], "remove the finalizers")},
-		"deleted, the namespace is not listed yet":     {[]func(*input){inventoried(func(in *input) { in.inventory = inventory{} })}, end(withdrawn[4], "again in 1s")},
+		"deleted, works wait no longer":                {content(nil, []string{"a!"}, silent, limited), []string{reduce, "patch PartialObjectMetadata a", "event ForcedRemoval", remaining, later}},
+		"deleted, works wait a little longer":          {content(nil, []string{"a!"}, silent, limited, func(in *input) { in.silent-- }), []string{reduce, remaining, later}},
+		"deleted, works have another finalizer": {content(nil, []string{"a!"}, silent, limited, func(in *input) {
+			in.works.objects[0].Finalizers = []string{"example.com/other"}
+		}), []string{reduce, remaining, later}},
+		"deleted, add-ons wait":                      {content([]string{"a!"}, nil, silent, limited), []string{reduce, remaining, later}},
+		"deleted, the agent is there":                {content(nil, []string{"a!"}, force), []string{reduce, remaining, later}},
+		"deleted, the time has not come":             {content(nil, []string{"a!"}, force, silent, func(in *input) { in.cluster.DeletionTimestamp.Time = now }), []string{reduce, remaining, later}},
+		"deleted, works of a foreign namespace stay": {content(nil, []string{"a"}, func(in *input) { in.namespace.Labels = nil }), append(slices.Clone(withdrawn), "remove the finalizers")},
+		"deleted, the namespace is to be listed":     {[]func(*input){deleted}, end("create RoleBinding berth-inventory", withdrawn[4], "again in 1s")},
+		"deleted, the namespace is empty":            {[]func(*input){inventoried()}, end("delete Namespace c1", withdrawn[4], "remove the finalizers")},
+		"deleted, the namespace is not listed yet":   {[]func(*input){inventoried(func(in *input) { in.inventory = inventory{} })}, end(withdrawn[4], "again in 1s")},
 		"deleted, the namespace cannot be listed": {[]func(*input){inventoried(func(in *input) {
 			in.inventory, in.inventoryBinding.CreationTimestamp.Time = inventory{}, now.Add(-time.Hour)
 		})}, end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers")},
@@ -331,8 +344,8 @@ func TestSilence(t *testing.T) {
 	s := silence{seen: map[string]observation{}}
 	step := func(what string, renewed time.Time, after time.Duration, want bool) {
 		t.Helper()
-		if got := s.observe(cluster, renewed, now.Add(after)); got != want {
-			t.Errorf("%s: silent %t, want %t", what, got, want)
+		if got := s.observe(cluster, renewed, now.Add(after)); (got > 0) != want {
+			t.Errorf("%s: silent for %s, want %t", what, got, want)
 		}
 	}
 	step("first read", far, 0, false)

@@ -25,18 +25,21 @@ type observation struct {
 	renewTime, since time.Time
 }
 
-// observe records the lease of a cluster, and reports whether its agent has been silent for a grace period. A cluster that an agent has
-// reported must also be Unknown: while the health controller suspends its reports, no agent counts as silent.
-func (s *silence) observe(cluster *clusterv1.ManagedCluster, renewTime, now time.Time) bool {
+// observe records the lease of a cluster, and returns how long its agent has been silent; zero for less than a grace period. A cluster that an
+// agent has reported must also be Unknown: while the health controller suspends its reports, no agent counts as silent.
+func (s *silence) observe(cluster *clusterv1.ManagedCluster, renewTime, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.seen[cluster.Name]
 	if !known || last.uid != cluster.UID || !last.renewTime.Equal(renewTime) {
 		s.seen[cluster.Name] = observation{cluster.UID, renewTime, now}
-		return false
+		return 0
 	}
 	available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
-	return now.Sub(last.since) >= registration.GracePeriod(cluster) && (available == nil || available.Status == metav1.ConditionUnknown)
+	if silent := now.Sub(last.since); silent >= registration.GracePeriod(cluster) && (available == nil || available.Status == metav1.ConditionUnknown) {
+		return silent
+	}
+	return 0
 }
 
 // evict drops a cluster that is gone.

@@ -138,7 +138,7 @@ func ignoredFields(list []workv1.IgnoreField, path *field.Path) field.ErrorList 
 	var errs field.ErrorList
 	for i, fields := range list {
 		for j, text := range fields.JSONPaths {
-			_, err := expression.JSONPath(text)
+			_, err := expression.JSONPathAsJQ(text)
 			errs = appendInvalid(errs, path.Index(i).Child("jsonPaths").Index(j), text, err)
 		}
 		for j, text := range fields.JSONPointers {

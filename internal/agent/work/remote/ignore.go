@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -33,14 +32,15 @@ func (e IgnoreError) Error() string { return "reading ignoreFields: " + e.err.Er
 func (e IgnoreError) Unwrap() error { return e.err }
 
 var (
-	errPathForm = errors.New("the path selects more than one field by its form; use a JSON pointer or jq")
-	errTooMany  = fmt.Errorf("the expression selects more than %d fields", maxPaths)
-	errNoPath   = errors.New("the expression selects no field by its path")
+	errTooMany = fmt.Errorf("the expression selects more than %d fields", maxPaths)
+	errNoPath  = errors.New("the expression selects no field by its path")
 )
 
-// keepIgnored gives the fields to ignore the values that the object has on the member, so that an apply neither changes nor removes them. A
-// repair keeps the fields of OnSpokeChange too: another client has changed them.
-func keepIgnored(ctx context.Context, body, live *unstructured.Unstructured, fields []workv1.IgnoreField, repair bool) error {
+// keepIgnored leaves the fields to ignore as they are on the member. What another field manager owns leaves the manifest, so that its changes
+// are no drift. The rest gets the value of the member: without a value, the apply would remove it. A repair also leaves the
+// fields of OnSpokeChange, which another client has changed.
+func keepIgnored(ctx context.Context, body, live *unstructured.Unstructured, fields []workv1.IgnoreField, repair bool, manager string) error {
+	others := ofOtherManagers(live, manager)
 	for _, field := range fields {
 		if field.Condition != onSpokePresent && !repair {
 			continue
@@ -50,7 +50,7 @@ func keepIgnored(ctx context.Context, body, live *unstructured.Unstructured, fie
 			return IgnoreError{err}
 		}
 		for _, path := range paths {
-			keep(body.Object, live.Object, path)
+			keep(body.Object, live.Object, path, others)
 		}
 	}
 	return nil
@@ -67,10 +67,15 @@ func pathsOf(ctx context.Context, field workv1.IgnoreField, body *unstructured.U
 		out = append(out, keyPath(keys))
 	}
 	for _, text := range field.JSONPaths {
-		if strings.ContainsAny(text, "[]*?@\\") || strings.Contains(text, "..") {
-			return nil, fmt.Errorf("%s: %w", text, errPathForm)
+		translated, err := expression.JSONPathAsJQ(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
 		}
-		out = append(out, keyPath(strings.Split(strings.Trim(text, "."), ".")))
+		found, err := jqPaths(ctx, translated, body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		out = append(out, found...)
 	}
 	for _, text := range field.JQPathExpressions {
 		found, err := jqPaths(ctx, text, body)
@@ -130,58 +135,5 @@ func jqPaths(ctx context.Context, text string, body *unstructured.Unstructured) 
 		if out = append(out, path); len(out) > maxPaths {
 			return nil, errTooMany
 		}
-	}
-}
-
-// keep copies the value at a path from live to body, and removes it from body where live has none. A path that body does not have is
-// skipped: the agent does not manage it.
-func keep(body, live any, path []any) {
-	key, last := path[0], len(path) == 1
-	switch to := body.(type) {
-	case map[string]any:
-		name, ok := key.(string)
-		if !ok {
-			return
-		}
-		if _, has := to[name]; !has {
-			return
-		}
-		from, _ := live.(map[string]any)
-		value, has := from[name]
-		switch {
-		case !last:
-			keep(to[name], value, path[1:])
-		case has:
-			to[name] = value
-		default:
-			delete(to, name)
-		}
-	case []any:
-		index, ok := indexOfPath(key)
-		from, _ := live.([]any)
-		if !ok || index >= len(to) || index >= len(from) {
-			return
-		}
-		if last {
-			to[index] = from[index]
-			return
-		}
-		keep(to[index], from[index], path[1:])
-	}
-}
-
-// indexOfPath returns the index that a key of a path names.
-func indexOfPath(key any) (int, bool) {
-	switch index := key.(type) {
-	case int:
-		return index, index >= 0
-	case string:
-		var out int
-		if _, err := fmt.Sscanf(index, "%d", &out); err != nil {
-			return 0, false
-		}
-		return out, out >= 0
-	default:
-		return 0, false
 	}
 }

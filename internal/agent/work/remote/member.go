@@ -117,7 +117,8 @@ func (m *Member) Apply(
 	}
 	body := call.Manifest.Object.DeepCopy()
 	if apply := call.Manifest.Settings.Strategy.ServerSideApply; apply != nil && live != nil {
-		if err := keepIgnored(ctx, body, live, apply.IgnoreFields, call.Entry.Hash == call.Manifest.Hash); err != nil {
+		repair := call.Entry.Hash == call.Manifest.Hash
+		if err := keepIgnored(ctx, body, live, apply.IgnoreFields, repair, Manager(work, call.Manifest)); err != nil {
 			return nil, err
 		}
 	}

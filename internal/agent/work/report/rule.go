@@ -42,6 +42,17 @@ func (b *built) setRules(m Manifest, work Work) {
 	})
 }
 
+// Completes returns whether the rule Complete of a manifest holds for its object: it is then not applied again.
+func (e *Evaluator) Completes(rules []workv1.ConditionRule, object *unstructured.Unstructured) bool {
+	for _, rule := range rules {
+		if rule.Condition == workv1.WorkComplete {
+			condition, ok := e.rule(rule, readable(object))
+			return ok && condition.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
 // rule returns the condition of a rule; false where it has none for the object.
 func (e *Evaluator) rule(rule workv1.ConditionRule, object *unstructured.Unstructured) (metav1.Condition, bool) {
 	out := metav1.Condition{Type: rule.Condition, Status: metav1.ConditionUnknown}
