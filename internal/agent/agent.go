@@ -48,7 +48,7 @@ type process struct {
 	metrics *telemetry.Metrics
 
 	member *member.Member
-	// records and objects reach the member for works: without a rate of their own.
+	// records and objects reach the member for works, at the rate of the options.
 	records *client.Client
 	objects *remote.Member
 	uid     string
@@ -76,12 +76,11 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	if a.objects, err = remote.New(config, a.clock); err != nil {
+	forWorks := options.forWorks(config)
+	if a.objects, err = remote.New(forWorks, a.clock); err != nil {
 		return err //nolint:wrapcheck // it names the server
 	}
-	unlimited := rest.CopyConfig(config)
-	unlimited.QPS = -1
-	if a.records, err = client.New(unlimited); err != nil {
+	if a.records, err = client.New(forWorks); err != nil {
 		return err //nolint:wrapcheck // it names the server
 	}
 	if a.store, err = options.store(toMember); err != nil {

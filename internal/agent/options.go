@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/url"
 	"os"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/credential"
 	"github.com/berth-project/berth/internal/agent/work"
+	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/terminal"
 )
@@ -50,6 +52,10 @@ type Options struct {
 	ExpirationSeconds int32
 	// EvictionGrace is how long the objects of a work stay after the hub has lost it; 0 means an hour.
 	EvictionGrace time.Duration
+	// DeletionWait is how long a deletion waits for objects that others need, before it goes on; 0 means 10 minutes.
+	DeletionWait time.Duration
+	// QPS bounds the requests for works to the member in a second, with twice as many in a burst; 0 is no limit.
+	QPS float32
 	// HealthAddress is host:port to serve health probes on; "0" is off.
 	HealthAddress string
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
@@ -61,7 +67,7 @@ type Options struct {
 
 // DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
-	return Options{EvictionGrace: work.DefaultEvictionGrace, Driver: registration.DriverCSR, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
+	return Options{EvictionGrace: work.DefaultEvictionGrace, DeletionWait: plan.RemovalWait, Driver: registration.DriverCSR, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
 }
 
 // AddFlags binds the options to flags.
@@ -78,6 +84,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Int32Var(&o.ExpirationSeconds, "client-cert-expiration-seconds", o.ExpirationSeconds, "lifetime of the client certificate to request; 0: the hub decides")
 	flags.DurationVar(&o.EvictionGrace, "appliedmanifestwork-eviction-grace-period", o.EvictionGrace,
 		"how long the objects of a work stay after the hub has lost the work; many losses at once are never evicted")
+	flags.DurationVar(&o.DeletionWait, "deletion-wait", o.DeletionWait,
+		"how long the deletion of a work waits for objects that do not go, such as custom resources, before it deletes what they need, such as their operator")
+	flags.Float32Var(&o.QPS, "qps", o.QPS,
+		"requests for works to the API server of the member in a second; 0: no limit, because API servers share their capacity by priority and fairness")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz, /readyz and /metrics; 0: off")
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
@@ -96,6 +106,9 @@ func (o *Options) validate() error {
 	seconds := o.ExpirationSeconds
 	check(seconds == 0 || seconds >= minExpiration && seconds <= maxExpiration,
 		"--client-cert-expiration-seconds %d: must be %d to %d, or 0", seconds, minExpiration, maxExpiration)
+	check(o.DeletionWait > 0, "--deletion-wait %s: must be above 0", o.DeletionWait)
+	check(o.EvictionGrace > 0, "--appliedmanifestwork-eviction-grace-period %s: must be above 0", o.EvictionGrace)
+	check(o.QPS >= 0, "--qps %g: must be 0 or more", o.QPS)
 	check(slices.Contains([]string{registration.DriverCSR, registration.DriverToken}, o.Driver), "--driver %q: must be csr or token", o.Driver)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
 	_, err = parseLevel(o.LogLevel)
@@ -147,6 +160,16 @@ func (o *Options) memberConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("reading the member kubeconfig: %w", err)
 	}
 	return config, nil
+}
+
+// forWorks returns how to reach the member for works.
+func (o *Options) forWorks(member *rest.Config) *rest.Config {
+	out := rest.CopyConfig(member)
+	out.QPS, out.Burst = -1, 0
+	if o.QPS > 0 {
+		out.QPS, out.Burst = o.QPS, int(math.Ceil(2*float64(o.QPS)))
+	}
+	return out
 }
 
 // store returns where the credential is stored.

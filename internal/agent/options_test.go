@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/cluster"
 )
@@ -16,13 +18,16 @@ func TestOptionsNameEveryFault(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"the defaults":           {func(*Options) {}, ""},
-		"a URL without TLS":      {func(o *Options) { o.ExternalURL = "http://edge.example" }, "--external-url"},
-		"a certificate too long": {func(o *Options) { o.ExpirationSeconds = maxExpiration + 1 }, "--client-cert-expiration-seconds"},
-		"too short":              {func(o *Options) { o.ExpirationSeconds = 60 }, "--client-cert-expiration-seconds"},
-		"an unknown driver":      {func(o *Options) { o.Driver = "grpc" }, "--driver"},
-		"an unknown format":      {func(o *Options) { o.LogFormat = "xml" }, "--log-format"},
-		"an unknown level":       {func(o *Options) { o.LogLevel = "loud" }, "--log-level"},
+		"the defaults":            {func(*Options) {}, ""},
+		"a URL without TLS":       {func(o *Options) { o.ExternalURL = "http://edge.example" }, "--external-url"},
+		"a certificate too long":  {func(o *Options) { o.ExpirationSeconds = maxExpiration + 1 }, "--client-cert-expiration-seconds"},
+		"too short":               {func(o *Options) { o.ExpirationSeconds = 60 }, "--client-cert-expiration-seconds"},
+		"a deletion without wait": {func(o *Options) { o.DeletionWait = 0 }, "--deletion-wait"},
+		"an eviction at once":     {func(o *Options) { o.EvictionGrace = 0 }, "--appliedmanifestwork-eviction-grace-period"},
+		"a negative rate":         {func(o *Options) { o.QPS = -1 }, "--qps"},
+		"an unknown driver":       {func(o *Options) { o.Driver = "grpc" }, "--driver"},
+		"an unknown format":       {func(o *Options) { o.LogFormat = "xml" }, "--log-format"},
+		"an unknown level":        {func(o *Options) { o.LogLevel = "loud" }, "--log-level"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			options := DefaultOptions()
@@ -32,6 +37,15 @@ func TestOptionsNameEveryFault(t *testing.T) {
 				t.Errorf("validate = %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestTheRateForWorks(t *testing.T) {
+	for rate, want := range map[float32][2]float32{0: {-1, 0}, 0.5: {0.5, 1}, 20: {20, 40}} {
+		options := Options{QPS: rate}
+		if got := options.forWorks(&rest.Config{}); got.QPS != want[0] || got.Burst != int(want[1]) {
+			t.Errorf("--qps %g gives %g with a burst of %d", rate, got.QPS, got.Burst)
+		}
 	}
 }
 

@@ -124,7 +124,8 @@ func (s *session) works(uid string) (*work.Controller, error) {
 	}
 	return &work.Controller{
 		Hub: hub, Records: s.records, Member: s.objects, Cluster: s.credential.Cluster, HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.options.EvictionGrace,
-		Clock: s.clock, Random: s.random, Report: func(error) {}, Metrics: s.metrics, Log: s.log,
+		DeletionWait: s.options.DeletionWait,
+		Clock:        s.clock, Random: s.random, Report: func(error) {}, Metrics: s.metrics, Log: s.log,
 		Held: func(message string) {
 			s.health.note("works", message)
 			s.status.EvictionsHeld(status.Held{Message: message})

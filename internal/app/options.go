@@ -60,7 +60,7 @@ type Options struct {
 	// BindAgentUser makes the controller acceptance give permissions to the recorded agent of a cluster only.
 	BindAgentUser bool
 	// WorkCleanupTimeout is how long the works of a cluster that is being deleted wait for a silent agent, and deleted works of a cluster that
-	// does not exist; 0: for ever.
+	// does not exist; 0: without end.
 	WorkCleanupTimeout time.Duration
 	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
 	ProbeAllow []string
@@ -132,7 +132,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between attempts to acquire or renew the lease")
 	flags.DurationVar(&o.WorkCleanupTimeout, "work-cleanup-timeout", o.WorkCleanupTimeout,
 		"how long the works of a ManagedCluster that is being deleted wait for a silent agent, and deleted works where there is no ManagedCluster; then they go, "+
-			"and what they applied stays on the member; 0: for ever")
+			"and what they applied stays on the member; 0: without end")
 	flags.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
 		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
 	flags.BoolVar(&o.BindAgentUser, "bind-agent-user", o.BindAgentUser,

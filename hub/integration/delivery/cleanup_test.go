@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestWorksEndByThemselves has a work that finished with a time to live, one that has not finished, and a deleted work of a
+// TestWorksEndByThemselves has works with a time to live. The first has finished, the second has not. The first is then a deleted work of a
 // cluster that does not exist.
 func TestWorksEndByThemselves(t *testing.T) {
 	f := newFleet(t, 1)

@@ -2,13 +2,17 @@ package memberwork
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 const configA = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"a"},"data":{"k":"1"}}`
@@ -40,5 +44,36 @@ func TestAWorkIsAppliedChangedAndDeleted(t *testing.T) {
 	}
 	if _, err := f.record(t.Context(), "w"); err == nil {
 		t.Error("the record is left")
+	}
+}
+
+// TestAReadOnlyObjectIsWatched changes an object that the work only reports. The report follows long before the agent would read it again.
+func TestAReadOnlyObjectIsWatched(t *testing.T) {
+	f := newFixture(t)
+	a := f.configMap("a")
+	a.Data = map[string]string{"k": "0"}
+	f.create(f.on, a)
+	w := f.newWork("w", configA)
+	w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
+		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "a"},
+		UpdateStrategy:     &workv1.UpdateStrategy{Type: "ReadOnly"},
+		FeedbackRules:      []workv1.FeedbackRule{{Type: "JSONPaths", JSONPaths: []workv1.JSONPath{{Name: "k", Path: ".data.k"}}}},
+	}}
+	f.deliver(w)
+	a.Data["k"] = "2"
+	if err := f.on.Update(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, 45*time.Second, func(ctx context.Context) error {
+		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(w), w); err != nil {
+			return err
+		}
+		if values := w.Status.ResourceStatus.Manifests[0].StatusFeedbacks.Values; len(values) != 1 || *values[0].Value.String != "2" {
+			return fmt.Errorf("%w: the feedback is %+v", errBoom, values)
+		}
+		return nil
+	})
+	if f.read(a); a.Labels != nil || a.Data["k"] != "2" {
+		t.Errorf("the agent has written %v %v", a.Labels, a.Data)
 	}
 }

@@ -41,6 +41,8 @@ type Controller struct {
 	HubHash, AgentID string
 	// EvictionGrace is how long a record stays after the hub has lost its work; 0 means DefaultEvictionGrace.
 	EvictionGrace time.Duration
+	// DeletionWait is how long a deletion waits for the objects of one rank; 0 means plan.RemovalWait.
+	DeletionWait time.Duration
 	// OCMInterval is the time between two looks for an agent of Open Cluster Management on the member; 0 means one minute.
 	OCMInterval time.Duration
 	Clock       clock.Clock

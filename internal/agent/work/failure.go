@@ -14,12 +14,25 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/agent/work/remote"
+	"github.com/berth-project/berth/internal/agent/work/report"
 )
 
 // failureOf returns the failure of a request about an object.
 func failureOf(err error, id object.ID, hash string, attempts int, now time.Time) plan.Failure {
 	code := codeOf(err)
-	return plan.Failure{Hash: hash, Code: code, Message: messageOf(err, id), Until: now.Add(retryAfter(code, attempts))}
+	return plan.Failure{Hash: hash, Code: code, Message: report.Cut(messageOf(err, id)) + nextOf(code), Until: now.Add(retryAfter(code, attempts))}
+}
+
+// nextOf returns when a failure is tried again. It names no instant, so that the status stays as it is.
+func nextOf(code plan.Code) string {
+	switch {
+	case code == plan.Forbidden || code == plan.Conflicting:
+		return "; tried again every minute"
+	case code.Final():
+		return "; another manifest is tried at once"
+	default:
+		return "; tried again after 2 seconds, and later every 5 minutes"
+	}
 }
 
 func codeOf(err error) plan.Code {

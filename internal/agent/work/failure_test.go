@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,10 @@ func TestFailuresOfTheMember(t *testing.T) {
 				t.Errorf("the message is %q", got)
 			}
 		})
+	}
+	long := failureOf(errors.New(strings.Repeat("x", 10000)), config, "", 1, time.Unix(0, 0))
+	if !strings.HasSuffix(long.Message, "...; tried again after 2 seconds, and later every 5 minutes") || len(long.Message) > 512 {
+		t.Errorf("the message of a long error has %d bytes: %q", len(long.Message), long.Message)
 	}
 	if got := messageOf(typed, config); !strings.HasSuffix(got, "; the list has this key twice: remove one entry, or merge both") {
 		t.Errorf("the message about a list is %q", got)

@@ -112,7 +112,11 @@ func (p *pass) leave() (time.Time, error) {
 // short intervals.
 func (p *pass) interval() time.Duration {
 	for _, m := range p.manifests {
-		if m.Settings.Strategy.Type == object.ReadOnly || m.ID.Resource != "" && !p.watch.synced(m.ID) {
+		synced := p.watch.synced
+		if m.Settings.Strategy.Type == object.ReadOnly {
+			synced = p.watch.syncedNamed
+		}
+		if m.ID.Resource != "" && !synced(m.ID) {
 			return pollInterval
 		}
 	}
@@ -188,9 +192,13 @@ func (p *pass) publish() {
 // readObjects reads what was not read in this pass.
 func (p *pass) readObjects() {
 	for _, m := range p.manifests {
-		if m.ID.Resource != "" {
-			p.readObject(m.ID, m.Kind.Version, p.executor())
+		if m.ID.Resource == "" {
+			continue
 		}
+		if m.Settings.Strategy.Type == object.ReadOnly {
+			p.watch.ensureNamed(m.ID, m.Kind.Version)
+		}
+		p.readObject(m.ID, m.Kind.Version, p.executor())
 	}
 	for _, entry := range entriesOf(p.record) {
 		p.readObject(entry.ID, entry.Version, p.executor())
@@ -235,7 +243,7 @@ func (p *pass) input() plan.Input {
 	in := plan.Input{
 		Now: p.Clock.Now(), Work: p.name, Leaving: p.leaving, Manifests: p.manifests, Orphan: func(object.ID) bool { return false },
 		Recorded: p.record != nil, Record: entriesOf(p.record), Objects: map[object.ID]plan.Object{}, Unread: p.unread,
-		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Contests: map[object.ID]plan.Contest{}, Since: p.state.since,
+		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Contests: map[object.ID]plan.Contest{}, Since: p.state.since, RemovalWait: p.DeletionWait,
 	}
 	if p.work != nil {
 		in.Created, in.Orphan = p.work.CreationTimestamp.Time, object.Orphans(p.work.Spec.DeleteOption)

@@ -5,17 +5,17 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/remote"
 )
 
-// maxWatches bounds the watched resources. Objects of further resources are compared at intervals.
+// maxWatches bounds the watches. Further objects are compared at intervals.
 const maxWatches = 200
 
-// watches follows the labelled objects of each resource in use. It keeps nothing of them but name and version.
+// watches follows the labelled objects of each resource in use, and single objects that carry no label. It keeps nothing of them
+// but name and version.
 type watches struct {
 	ctx     context.Context //nolint:containedctx // watches start with the first object of a resource and end with the agent
 	member  *remote.Member
@@ -23,19 +23,31 @@ type watches struct {
 
 	mu      sync.Mutex
 	running sync.WaitGroup
-	started map[schema.GroupResource]cache.Controller
+	// started has the watches by what they follow: an ID without a name is the labelled objects of a resource.
+	started map[object.ID]cache.Controller
 }
 
 func newWatches(ctx context.Context, member *remote.Member, changed func(object.ID, string)) *watches {
-	return &watches{ctx: ctx, member: member, changed: changed, started: map[schema.GroupResource]cache.Controller{}}
+	return &watches{ctx: ctx, member: member, changed: changed, started: map[object.ID]cache.Controller{}}
 }
 
-// ensure starts the watch of a resource unless it runs.
+// labelled returns what the watch of the labelled objects of a resource follows.
+func labelled(id object.ID) object.ID { return object.ID{Group: id.Group, Resource: id.Resource} }
+
+// ensure starts the watch of the labelled objects of a resource unless it runs.
 func (w *watches) ensure(id object.ID, version string) {
+	w.follow(labelled(id), func() *cache.ListWatch { return w.member.Labelled(id, version) })
+}
+
+// ensureNamed starts the watch of one object unless it runs.
+func (w *watches) ensureNamed(id object.ID, version string) {
+	w.follow(id, func() *cache.ListWatch { return w.member.Named(id, version) })
+}
+
+func (w *watches) follow(id object.ID, source func() *cache.ListWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	resource := schema.GroupResource{Group: id.Group, Resource: id.Resource}
-	if w.started[resource] != nil || len(w.started) >= maxWatches {
+	if w.started[id] != nil || len(w.started) >= maxWatches {
 		return
 	}
 	handle := func(found any) {
@@ -47,7 +59,7 @@ func (w *watches) ensure(id object.ID, version string) {
 		}
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: w.member.Labelled(id, version), ObjectType: &metav1.PartialObjectMetadata{}, Transform: onlyHeader,
+		ListerWatcher: source(), ObjectType: &metav1.PartialObjectMetadata{}, Transform: onlyHeader,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: handle, UpdateFunc: func(_, after any) { handle(after) },
 			DeleteFunc: func(found any) { // a deleted object may have the version that the agent read last
@@ -60,15 +72,17 @@ func (w *watches) ensure(id object.ID, version string) {
 			},
 		},
 	})
-	w.started[resource] = informer
+	w.started[id] = informer
 	w.running.Go(func() { informer.RunWithContext(w.ctx) })
 }
 
-// synced returns whether the objects of a resource are watched.
-func (w *watches) synced(id object.ID) bool {
+// synced returns whether the labelled objects of a resource are watched, and syncedNamed whether one object is.
+func (w *watches) synced(id object.ID) bool { return w.syncedNamed(labelled(id)) }
+
+func (w *watches) syncedNamed(id object.ID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	informer := w.started[schema.GroupResource{Group: id.Group, Resource: id.Resource}]
+	informer := w.started[id]
 	return informer != nil && informer.HasSynced()
 }
 

@@ -49,7 +49,7 @@ type Options struct {
 	Blocked func() bool
 	// BindAgentUser gives the permissions of a cluster to the recorded agent only, instead of to every user of the groups of the cluster.
 	BindAgentUser bool
-	// WorkTimeout is how long the works of a cluster that is being deleted wait for a silent agent; 0: for ever.
+	// WorkTimeout is how long the works of a cluster that is being deleted wait for a silent agent; 0: without end.
 	WorkTimeout time.Duration
 }
 

@@ -46,7 +46,7 @@ type input struct {
 	addOns, works content
 	// silent is how long the agent of a cluster that is being deleted has not renewed its lease; zero for less than a grace period.
 	silent time.Duration
-	// workTimeout is how long works wait for a silent agent; zero: for ever.
+	// workTimeout is how long works wait for a silent agent; zero: without end.
 	workTimeout time.Duration
 	// inventory is what is in the namespace of a cluster that is being deleted.
 	inventory inventory

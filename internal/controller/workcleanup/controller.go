@@ -38,7 +38,7 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Blocked reports whether another controller keeps the works of the hub, so that this controller must not write.
 	Blocked func() bool
-	// Timeout is how long the deletion of a work waits without a ManagedCluster; 0: for ever.
+	// Timeout is how long the deletion of a work waits without a ManagedCluster; 0: without end.
 	Timeout time.Duration
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 // makePlan returns what happens to a work, and when to look again; zero for never. cluster is whether its ManagedCluster exists, timeout
-// how long a deletion waits without it; zero for ever.
+// how long a deletion waits without it; zero for no end.
 func makePlan(work *workv1.ManifestWork, cluster bool, timeout time.Duration, now time.Time) (action, time.Duration) {
 	if !work.DeletionTimestamp.IsZero() {
 		if cluster || timeout <= 0 || !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {

@@ -50,6 +50,12 @@ func RankOf(id ID) Rank {
 	}
 }
 
+// CallsWebhooks returns whether the API server calls webhooks because of an object.
+func CallsWebhooks(id ID) bool {
+	return id.Group == "admissionregistration.k8s.io" &&
+		(id.Resource == "validatingwebhookconfigurations" || id.Resource == "mutatingwebhookconfigurations")
+}
+
 func coreRank(resource string) Rank {
 	switch resource {
 	case "namespaces":

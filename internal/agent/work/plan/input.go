@@ -23,7 +23,7 @@ import (
 const (
 	// ApplyWait is how long the objects of a rank may take until they serve the next rank.
 	ApplyWait = 30 * time.Second
-	// RemovalWait is how long the objects of a rank may take to disappear.
+	// RemovalWait is the default of how long the objects of a rank may take to disappear.
 	RemovalWait = 10 * time.Minute
 )
 
@@ -53,6 +53,8 @@ type Object struct {
 	Terminating bool
 	// Serving is whether the objects of later ranks can rely on it.
 	Serving bool
+	// Healthy is whether it has reached its desired state.
+	Healthy bool
 	// Finished is whether it ran to its end, as a Job does.
 	Finished bool
 	// Occupied is why it must not be deleted, such as a namespace with objects of other clients; empty where it may be.
@@ -116,6 +118,8 @@ type Input struct {
 	// Failures has the last failure of each object, Contests the objects that other clients have changed.
 	Failures map[object.ID]Failure
 	Contests map[object.ID]Contest
+	// RemovalWait is how long the objects of a rank may take to disappear; 0 is the constant of this name.
+	RemovalWait time.Duration
 	// Since is when each stage began to wait.
 	Since map[Stage]time.Time
 }

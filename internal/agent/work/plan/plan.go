@@ -213,6 +213,9 @@ func (p *planner) applyRanks(wanted []candidate) bool {
 		if end < 0 {
 			end = len(wanted)
 		}
+		if p.wait(Stage{Rank: rank}, p.notHealthy(wanted[:end]), ApplyWait) {
+			return true
+		}
 		for _, c := range wanted[:end] {
 			p.apply(c)
 		}
@@ -225,6 +228,26 @@ func (p *planner) applyRanks(wanted []candidate) bool {
 		}
 	}
 	return false
+}
+
+// notHealthy returns the workloads of the work that have not reached their desired state, where a webhook configuration is to be created: the
+// API server of the member would call a webhook that no pod serves.
+func (p *planner) notHealthy(next []candidate) []object.ID {
+	if !slices.ContainsFunc(next, func(c candidate) bool {
+		_, exists := p.Objects[c.entry.ID]
+		return !exists && object.CallsWebhooks(c.entry.ID)
+	}) {
+		return nil
+	}
+	var out []object.ID
+	for i := range p.Manifests {
+		m := &p.Manifests[i]
+		o, exists := p.Objects[m.ID]
+		if exists && !o.Healthy && object.RankOf(m.ID) == object.RankWorkload && p.step.Verdicts[m.Ordinal].State == Settled {
+			out = append(out, m.ID)
+		}
+	}
+	return out
 }
 
 // hideUnknownKinds keeps kinds pending whose definition may be on its way.

@@ -50,7 +50,7 @@ func (p *planner) remove(entries []Entry) []Entry {
 			}
 		}
 		entries = entries[end:]
-		if p.wait(Stage{Rank: rank, Removing: true}, waiting, RemovalWait) {
+		if p.wait(Stage{Rank: rank, Removing: true}, waiting, cmp.Or(p.RemovalWait, RemovalWait)) {
 			return append(left, entries...)
 		}
 	}

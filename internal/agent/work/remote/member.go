@@ -43,10 +43,13 @@ type Member struct {
 	executors map[string]dynamic.Interface
 }
 
-// New returns a member. It sends no request.
+// New returns a member. It sends no request. A configuration without a rate has no limit.
 func New(config *rest.Config, c clock.PassiveClock) (*Member, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Timeout = -1, client.RequestTimeout
+	config.Timeout = client.RequestTimeout
+	if config.QPS == 0 {
+		config.QPS = -1
+	}
 	reader, err := client.New(config)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the server

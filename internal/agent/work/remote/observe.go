@@ -23,16 +23,22 @@ func Observe(found *unstructured.Unstructured, record Record, manager string) pl
 		Owned: record.UID != "" && slices.ContainsFunc(found.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 			return owner.UID == record.UID
 		}),
-		Fields:      fields(found, manager),
+		Fields:      fieldsHash(found, manager),
 		Terminating: found.GetDeletionTimestamp() != nil,
 		Serving:     health.Serving(found),
+		Healthy:     healthy(found),
 		Finished:    health.Finished(found),
 	}
 }
 
-// fields returns the hash of the fields that a manager owns by apply. The API server takes a field from the manager when another client
+func healthy(found *unstructured.Unstructured) bool {
+	state, _ := health.Of(found)
+	return state == health.Healthy
+}
+
+// fieldsHash returns the hash of the fields that a manager owns by apply. The API server takes a field from the manager when another client
 // changes it, so the hash changes with every change of these fields by another client, and with no other change.
-func fields(found *unstructured.Unstructured, manager string) string {
+func fieldsHash(found *unstructured.Unstructured, manager string) string {
 	managed := Managed(found, manager)
 	if managed == nil {
 		return ""

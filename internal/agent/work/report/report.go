@@ -34,6 +34,7 @@ const (
 	reasonTrimmed        = "StatusTooLarge"
 	maxMessage           = 1024
 	listedInMessage      = 3
+	maxNext              = 100
 	messageDeletingStart = "ManifestWork is being deleted"
 )
 
@@ -253,6 +254,9 @@ func list(all []string) string {
 	}
 	return strings.Join(all, "; ")
 }
+
+// Cut returns the message of an error, short enough that a text about the next attempt fits behind it.
+func Cut(message string) string { return cut(message, maxManifestMessage-maxNext) }
 
 // cut returns a text of at most limit bytes.
 func cut(text string, limit int) string {
