@@ -100,7 +100,7 @@ func (h *Hub) Kubeconfig() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := os.ReadFile(path) //nolint:gosec // it was written just now
+	out, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading a kubeconfig: %w", err)
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -34,7 +33,7 @@ const (
 	deliveryFlag = "--controllers=replicaset"
 )
 
-// worksRun measures the delivery of sets to clusters.
+// worksRun measures the delivery of sets to clusters, all steps on one pair of hubs.
 func worksRun(clusters, sets int) Run {
 	return Run{
 		Name: fmt.Sprintf("%s%dx%d", worksPrefix, clusters, sets),
@@ -66,6 +65,18 @@ type worksStep struct {
 	measure func(context.Context, *works) ([]bench.Figure, error)
 }
 
+// worksSteps returns the steps in their order. Each begins with the hubs as the step before left them.
+func worksSteps() []worksStep {
+	return []worksStep{
+		{"empty", measureEmptyManager},
+		{"cold", measureColdWorks},
+		{"change", measureChangedWorks},
+		{"status", measureStatusWrites},
+		{"restart", measureWorksRestart},
+		{"agents", measureWorksAgents},
+	}
+}
+
 func measureWorks(ctx context.Context, s Options, clusters, sets int) (figures []bench.Figure, err error) {
 	w := &works{options: s, name: fmt.Sprintf("%s%dx%d", worksPrefix, clusters, sets)}
 	for i := range clusters {
@@ -79,10 +90,7 @@ func measureWorks(ctx context.Context, s Options, clusters, sets int) (figures [
 	if err := w.startHubs(ctx); err != nil {
 		return nil, err
 	}
-	for _, step := range []worksStep{
-		{"empty", measureEmptyManager}, {"cold", measureColdWorks}, {"change", measureChangedWorks}, {"status", measureStatusWrites},
-		{"restart", measureWorksRestart}, {"agents", measureWorksAgents},
-	} {
+	for _, step := range worksSteps() {
 		s.logf("%s: %s", w.name, step.name)
 		measured, err := step.measure(ctx, w)
 		if err != nil {
@@ -112,7 +120,7 @@ func (w *works) startHubs(ctx context.Context) error {
 		return fmt.Errorf("storing manifests: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(manifests) }() // a leftover temporary folder does no harm
-	if err := errors.Join(copyManifests(manifests, config.Delivery())); err != nil {
+	if err := copyManifests(manifests, config.Delivery()); err != nil {
 		return err
 	}
 	for _, side := range []**measuredHub{&w.managed, &w.open} {
@@ -186,15 +194,15 @@ func benchManifests(name, round string) workv1.ManifestsTemplate {
 }
 
 // changeTemplate changes the template of a set.
-func (w *works) changeTemplate(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (*workv1alpha1.ManifestWorkReplicaSet, error) {
+func (w *works) changeTemplate(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	w.round++
 	stored := &workv1alpha1.ManifestWorkReplicaSet{}
 	if err := w.managed.admin.Get(ctx, client.ObjectKeyFromObject(set), stored); err != nil {
-		return nil, fmt.Errorf("reading a set: %w", err)
+		return fmt.Errorf("reading a set: %w", err)
 	}
 	stored.Spec.ManifestWorkTemplate.Workload = benchManifests(set.Name, fmt.Sprint(w.round))
 	if err := w.managed.admin.Update(ctx, stored); err != nil {
-		return nil, fmt.Errorf("changing a set: %w", err)
+		return fmt.Errorf("changing a set: %w", err)
 	}
-	return stored, nil
+	return nil
 }

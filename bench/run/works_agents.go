@@ -56,7 +56,7 @@ func (w *works) measureSucceeded(ctx context.Context) ([]bench.Figure, error) {
 	}
 	for range worksRounds {
 		err := managed.time(func() error {
-			if _, err := w.changeTemplate(ctx, set); err != nil {
+			if err := w.changeTemplate(ctx, set); err != nil {
 				return err
 			}
 			return w.managed.awaitRolledOut(ctx, set)

@@ -31,7 +31,7 @@ func measureChangedWorks(ctx context.Context, w *works) ([]bench.Figure, error) 
 			return nil, err
 		}
 		err = managed.time(func() error {
-			if _, err := w.changeTemplate(ctx, set); err != nil {
+			if err := w.changeTemplate(ctx, set); err != nil {
 				return err
 			}
 			return follower.await(ctx, len(w.clusters))
