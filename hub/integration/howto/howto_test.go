@@ -1,4 +1,5 @@
-// Package howto runs the commands of every page of docs/how-to, in order, on a separate hub, and compares their output with the page.
+// Package howto runs the commands of every page of docs/how-to and of docs/operations/agentless.md, in order, on a separate hub, and
+// compares their output with the page.
 // After an intended change, `go test ./integration/howto -update` writes the pages. Commit only the differences that you can explain.
 package howto
 
@@ -35,6 +36,7 @@ func TestHowTos(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
+	pages = append(pages, filepath.Join(root, "docs", "operations", "agentless.md"))
 	for _, page := range pages {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) { runPage(t, page) })
 	}
