@@ -19,6 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/credential"
 	"github.com/berth-project/berth/internal/agent/csr"
+	"github.com/berth-project/berth/internal/agent/election"
 	"github.com/berth-project/berth/internal/agent/member"
 	"github.com/berth-project/berth/internal/agent/status"
 	"github.com/berth-project/berth/internal/agent/telemetry"
@@ -92,15 +93,38 @@ func Run(ctx context.Context, options Options) error {
 	if err := serveHealth(ctx, options.HealthAddress, a.health, a.metrics.Handler(), a.log); err != nil {
 		return err
 	}
+	lead, err := a.election(toMember)
+	if err != nil {
+		return err
+	}
 	if a.uid = a.awaitUID(ctx, toMember); a.uid == "" {
 		return nil // the context has ended
 	}
 	a.member = member.New(toMember, a.clock, a.log, a.uid)
 	var running sync.WaitGroup
 	running.Go(func() { a.member.Run(ctx) })
-	a.phases(ctx)
+	lead(ctx, a.phases)
 	running.Wait()
 	return nil
+}
+
+// election returns what runs the phases: at once, or while no other agent of the member works.
+func (a *process) election(toMember *client.Client) (func(context.Context, func(context.Context)), error) {
+	if !a.options.LeaderElection {
+		return func(ctx context.Context, phases func(context.Context)) { phases(ctx) }, nil
+	}
+	namespace, err := ownNamespace()
+	if err != nil {
+		return nil, fmt.Errorf("%w; outside of a pod, leave out --leader-elect", err)
+	}
+	host, err := os.Hostname() // the name of the pod, which stays when its container restarts
+	if err != nil {
+		return nil, fmt.Errorf("reading the name of the pod: %w", err)
+	}
+	elector := &election.Elector{
+		Leases: toMember, Namespace: namespace, Identity: host, Clock: a.clock, Report: a.health.reporter("election"), Log: a.log,
+	}
+	return elector.Run, nil
 }
 
 // awaitUID reads the identity of the member; empty when the context ends before.

@@ -20,6 +20,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/credential"
+	"github.com/berth-project/berth/internal/agent/election"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/registration"
@@ -56,6 +57,8 @@ type Options struct {
 	DeletionWait time.Duration
 	// QPS bounds the requests for works to the member in a second, with twice as many in a burst; 0 is no limit.
 	QPS float32
+	// LeaderElection lets the agent work only while it holds the Lease "berth-agent" in the namespace of its pod.
+	LeaderElection bool
 	// HealthAddress is host:port to serve health probes on; "0" is off.
 	HealthAddress string
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
@@ -88,6 +91,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"how long the deletion of a work waits for objects that do not go, such as custom resources, before it deletes what they need, such as their operator")
 	flags.Float32Var(&o.QPS, "qps", o.QPS,
 		"requests for works to the API server of the member in a second; 0: no limit, because API servers share their capacity by priority and fairness")
+	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection,
+		"work only while holding the Lease "+election.Name+" in the namespace of the pod, so that one agent of the member works at a time")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz, /readyz and /metrics; 0: off")
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
@@ -177,11 +182,20 @@ func (o *Options) store(member *client.Client) (credential.Store, error) {
 	if o.HubKubeconfigDir != "" {
 		return credential.Folder(o.HubKubeconfigDir), nil
 	}
+	namespace, err := ownNamespace()
+	if err != nil {
+		return nil, fmt.Errorf("%w; outside of a pod, give --hub-kubeconfig-dir", err)
+	}
+	return credential.Secret{Client: member, Namespace: namespace}, nil
+}
+
+// ownNamespace returns the namespace of the pod of the agent.
+func ownNamespace() (string, error) {
 	namespace, err := os.ReadFile(namespaceFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the namespace of the agent: %w; outside of a pod, give --hub-kubeconfig-dir", err)
+		return "", fmt.Errorf("reading the namespace of the agent: %w", err)
 	}
-	return credential.Secret{Client: member, Namespace: strings.TrimSpace(string(namespace))}, nil
+	return strings.TrimSpace(string(namespace)), nil
 }
 
 // clientConfigs returns how users of the hub reach the member; nil where they do not.

@@ -82,6 +82,7 @@ func (p *pass) keep() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
+	p.prune()
 	p.noteConflicts(step)
 	again, err := p.report(step)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -46,7 +47,7 @@ type Agent struct {
 // are those of the profile; a role with executors that exists is left as it is.
 func (a Agent) Install(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("registering types: %w", err)
 		}
@@ -87,13 +88,15 @@ func (a Agent) objects() []client.Object {
 			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: shared, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: shared.Name},
 		},
-		// RBAC cannot restrict a creation by name, so the Secret exists before the agent writes it.
+		// RBAC cannot restrict a creation by name, so the Secret and the Lease exist before the agent writes them.
 		&corev1.Secret{TypeMeta: core("Secret"), ObjectMeta: metav1.ObjectMeta{Namespace: AgentNamespace, Name: storedKubeconfig}},
 		&corev1.Secret{
 			TypeMeta: core("Secret"), ObjectMeta: metav1.ObjectMeta{Namespace: AgentNamespace, Name: bootstrapName},
 			Data: map[string][]byte{"kubeconfig": a.Bootstrap},
 		},
+		&coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}, ObjectMeta: own},
 		&rbacv1.Role{TypeMeta: rbac("Role"), ObjectMeta: own, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{agentName}, Verbs: []string{"get", "update"}},
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{storedKubeconfig}, Verbs: []string{"get", "update", "patch"}},
 		}},
 		&rbacv1.RoleBinding{
@@ -124,7 +127,7 @@ func (a Agent) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 				Containers: []corev1.Container{{
 					Name: agentName, Image: a.Image, Command: []string{"berth-agent"},
 					Args: []string{
-						"--cluster-name=" + a.Cluster, "--bootstrap-kubeconfig=" + bootstrapFolder + "/kubeconfig", "--driver=" + a.Driver,
+						"--cluster-name=" + a.Cluster, "--bootstrap-kubeconfig=" + bootstrapFolder + "/kubeconfig", "--driver=" + a.Driver, "--leader-elect",
 						fmt.Sprintf("--health-probe-bind-address=:%d", agentHealthPort),
 					},
 					LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),

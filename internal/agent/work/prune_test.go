@@ -1,0 +1,34 @@
+package work
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+)
+
+// TestTheMemoryOfAWorkIsBoundedByTheWork has an object that the work names, one on its record, and one of an earlier manifest.
+func TestTheMemoryOfAWorkIsBoundedByTheWork(t *testing.T) {
+	named, recorded, old := object.ID{Name: "named"}, object.ID{Name: "recorded"}, object.ID{Name: "old"}
+	s := newState()
+	s.wants, s.entries = map[object.ID]string{named: "h"}, []plan.Entry{{ID: recorded}}
+	for _, id := range []object.ID{named, recorded, old} {
+		s.applied[id], s.failures[id], s.attempts[id], s.contests[id] = plan.Applied{}, plan.Failure{}, 1, contest{}
+		s.conflicts[id], s.versions[id] = true, "1"
+	}
+	(&pass{Controller: &Controller{}, state: s}).prune()
+	want := []object.ID{named, recorded}
+	for what, got := range map[string][]object.ID{
+		"applied": slices.Collect(maps.Keys(s.applied)), "failures": slices.Collect(maps.Keys(s.failures)), "attempts": slices.Collect(maps.Keys(s.attempts)),
+		"contests": slices.Collect(maps.Keys(s.contests)), "conflicts": slices.Collect(maps.Keys(s.conflicts)), "versions": slices.Collect(maps.Keys(s.versions)),
+	} {
+		slices.SortFunc(got, object.ID.Compare)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+}
