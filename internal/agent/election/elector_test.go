@@ -154,12 +154,19 @@ func TestAnAgentThatLosesTheMemberStopsBeforeAnotherBegins(t *testing.T) {
 	})
 }
 
+// abandoned returns agents after the first was killed with the lease.
+func abandoned(t *testing.T) *agents {
+	t.Helper()
+	holder := "first"
+	a := &agents{t: t}
+	a.leases.lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+	return a
+}
+
 // TestAnAgentThatIsKilledGoesOnAtOnce leaves a lease behind, as kill -9 does.
 func TestAnAgentThatIsKilledGoesOnAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &agents{t: t}
-		holder := "first"
-		a.leases.lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+		a := abandoned(t)
 		stopSecond, _ := a.start("second")
 		a.expect(duration/2, "")
 		stopFirst, _ := a.start("first")
@@ -171,9 +178,7 @@ func TestAnAgentThatIsKilledGoesOnAtOnce(t *testing.T) {
 
 func TestALeaseThatItsHolderLeftIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &agents{t: t}
-		holder := "first"
-		a.leases.lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+		a := abandoned(t)
 		stop, _ := a.start("second")
 		a.expect(duration-time.Second, "")
 		a.expect(2*retryInterval, "second")

@@ -118,10 +118,31 @@ func (m *Member) Apply(
 	if err != nil {
 		return nil, err
 	}
+	to, manager := at(as, call.Entry.ID, call.Entry.Version), Manager(work, call.Manifest)
+	body, err := bodyOf(ctx, record, call, live, manager)
+	if err != nil {
+		return nil, err
+	}
+	strategy := call.Manifest.Settings.Strategy
+	if strategy.Type == object.CreateOnly {
+		return to.Create(ctx, body, metav1.CreateOptions{FieldManager: manager}) //nolint:wrapcheck // the API server names the object
+	}
+	force := strategy.Type == object.Update || strategy.ServerSideApply != nil && strategy.ServerSideApply.Force
+	if !call.Create {
+		body.SetUID(types.UID(call.Entry.UID)) // another object of this name is not changed
+		if err := migrate(ctx, to, live, manager); err != nil {
+			return nil, err
+		}
+	}
+	return to.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: force}) //nolint:wrapcheck // the API server names the object
+}
+
+// bodyOf returns what to store: the manifest with the marks of the record, and without changes of the fields to ignore.
+func bodyOf(ctx context.Context, record Record, call plan.Call, live *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	body := call.Manifest.Object.DeepCopy()
 	if apply := call.Manifest.Settings.Strategy.ServerSideApply; apply != nil && live != nil {
 		repair := call.Entry.Hash == call.Manifest.Hash
-		if err := keepIgnored(ctx, body, live, apply.IgnoreFields, repair, Manager(work, call.Manifest)); err != nil {
+		if err := keepIgnored(ctx, body, live, apply.IgnoreFields, repair, manager); err != nil {
 			return nil, err
 		}
 	}
@@ -136,19 +157,7 @@ func (m *Member) Apply(
 	if !call.Entry.Adopted {
 		body.SetOwnerReferences([]metav1.OwnerReference{reference(record)})
 	}
-	to, manager := at(as, call.Entry.ID, call.Entry.Version), Manager(work, call.Manifest)
-	strategy := call.Manifest.Settings.Strategy
-	if strategy.Type == object.CreateOnly {
-		return to.Create(ctx, body, metav1.CreateOptions{FieldManager: manager}) //nolint:wrapcheck // the API server names the object
-	}
-	force := strategy.Type == object.Update || strategy.ServerSideApply != nil && strategy.ServerSideApply.Force
-	if !call.Create {
-		body.SetUID(types.UID(call.Entry.UID)) // another object of this name is not changed
-		if err := migrate(ctx, to, live, manager); err != nil {
-			return nil, err
-		}
-	}
-	return to.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: force}) //nolint:wrapcheck // the API server names the object
+	return body, nil
 }
 
 func reference(record Record) metav1.OwnerReference {
