@@ -92,6 +92,8 @@ type state struct {
 	written        *workv1.ManifestWorkStatus
 	writeAfter     time.Time
 	statusFailures int
+	// polled is whether a pass had an object that is not watched.
+	polled bool
 	// phase is the state in the metrics, measured the generation that was measured at each stage.
 	phase    string
 	measured map[string]int64

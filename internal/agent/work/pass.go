@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -113,10 +114,23 @@ func (p *pass) interval() time.Duration {
 			synced = p.watch.syncedNamed
 		}
 		if m.ID.Resource != "" && !synced(m.ID) {
+			p.reportPolled(m.ID)
 			return pollInterval
 		}
 	}
 	return compareInterval + time.Duration(p.Random()*float64(compareInterval)/2)
+}
+
+// reportPolled reports once that objects cannot be watched. A watch that has just started may follow.
+func (p *pass) reportPolled(id object.ID) {
+	if !p.state.polled {
+		p.state.polled = true
+		return
+	}
+	if p.watch.firstReport(labelled(id)) {
+		p.Log.Warn("objects of works are read each minute, because they are not watched: grant the agent the verbs list and watch on this resource",
+			"resource", strings.TrimSuffix(id.Resource+"."+id.Group, "."))
+	}
 }
 
 // follow starts the waits of another generation anew.

@@ -25,10 +25,12 @@ type watches struct {
 	running sync.WaitGroup
 	// started has the watches by what they follow: an ID without a name is the labelled objects of a resource.
 	started map[object.ID]cache.Controller
+	// reported has the resources that were reported as not watched.
+	reported map[object.ID]bool
 }
 
 func newWatches(ctx context.Context, member *remote.Member, changed func(object.ID, string)) *watches {
-	return &watches{ctx: ctx, member: member, changed: changed, started: map[object.ID]cache.Controller{}}
+	return &watches{ctx: ctx, member: member, changed: changed, started: map[object.ID]cache.Controller{}, reported: map[object.ID]bool{}}
 }
 
 // labelled returns what the watch of the labelled objects of a resource follows.
@@ -84,6 +86,15 @@ func (w *watches) syncedNamed(id object.ID) bool {
 	defer w.mu.Unlock()
 	informer := w.started[id]
 	return informer != nil && informer.HasSynced()
+}
+
+// firstReport returns whether a resource is reported as not watched for the first time.
+func (w *watches) firstReport(resource object.ID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first := !w.reported[resource]
+	w.reported[resource] = true
+	return first
 }
 
 // wait returns when all watches have ended.
