@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -94,7 +95,8 @@ func labelsFor(set *workv1alpha1.ManifestWorkReplicaSet, placement string) (labe
 }
 
 // Strip returns a work without what no plan reads: the manifests, the reported values, the annotations of other clients, and the
-// state of every manifest but the first that fails. It keeps deleteOption. The work is changed.
+// state of every manifest but the first that fails. It keeps deleteOption. Texts that are the same in many works are kept once. The work is
+// changed.
 func Strip(work *workv1.ManifestWork) *workv1.ManifestWork {
 	work.ManagedFields, work.OwnerReferences = nil, nil
 	maps.DeleteFunc(work.Annotations, func(key, _ string) bool {
@@ -108,5 +110,32 @@ func Strip(work *workv1.ManifestWork) *workv1.ManifestWork {
 		kept.StatusFeedbacks = workv1.StatusFeedbackResult{}
 		work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{kept}
 	}
+	share(work)
 	return work
+}
+
+// share replaces texts by a copy that all works share. Each work has the labels of its set, and most have the same conditions.
+func share(work *workv1.ManifestWork) {
+	one := func(text string) string { return unique.Make(text).Value() }
+	work.Name = one(work.Name)
+	for i := range work.Finalizers {
+		work.Finalizers[i] = one(work.Finalizers[i])
+	}
+	for _, texts := range []*map[string]string{&work.Labels, &work.Annotations} {
+		if *texts == nil {
+			continue
+		}
+		shared := make(map[string]string, len(*texts))
+		for key, value := range *texts {
+			if key != workv1.StartedAtAnnotation { // each work has its own
+				value = one(value)
+			}
+			shared[one(key)] = value
+		}
+		*texts = shared
+	}
+	for i := range work.Status.Conditions {
+		c := &work.Status.Conditions[i]
+		c.Type, c.Status, c.Reason, c.Message = one(c.Type), metav1.ConditionStatus(one(string(c.Status))), one(c.Reason), one(c.Message)
+	}
 }
