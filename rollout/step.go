@@ -91,6 +91,13 @@ const (
 	PhaseUnapproved Phase = "Unapproved"
 )
 
+// Phases lists every phase.
+func Phases() []Phase {
+	return []Phase{
+		PhaseMisconfigured, PhaseUndecided, PhaseEmpty, PhaseBreached, PhaseAdvancing, PhaseFinished, PhasePaused, PhaseWaiting, PhaseSoaking, PhaseUnapproved,
+	}
+}
+
 // Verdict is the code of one cluster.
 type Verdict struct {
 	Cluster string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/workcleanup"
@@ -29,5 +30,6 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 	}
 	return replicaset.Add(ctx, a.mgr, replicaset.Options{
 		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
+		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry,
 	})
 }

@@ -64,6 +64,9 @@ type Options struct {
 	WorkCleanupTimeout time.Duration
 	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
 	ProbeAllow []string
+	// FanoutBytes is how many bytes of specs of works the controller replicaset may write at once, and then in each 5 minutes; 0 for no
+	// limit.
+	FanoutBytes int64
 	// AutoAccept are the rules by which the controller csr accepts clusters without an administrator, as autoaccept.Parse reads them.
 	AutoAccept []string
 	// Health configures how silent clusters are handled.
@@ -98,6 +101,7 @@ func DefaultOptions() Options {
 		LeaseDuration:           15 * time.Second,
 		RenewDeadline:           10 * time.Second,
 		RetryPeriod:             2 * time.Second,
+		FanoutBytes:             200_000_000,
 		MaxCertificateDuration:  approval.DefaultMaxDuration,
 		WorkCleanupTimeout:      10 * time.Minute,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
@@ -135,6 +139,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			"and what they applied stays on the member; 0: without end")
 	flags.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
 		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
+	flags.Int64Var(&o.FanoutBytes, "fanout-bytes", o.FanoutBytes,
+		"bytes of specs of ManifestWorks that the controller "+replicaset.Name+" may write at once, and then in each 5 minutes; 0: no bound")
 	flags.BoolVar(&o.BindAgentUser, "bind-agent-user", o.BindAgentUser,
 		"give the permissions of a cluster to the user of its recorded agent only, instead of to the groups of the cluster, so that a former certificate has none")
 	flags.StringSliceVar(&o.ProbeAllow, "probe-allow", o.ProbeAllow,
@@ -163,6 +169,7 @@ func (o *Options) validate() error {
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
 	check(o.WorkCleanupTimeout >= 0, "--work-cleanup-timeout %s: must be 0 or more", o.WorkCleanupTimeout)
 	check(o.MaxCertificateDuration > 0, "--max-certificate-duration %s: must be above 0", o.MaxCertificateDuration)
+	check(o.FanoutBytes >= 0, "--fanout-bytes %d: must be 0 or more", o.FanoutBytes)
 	_, err := target.ParseAllowed(o.ProbeAllow)
 	check(err == nil, "--probe-allow: %v", err)
 	check(!o.ProbesClusters() || len(o.ProbeAllow) > 0, "--controllers %s: needs --probe-allow, the servers of members that the hub may connect to", probe.Name)

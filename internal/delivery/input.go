@@ -28,13 +28,17 @@ type Input struct {
 	Rendered, Former map[string]Rendering
 	// Invalid is what is wrong with the overrides; empty for valid ones. No cluster starts with invalid overrides.
 	Invalid string
-	Now     time.Time
+	// Obstacle is the ReturnObstacle between the present template and that of status.currentRevision.
+	Obstacle string
+	Now      time.Time
 }
 
 // Rendering is what a template becomes on one cluster.
 type Rendering struct {
 	// Hash is the TemplateHash of the rendered spec.
 	Hash string
+	// Size is how many bytes its manifests have together.
+	Size int
 	// Failure is why an override cannot be applied; empty where they all can. The cluster keeps the work that it has and is left out
 	// of the rollout.
 	Failure string

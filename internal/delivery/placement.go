@@ -7,6 +7,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/rollout"
 )
@@ -39,8 +40,13 @@ type placementState struct {
 	step   rollout.Step
 	// frozen means that no cluster starts, whatever the strategy is.
 	frozen bool
-	// cause is the sign of a torn or partial decision.
+	// cause is the sign of a torn or partial decision, or why the placement is frozen.
 	cause string
+	// failureStrategy is what happens when the rollout is breached. returning means that it was, and that clusters return.
+	failureStrategy workv1alpha1.FailureStrategy
+	returning       bool
+	// note is added to the message.
+	note string
 }
 
 // complete reports whether a cluster that is not in the decision is not selected.
@@ -55,7 +61,10 @@ func (p *planner) readPlacements() {
 			continue
 		}
 		seen[reference.Name] = true
-		s := placementState{name: reference.Name, strategy: reference.RolloutStrategy.RolloutStrategy}
+		s := placementState{
+			name: reference.Name, failureStrategy: reference.RolloutStrategy.FailureStrategy,
+			strategy: withApprovalsFor(p.in.Hash, reference.RolloutStrategy.RolloutStrategy),
+		}
 		s.read(p.in.Placements)
 		if s.reading != missing {
 			for _, name := range s.clusters() {
@@ -65,6 +74,14 @@ func (p *planner) readPlacements() {
 		}
 		p.placements = append(p.placements, s)
 	}
+}
+
+// withApprovalsFor returns a strategy without approvals that are for another revision.
+func withApprovalsFor(revision string, strategy clusterv1alpha1.RolloutStrategy) clusterv1alpha1.RolloutStrategy {
+	if approval := strategy.Approval; approval != nil && approval.Revision != "" && approval.Revision != revision {
+		strategy.Approval = &clusterv1alpha1.RolloutApproval{Required: approval.Required}
+	}
+	return strategy
 }
 
 func (s *placementState) read(placements map[string]Placement) {
@@ -138,6 +155,7 @@ func (s *placementState) message() string {
 	default:
 		text = s.step.Message()
 	}
+	text += s.note
 	if s.reading == partial && len(s.step.Removed) > 0 {
 		text += "; no work is removed before the decision is complete: " + s.cause
 	}

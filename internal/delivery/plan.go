@@ -23,6 +23,7 @@ func Plan(in Input) Result {
 		p.classify(c)
 	}
 	p.roll()
+	p.abort()
 	out := Result{Until: p.until}
 	for _, s := range p.placements {
 		out.Rollouts = append(out.Rollouts, Rollout{Placement: s.name, Step: s.step, Message: s.message()})
@@ -44,6 +45,8 @@ type planner struct {
 	clusters []*cluster
 	byName   map[string]*cluster
 	until    time.Time
+	// aborted is when the rollout was aborted; nil for a rollout that was not.
+	aborted *metav1.Time
 }
 
 // cluster returns a cluster, which is added where it is new.
@@ -133,6 +136,10 @@ func (p *planner) writes() []Write {
 		case c.ruling() == noPlacement:
 			deletions = append(deletions, p.removals(c)...)
 			continue
+		case p.returns(c):
+			if write, ok := p.specWrite(c, p.former(), p.formerOf(c).Hash); ok {
+				specs = append(specs, write)
+			}
 		case starts[c.name] || c.repairs():
 			if write, ok := p.specWrite(c, p.in.Hash, c.rendered.Hash); ok {
 				specs = append(specs, write)

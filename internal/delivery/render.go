@@ -63,11 +63,11 @@ func (r *Renderer) Render(template *workv1.ManifestWorkSpec, hash string, cluste
 		return nil, Rendering{Failure: failure}
 	}
 	if spec == template {
-		return template, Rendering{Hash: hash}
+		return template, Rendering{Hash: hash, Size: override.Size(template)}
 	}
 	rendered, err := TemplateHash(spec)
 	if err != nil {
 		return nil, Rendering{Failure: "a manifest is not JSON"}
 	}
-	return spec, Rendering{Hash: rendered}
+	return spec, Rendering{Hash: rendered, Size: override.Size(spec)}
 }

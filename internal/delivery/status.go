@@ -28,7 +28,7 @@ const (
 // status returns the status of the set.
 func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
 	out := *p.in.Set.Status.DeepCopy()
-	out.UpdateRevision = p.in.Hash
+	out.UpdateRevision, out.AbortedTime = p.in.Hash, p.aborted
 	out.Summary, out.PlacementsSummary = workv1alpha1.ManifestWorkReplicaSetSummary{}, nil
 	for i := range p.placements {
 		s := &p.placements[i]
@@ -188,6 +188,9 @@ func (p *planner) applied(counts workv1alpha1.ManifestWorkReplicaSetSummary) met
 	return out
 }
 
+// ForeignWorks begins the part of the message of the condition ManifestworkApplied that names works which are not of the set.
+const ForeignWorks = "left alone, for they have the label of this set without its UID: "
+
 // foreignWorks reports works that carry the label of the set and are not its own.
 func (p *planner) foreignWorks() string {
 	var names []string
@@ -201,7 +204,7 @@ func (p *planner) foreignWorks() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("left alone, for they have the label of this set without its UID: %s", list(names))
+	return ForeignWorks + list(names)
 }
 
 // progressing returns the most urgent phase of the rollouts, and a sentence for each placement.

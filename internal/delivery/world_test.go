@@ -52,6 +52,7 @@ type world struct {
 	// templates are all templates of the set, by hash. Those in kept can still be written.
 	templates map[string]*workv1.ManifestWorkSpec
 	kept      map[string]bool
+	obstacle  string
 	// fleet are the clusters that overrides read.
 	fleet map[string]*clusterv1.ManagedCluster
 	// written lists all writes, as "Verb cluster/name".
@@ -146,7 +147,7 @@ func (w *world) input(t testing.TB) delivery.Input {
 	t.Helper()
 	in := delivery.Input{
 		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
-		Works: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(),
+		Works: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(), Obstacle: w.obstacle,
 	}
 	if w.renderer() != nil && in.Invalid == "" {
 		in.Rendered, in.Former = w.rendered(in.Hash), w.rendered(w.set.Status.CurrentRevision)

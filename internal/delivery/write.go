@@ -27,6 +27,12 @@ const (
 	Delete Verb = "Delete"
 )
 
+// Verbs returns all verbs.
+func Verbs() []Verb { return []Verb{Create, Update, UpdateMetadata, Delete} }
+
+// String returns the verb as metrics and logs have it.
+func (v Verb) String() string { return string(v) }
+
 // Write is one change of one work.
 type Write struct {
 	Verb          Verb

@@ -39,6 +39,7 @@ func Definitions() []Definition {
 	newPreflight(c, nil)
 	newCertificateRequests(c, nil)
 	newProbes(c, nil)
+	newDeliveries(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 

@@ -202,6 +202,7 @@ func TestDefinitions(t *testing.T) {
 	telemetry.NewGuard(registry, func() []guard.Unguarded { return nil })
 	telemetry.NewPreflight(registry, func() preflight.Report { return preflight.Report{} })
 	telemetry.NewCertificateRequests(registry, func() int { return 0 })
+	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
 	telemetry.RegisterProbes(registry, func() map[string]int { return map[string]int{"Probing": 1} })
 	families, err := registry.Gather()
 	if err != nil {

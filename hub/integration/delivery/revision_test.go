@@ -68,3 +68,35 @@ func (f *testFleet) awaitTemplates(set *workv1alpha1.ManifestWorkReplicaSet, val
 		return nil
 	})
 }
+
+// TestABreachedRolloutIsAborted lets the second template fail on a cluster. The clusters return to the first one, which the status reports, and
+// a third template rolls out.
+func TestABreachedRolloutIsAborted(t *testing.T) {
+	f := newFleet(t, 3)
+	f.decide("p", f.clusters)
+	startManager(t)
+	set := f.newSet("web", "p={type: Progressive, progressive: {maxConcurrency: 3}}")
+	f.healthy(f.awaitWorks(set, "1", f.clusters...))
+	f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
+	f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
+		set.Spec.PlacementRefs[0].RolloutStrategy.RolloutStrategy = parseStrategy(t, "{type: Progressive, progressive: {maxConcurrency: 2}}")
+		set.Spec.PlacementRefs[0].RolloutStrategy.FailureStrategy = workv1alpha1.AbortAll
+		set.Spec.ManifestWorkTemplate.Workload = manifests("2")
+	})
+	works := f.awaitWorks(set, "2", f.clusters[:2]...)
+	if err := report(t.Context(), f.agent(works[0].Namespace), &works[0], "Applied Degraded Progressing"); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitWorks(set, "1", f.clusters...)
+	stored := f.awaitCondition(set, workv1alpha1.Progressing, "False", "Breached")
+	if stored.Status.AbortedTime == nil || stored.Status.CurrentRevision == stored.Status.UpdateRevision {
+		t.Errorf("%+v", stored.Status)
+	}
+	f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
+		set.Spec.ManifestWorkTemplate.Workload = manifests("3")
+	})
+	f.awaitWorks(set, "3", f.clusters[:2]...)
+	if stored = f.awaitCondition(set, workv1alpha1.Progressing, "True", "Waiting"); stored.Status.AbortedTime != nil {
+		t.Errorf("aborted at %s", stored.Status.AbortedTime)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
@@ -15,4 +16,4 @@ const testTimeout = 120 * time.Second
 
 var shared *hubtest.Hub
 
-func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
+func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: config.Delivery()})) }

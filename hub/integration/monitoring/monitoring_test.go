@@ -27,7 +27,7 @@ func TestPromtoolAcceptsTheFiles(t *testing.T) {
 // TestDashboardAndAlerts lets a manager decide placements of several kinds while Prometheus scrapes it. Every query of the dashboard
 // and every compared expression of an alert must have data. Exactly the expected alerts must fire.
 func TestDashboardAndAlerts(t *testing.T) {
-	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Webhooks: true}) // the webhooks have a certificate
+	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Webhooks: true, Args: []string{"--controllers=*,replicaset"}}) // the webhooks have a certificate
 	p := startPrometheus(t, manager.MetricsAddress)
 	f := newFleet(t)
 	f.placement("good", clusterv1beta1.PlacementConditionSatisfied, nil)

@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
+	planner "github.com/berth-project/berth/internal/delivery"
 )
 
 var errNoGroup = errors.New("no group is named: give --group, a name or an index")
@@ -47,7 +48,8 @@ func SetPaused(set *workv1alpha1.ManifestWorkReplicaSet, placement string, pause
 }
 
 // Approve returns the patch that approves groups, by name or index, in the rollouts of a set that wait for approvals: those over
-// one placement, or all where its name is empty. The patch is empty if the groups already are approved.
+// one placement, or all where its name is empty. The approvals are for the present template alone; those for another template go. The
+// patch is empty if the groups already are approved for it.
 func Approve(set *workv1alpha1.ManifestWorkReplicaSet, placement string, groups []string) ([]byte, error) {
 	if len(groups) == 0 {
 		return nil, errNoGroup
@@ -55,6 +57,10 @@ func Approve(set *workv1alpha1.ManifestWorkReplicaSet, placement string, groups 
 	refs, err := refsTo(set, placement)
 	if err != nil {
 		return nil, err
+	}
+	revision, err := planner.TemplateHash(&set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	var patch []operation
 	waiting := 0
@@ -65,13 +71,17 @@ func Approve(set *workv1alpha1.ManifestWorkReplicaSet, placement string, groups 
 		}
 		waiting++
 		approved := slices.Clone(approval.Approved)
+		if approval.Revision != "" && approval.Revision != revision {
+			approved = nil
+		}
 		for _, group := range groups {
 			if reference := referenceTo(group); !slices.Contains(approved, reference) {
 				approved = append(approved, reference)
 			}
 		}
-		if len(approved) > len(approval.Approved) {
-			patch = append(patch, operation{"add", strategyPath(i, "approval") + "/approved", approved})
+		if approval.Revision != revision || len(approved) > len(approval.Approved) {
+			at := strategyPath(i, "approval")
+			patch = append(patch, operation{"add", at + "/approved", approved}, operation{"add", at + "/revision", revision})
 		}
 	}
 	if waiting == 0 {

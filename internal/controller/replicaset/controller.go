@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -23,6 +26,7 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.
@@ -53,14 +57,19 @@ type Options struct {
 	Env *celenv.Env
 	// ManifestLimit is how many bytes the manifests of a work may have together.
 	ManifestLimit int
+	// FanoutBytes is how many bytes of specs may be written at once, and then in each delivery.PaceWindow; 0 for no limit.
+	FanoutBytes int64
+	// Registry is where the metrics are registered.
+	Registry prometheus.Registerer
 }
 
 // Add adds the controller to a manager.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: options,
-		pool: make(chan struct{}, maxConcurrent), sets: map[client.ObjectKey]*setState{},
+		pool: make(chan struct{}, maxConcurrent), pace: newPace(options.FanoutBytes), sets: map[client.ObjectKey]*setState{},
 	}
+	r.recorder, r.metrics = mgr.GetEventRecorder("replicaset-controller"), telemetry.NewDeliveries(options.Registry, r.deliveryState)
 	if err := r.watch(ctx, mgr); err != nil {
 		return fmt.Errorf("adding the replicaset controller: %w", err)
 	}
@@ -75,6 +84,10 @@ type reconciler struct {
 	options Options
 	// pool has a place for each concurrent write of works.
 	pool chan struct{}
+	pace *pace
+
+	recorder events.EventRecorder
+	metrics  *telemetry.Deliveries
 
 	mu   sync.Mutex // guards sets
 	sets map[client.ObjectKey]*setState
@@ -145,21 +158,22 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	}
 	r.keepTemplates(ctx, set, in.Hash, specs.revisions)
 	out := delivery.Plan(in)
-	writes := out.Writes[:min(len(out.Writes), maxWrites)]
+	writes, held := r.pace.admit(specs, out.Writes, in.Now)
+	s.observe(out, held.clusters)
 	conflict := r.send(ctx, s, set.UID, specs, writes)
-	wait, err := r.report(ctx, s, set, out.Status)
+	wait, err := r.report(ctx, s, set, delivery.HoldBack(out.Status, held.clusters, r.options.FanoutBytes, metav1.NewTime(in.Now)))
 	if err != nil {
 		return 0, err
 	}
 	now := r.options.Clock.Now()
-	delays := []time.Duration{wait, s.nextRetry(now)}
+	delays := []time.Duration{wait, s.nextRetry(now), held.wait}
 	if !out.Until.IsZero() {
 		delays = append(delays, max(1, out.Until.Sub(now)))
 	}
 	if conflict {
 		delays = append(delays, conflictRetry)
 	}
-	if len(out.Writes) > len(writes) {
+	if len(out.Writes) > len(writes)+held.clusters {
 		delays = append(delays, 1)
 	}
 	return earliest(delays), nil
@@ -195,6 +209,9 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 	out.Kept = map[string]bool{}
 	for hash := range specs.stored {
 		out.Kept[hash] = true
+	}
+	if former := specs.stored[set.Status.CurrentRevision]; former != nil {
+		out.Obstacle = delivery.ReturnObstacle(&set.Spec.ManifestWorkTemplate, former)
 	}
 	if err := r.render(ctx, s, set, specs, &out); err != nil {
 		return out, nil, err

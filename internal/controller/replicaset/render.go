@@ -17,6 +17,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/work/override"
 )
 
 // specs are the specs that the writes of one pass store.
@@ -27,7 +28,22 @@ type specs struct {
 	renderer  *delivery.Renderer
 	clusters  map[string]*clusterv1.ManagedCluster
 	hash      string
-	rendered  map[string]delivery.Rendering
+	// rendered and former are what the present template and the former one become; nil without overrides.
+	rendered, former map[string]delivery.Rendering
+}
+
+// size returns how many bytes the manifests of a write have; 0 for a write without.
+func (s *specs) size(write delivery.Write) int {
+	template := s.stored[write.Revision]
+	if template == nil {
+		return 0
+	}
+	for _, all := range []map[string]delivery.Rendering{s.rendered, s.former} {
+		if found, has := all[write.Cluster]; has && found.Hash == write.Hash {
+			return found.Size
+		}
+	}
+	return override.Size(template)
 }
 
 // of returns the spec that a write stores; nil where it stores none.
@@ -96,7 +112,8 @@ func (r *reconciler) render(ctx context.Context, s *setState, set *workv1alpha1.
 		}
 	}
 	rendered := kept.renderAll(to.stored, names, to.clusters)
-	in.Rendered, in.Former, to.rendered = rendered[in.Hash], rendered[set.Status.CurrentRevision], rendered[in.Hash]
+	to.rendered, to.former = rendered[in.Hash], rendered[set.Status.CurrentRevision]
+	in.Rendered, in.Former = to.rendered, to.former
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/telemetry"
 )
 
 const (
@@ -36,6 +37,8 @@ type setState struct {
 	faults     map[string]fault
 	// renderings are of the last pass; nil before the first.
 	renderings *renderings
+	// observed is what the metrics report of the last plan.
+	observed telemetry.DeliveryState
 	// reported is when the status was last written.
 	reported time.Time
 }

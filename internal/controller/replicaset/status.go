@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,9 +30,7 @@ func (r *reconciler) report(
 	if wait = s.reportedAt().Add(statusInterval).Sub(now); wait > 0 && !urgent(&set.Status, &status) {
 		return wait, nil
 	}
-	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion}, "status": status,
-	})
+	data, err := statusPatch(set, &status)
 	if err != nil {
 		return 0, fmt.Errorf("encoding the status of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
@@ -41,12 +40,27 @@ func (r *reconciler) report(
 	}
 	s.stored(after)
 	s.setReported(now)
+	r.recordEvents(set, &status)
 	return 0, nil
 }
 
-// urgent reports whether a rollout begins or ends with a status.
+// statusPatch returns the merge patch that stores a status.
+func statusPatch(set *workv1alpha1.ManifestWorkReplicaSet, status *workv1alpha1.ManifestWorkReplicaSetStatus) ([]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller names the set
+	}
+	if status.AbortedTime == nil {
+		content["abortedTime"] = nil // a merge patch keeps what it does not have
+	}
+	return json.Marshal(map[string]any{ //nolint:wrapcheck // as above
+		"metadata": map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion}, "status": content,
+	})
+}
+
+// urgent reports whether a rollout begins or ends with a status, or is aborted.
 func urgent(before, after *workv1alpha1.ManifestWorkReplicaSetStatus) bool {
-	return before.UpdateRevision != after.UpdateRevision || !finished(before) && finished(after)
+	return before.UpdateRevision != after.UpdateRevision || before.AbortedTime == nil && after.AbortedTime != nil || !finished(before) && finished(after)
 }
 
 func finished(status *workv1alpha1.ManifestWorkReplicaSetStatus) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,8 +47,24 @@ func ValidatingSet(validator *validation.Validator, rights permission.Checker, p
 		if err := executorOf(&c.New.Spec.ManifestWorkTemplate).review(ctx, rights, c.User, of, c.New.Namespace, c.New.Name); err != nil {
 			return review.Response{}, err
 		}
+		warnings = append(warnings, approvalWarnings(old, &c.New.Spec)...)
 		return review.Response{Warnings: append(warnings, placementWarnings(ctx, placements, c.New)...)}, nil
 	})
+}
+
+// approvalWarnings warns of approvals that were for the former template and count for the present one too.
+func approvalWarnings(old, after *workv1alpha1.ManifestWorkReplicaSetSpec) []string {
+	if old == nil || equality.Semantic.DeepEqual(old.ManifestWorkTemplate, after.ManifestWorkTemplate) {
+		return nil
+	}
+	var out []string
+	for i, ref := range after.PlacementRefs {
+		if approval := ref.RolloutStrategy.Approval; approval != nil && approval.Revision == "" && len(approval.Approved) > 0 {
+			out = append(out, fmt.Sprintf("spec.placementRefs[%d].rolloutStrategy.approval: the template changes, and the %d approved groups start with it "+
+				"without another approval: empty approved in the same change, or set revision, as kubectl berth rollout approve does", i, len(approval.Approved)))
+		}
+	}
+	return out
 }
 
 // placementWarnings warns of placements that do not exist yet, and of a change that is large for the storage of the hub.

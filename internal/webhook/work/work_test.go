@@ -174,6 +174,9 @@ func TestSets(t *testing.T) {
 	set := func(template string, refs ...string) string {
 		return "{metadata: {namespace: team, name: s}, spec: {manifestWorkTemplate: {" + template + "}, placementRefs: [" + strings.Join(refs, ", ") + "]}}"
 	}
+	approvedGroup := func(revision string) string {
+		return "{name: everywhere, rolloutStrategy: {type: Progressive, approval: {approved: [{groupName: first}], revision: '" + revision + "'}}}"
+	}
 	const manifests, everywhere = "workload: {manifests: [" + configMap + "]}", "{name: everywhere}"
 	refused := func(namespace, name, account string) string {
 		return `manifestworkreplicasets.work.open-cluster-management.io "s" is forbidden: user jane cannot manipulate the Manifestwork with executor ` + namespace + "/" + name +
@@ -203,6 +206,19 @@ func TestSets(t *testing.T) {
 			after: set(withExecutor, everywhere), rights: mayDeploy,
 			want: answer{Code: 400, Message: `ManifestWorkReplicaSet.work.open-cluster-management.io "s" is invalid: spec.manifestWorkTemplate.workload.manifests: Required value: manifests should not be empty`},
 		},
+		"the template changes beside approvals": {
+			old:    set(manifests+", "+withExecutor, approvedGroup("")),
+			after:  set(strings.Replace(manifests, "name: a", "name: b", 1)+", "+withExecutor, approvedGroup("")),
+			rights: mayDeploy,
+			want: answer{Warnings: []string{"spec.placementRefs[0].rolloutStrategy.approval: the template changes, and the 1 approved groups start with it without another approval: " +
+				"empty approved in the same change, or set revision, as kubectl berth rollout approve does"}},
+		},
+		"approvals for a revision": {
+			old:    set(manifests+", "+withExecutor, approvedGroup("r1")),
+			after:  set(strings.Replace(manifests, "name: a", "name: b", 1)+", "+withExecutor, approvedGroup("r1")),
+			rights: mayDeploy,
+		},
+		"other changes beside approvals": {old: set(manifests+", "+withExecutor, everywhere), after: set(manifests+", "+withExecutor, approvedGroup("")), rights: mayDeploy},
 		"many clusters with a large template": {
 			after:  set("workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: a}, data: {k: "+strings.Repeat("x", 100_000)+"}}]}, "+withExecutor, everywhere),
 			rights: mayDeploy, placements: placements{selected: 3000},

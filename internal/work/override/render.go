@@ -47,13 +47,14 @@ func (o *Overrides) Render(template *workv1.ManifestWorkSpec, object *clusterv1.
 			out.Workload.Manifests[n].Raw = raw
 		}
 	}
-	if size := sizeOf(out); out != template && size > limit {
+	if size := Size(out); out != template && size > limit {
 		return nil, fmt.Sprintf("the manifests have %d bytes with the overrides, at most %d are allowed", size, limit)
 	}
 	return out, ""
 }
 
-func sizeOf(spec *workv1.ManifestWorkSpec) int {
+// Size returns how many bytes the manifests of a spec have together.
+func Size(spec *workv1.ManifestWorkSpec) int {
 	out := 0
 	for i := range spec.Workload.Manifests {
 		out += len(spec.Workload.Manifests[i].Raw)
