@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/delivery"
 )
 
-// TestAClusterThatJoinsAHeldRolloutGetsTheFormerTemplate follows vector 19, for a rollout that is paused, unapproved or breached.
-func TestAClusterThatJoinsAHeldRolloutGetsTheFormerTemplate(t *testing.T) {
+// TestVector19AClusterThatJoinsAHeldRolloutGetsTheFormerTemplate follows vector 19, for a rollout that is paused, unapproved or breached.
+func TestVector19AClusterThatJoinsAHeldRolloutGetsTheFormerTemplate(t *testing.T) {
 	for sentence, strategy := range map[string]string{
 		"paused":                      "{type: All, paused: true}",
 		"not approved":                "{type: Progressive, approval: {required: [{groupIndex: 0}]}}",

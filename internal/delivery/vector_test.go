@@ -17,7 +17,7 @@ import (
 
 // The tests of this file follow the conformance vectors for sets, in their order.
 
-func TestTemplateChangedAndClusterLeftInOnePass(t *testing.T) {
+func TestVector1TemplateChangedAndClusterLeftInOnePass(t *testing.T) {
 	w := newWorld(t, "p")
 	w.selects("p", "a b")
 	w.pass(t)
@@ -28,7 +28,7 @@ func TestTemplateChangedAndClusterLeftInOnePass(t *testing.T) {
 	w.expectWrites(t, "Update a", "Delete b")
 }
 
-func TestAClusterOfTwoPlacementsHasOneWork(t *testing.T) {
+func TestVector2AClusterOfTwoPlacementsHasOneWork(t *testing.T) {
 	w := newWorld(t, "p", "q")
 	w.selects("p", "a")
 	w.selects("q", "a b")
@@ -48,7 +48,7 @@ func TestAClusterOfTwoPlacementsHasOneWork(t *testing.T) {
 	}
 }
 
-func TestThreePassesWithAFrozenCacheCreateOneWork(t *testing.T) {
+func TestVector3ThreePassesWithAFrozenCacheCreateOneWork(t *testing.T) {
 	w := newWorld(t, "p")
 	w.selects("p", "a")
 	w.frozen = true
@@ -58,7 +58,7 @@ func TestThreePassesWithAFrozenCacheCreateOneWork(t *testing.T) {
 	w.expectWrites(t, "Create a")
 }
 
-func TestADeletedSetLeavesNoWork(t *testing.T) {
+func TestVector4ADeletedSetLeavesNoWork(t *testing.T) {
 	for _, policy := range []string{"Background", "Foreground"} {
 		t.Run(policy, func(t *testing.T) {
 			w := newWorld(t, "p")
@@ -83,7 +83,7 @@ func TestADeletedSetLeavesNoWork(t *testing.T) {
 	}
 }
 
-func TestAMissingPlacementStopsNoOther(t *testing.T) {
+func TestVector5AMissingPlacementStopsNoOther(t *testing.T) {
 	w := newWorld(t, "gone", "q")
 	w.selects("q", "a")
 	w.pass(t)
@@ -91,7 +91,7 @@ func TestAMissingPlacementStopsNoOther(t *testing.T) {
 	w.expectCondition(t, "PlacementVerified", "False", "PlacementDecisionNotFound", "there is no Placement gone")
 }
 
-func TestAForeignWorkIsLeftAlone(t *testing.T) {
+func TestVector6AForeignWorkIsLeftAlone(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		change func(*workv1.ManifestWork)
 		want   []string
@@ -133,7 +133,7 @@ func TestAForeignWorkIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestNoClusterSelectedIsNotComplete(t *testing.T) {
+func TestVector7NoClusterSelectedIsNotComplete(t *testing.T) {
 	w := newWorld(t, "p")
 	w.selects("p", "")
 	w.pass(t)
@@ -144,7 +144,7 @@ func TestNoClusterSelectedIsNotComplete(t *testing.T) {
 	}
 }
 
-func TestOnlyADecisionRemovesWorks(t *testing.T) {
+func TestVector8OnlyADecisionRemovesWorks(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		change func(*world)
 		want   []string
@@ -183,7 +183,7 @@ func TestOnlyADecisionRemovesWorks(t *testing.T) {
 	}
 }
 
-func TestLongNames(t *testing.T) {
+func TestVector10LongNames(t *testing.T) {
 	namespace, set := strings.Repeat("n", 63), strings.Repeat("s", 60)+".io"
 	label := delivery.SetLabelValue(namespace, set)
 	if len(label) > 63 || len(delivery.WorkName(namespace, set)) > 63 {
@@ -203,7 +203,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-func TestLabelsOfTheSetAreNoRollout(t *testing.T) {
+func TestVector11LabelsOfTheSetAreNoRollout(t *testing.T) {
 	w := newWorld(t, "p="+progressive)
 	w.selects("p", "a b")
 	w.set.Labels = map[string]string{"team": "x", "old": "1"}
@@ -223,7 +223,7 @@ func TestLabelsOfTheSetAreNoRollout(t *testing.T) {
 	w.expectWrites(t)
 }
 
-func TestProgressiveAdvances(t *testing.T) {
+func TestVector15ProgressiveAdvances(t *testing.T) {
 	for sentence, conditions := range map[string]string{
 		"by Available of an agent of OCM":   "Applied Available",
 		"by the health of an agent of ours": "Applied Available Degraded=False Progressing=False",
@@ -272,7 +272,7 @@ func (w *world) failing(t testing.TB, cluster, message string) {
 	w.agents(t, cluster, "Applied=False", w.now)
 }
 
-func TestAnInvalidManifestFailsAtOnce(t *testing.T) {
+func TestVector16AnInvalidManifestFailsAtOnce(t *testing.T) {
 	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 1, progressDeadline: 1h}}")
 	w.selects("p", "a b c d")
 	w.pass(t)
@@ -307,7 +307,7 @@ func TestAManifestThatMayYetApplyWaitsForTheDeadline(t *testing.T) {
 	}
 }
 
-func TestOneDegradedManifestFailsTheCluster(t *testing.T) {
+func TestVector17OneDegradedManifestFailsTheCluster(t *testing.T) {
 	w := newWorld(t, "p="+progressive)
 	w.selects("p", "a b")
 	w.pass(t)
@@ -320,7 +320,7 @@ func TestOneDegradedManifestFailsTheCluster(t *testing.T) {
 
 const soaking = "{type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}"
 
-func TestASecondRolloutSoaksItsFullTime(t *testing.T) {
+func TestVector18ASecondRolloutSoaksItsFullTime(t *testing.T) {
 	w := newWorld(t, "p="+soaking)
 	w.selects("p", "a b")
 	w.pass(t)
@@ -346,7 +346,7 @@ func TestASecondRolloutSoaksItsFullTime(t *testing.T) {
 	}
 }
 
-func TestAnAgentsClockAheadSkipsNoSoak(t *testing.T) {
+func TestVector20AnAgentsClockAheadSkipsNoSoak(t *testing.T) {
 	w := newWorld(t, "p="+soaking)
 	w.selects("p", "a b")
 	w.pass(t)
@@ -356,7 +356,7 @@ func TestAnAgentsClockAheadSkipsNoSoak(t *testing.T) {
 	}
 }
 
-func TestWorksOfOCMAreAdopted(t *testing.T) {
+func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 	w := newWorld(t, "p", "q")
 	w.selects("p", "a")
 	w.selects("q", "a")

@@ -48,8 +48,8 @@ func countInFlight(works []workv1.ManifestWork) int {
 	return out
 }
 
-// TestLongNamesAreDelivered uses a set whose name has a dot and, with its namespace, more than 63 characters.
-func TestLongNamesAreDelivered(t *testing.T) {
+// TestVector10LongNamesAreDelivered uses a set whose name has a dot and, with its namespace, more than 63 characters.
+func TestVector10LongNamesAreDelivered(t *testing.T) {
 	f := newFleet(t, 1)
 	f.decide("p", f.clusters)
 	startManager(t)
@@ -58,9 +58,9 @@ func TestLongNamesAreDelivered(t *testing.T) {
 	f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
 }
 
-// TestWorksOfOCMAreAdopted stores two works of one cluster as the controller of Open Cluster Management would: the oldest stays, and the
+// TestVector14WorksOfOCMAreAdopted stores two works of one cluster as the controller of Open Cluster Management would: the oldest stays, and the
 // other goes once the agent has applied the oldest.
-func TestWorksOfOCMAreAdopted(t *testing.T) {
+func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 	f := newFleet(t, 1)
 	cluster := f.clusters[0]
 	f.decide("p", f.clusters)

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/internal/delivery"
 )
 
-// TestAClusterThatJoinsAPausedRolloutGetsTheFormerTemplate pauses a rollout right as it begins, lets a cluster join, and goes on.
-func TestAClusterThatJoinsAPausedRolloutGetsTheFormerTemplate(t *testing.T) {
+// TestVector19AClusterThatJoinsAPausedRolloutGetsTheFormerTemplate pauses a rollout right as it begins, lets a cluster join, and goes on.
+func TestVector19AClusterThatJoinsAPausedRolloutGetsTheFormerTemplate(t *testing.T) {
 	f := newFleet(t, 2)
 	f.decide("p", f.clusters[:1])
 	startManager(t)

@@ -48,8 +48,8 @@ func TestASetRollsOutInWaves(t *testing.T) {
 	}
 }
 
-// TestADeletedSetLeavesNoWork deletes sets of both policies right after the manager has started, and while works are created.
-func TestADeletedSetLeavesNoWork(t *testing.T) {
+// TestVector4ADeletedSetLeavesNoWork deletes sets of both policies right after the manager has started, and while works are created.
+func TestVector4ADeletedSetLeavesNoWork(t *testing.T) {
 	f := newFleet(t, 40)
 	f.decide("p", f.clusters)
 	startManager(t)
@@ -79,8 +79,8 @@ func TestADeletedSetLeavesNoWork(t *testing.T) {
 	}
 }
 
-// TestOnlyADecisionRemovesWorks deletes the slices and the placement, which removes nothing, and then decides for no cluster.
-func TestOnlyADecisionRemovesWorks(t *testing.T) {
+// TestVector8OnlyADecisionRemovesWorks deletes the slices and the placement, which removes nothing, and then decides for no cluster.
+func TestVector8OnlyADecisionRemovesWorks(t *testing.T) {
 	f := newFleet(t, 3)
 	f.decide("p", f.clusters)
 	startManager(t)

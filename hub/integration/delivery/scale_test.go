@@ -16,8 +16,8 @@ import (
 // manyClusters is the number of clusters in the test of sizes.
 const manyClusters = 1000
 
-// TestAThousandWorks delivers to a thousand clusters, lets all of them report at once, and restarts the manager.
-func TestAThousandWorks(t *testing.T) {
+// TestVector12And13AThousandWorks delivers to a thousand clusters, lets all of them report at once, and restarts the manager.
+func TestVector12And13AThousandWorks(t *testing.T) {
 	f := newFleet(t, manyClusters)
 	f.decide("p", f.clusters)
 	manager := startManager(t)
