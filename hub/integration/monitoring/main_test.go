@@ -16,4 +16,6 @@ const testTimeout = 120 * time.Second
 
 var shared *hubtest.Hub
 
-func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: config.Delivery()})) }
+func TestMain(m *testing.M) {
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: config.Delivery()}))
+}
