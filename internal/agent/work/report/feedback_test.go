@@ -33,6 +33,8 @@ func reported(t *testing.T, text string, rules ...workv1.FeedbackRule) (values, 
 			value = *each.Value.String
 		case workv1.Boolean:
 			value = *each.Value.Boolean
+		case workv1.JSONRaw: // no rule reports one
+			t.Errorf("%s is raw JSON", each.Name)
 		}
 		values = append(values, fmt.Sprintf("%s=%s %v", each.Name, each.Value.Type, value))
 	}
