@@ -59,16 +59,22 @@ func TestStates(t *testing.T) {
 }
 
 func TestWhatServesLaterObjects(t *testing.T) {
-	for text, want := range map[string]bool{
-		"{apiVersion: v1, kind: Namespace, status: {phase: Active}}":                                                                         true,
-		"{apiVersion: v1, kind: Namespace, status: {phase: Terminating}}":                                                                    false,
-		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}":                                                              false,
-		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: Established, status: 'True'}]}}": true,
-		"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, status: {conditions: [{type: Available, status: 'False'}]}}":              false,
-		"{apiVersion: v1, kind: ConfigMap}":                                                                                                  true,
+	for want, texts := range map[bool][]string{
+		true: {
+			"{apiVersion: v1, kind: Namespace, status: {phase: Active}}",
+			"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: Established, status: 'True'}]}}",
+			"{apiVersion: v1, kind: ConfigMap}",
+		},
+		false: {
+			"{apiVersion: v1, kind: Namespace, status: {phase: Terminating}}",
+			"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}",
+			"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, status: {conditions: [{type: Available, status: 'False'}]}}",
+		},
 	} {
-		if got := Serving(parse(t, text)); got != want {
-			t.Errorf("Serving(%s) = %t", text, got)
+		for _, text := range texts {
+			if got := Serving(parse(t, text)); got != want {
+				t.Errorf("Serving(%s) = %t", text, got)
+			}
 		}
 	}
 }
