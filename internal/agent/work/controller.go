@@ -134,7 +134,7 @@ func (c *Controller) runAlone(ctx context.Context) {
 	c.Metrics.Reset()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c.works = newWorks(c.Hub, c.Cluster, func(name string) { c.queue.Add(name, queue.News, 0) })
+	c.works = newWorks(c.Hub, c.Cluster, func(name string, priority queue.Priority) { c.queue.Add(name, priority, 0) })
 	c.watch = newWatches(ctx, c.Member, c.touched)
 	var running sync.WaitGroup
 	running.Go(func() { c.works.run(ctx) })
@@ -192,16 +192,21 @@ func (c *Controller) forget(name string) {
 // touched enqueues the works of an object that another client changed.
 func (c *Controller) touched(id object.ID, version string) {
 	c.mu.Lock()
-	var names []string
+	urgent := map[string]queue.Priority{}
 	for name, state := range c.states {
 		_, wanted := state.wants[id]
-		if (wanted || hasEntry(state.entries, id)) && state.versions[id] != version {
-			names = append(names, name)
+		read, known := state.versions[id]
+		if !wanted && !hasEntry(state.entries, id) || known && read == version {
+			continue
+		}
+		urgent[name] = queue.News
+		if !known { // the first list of a watch has it, and so does the first pass
+			urgent[name] = queue.Routine
 		}
 	}
 	c.mu.Unlock()
-	for _, name := range names {
-		c.queue.Add(name, queue.News, settleTime)
+	for name, priority := range urgent {
+		c.queue.Add(name, priority, settleTime)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -11,6 +13,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/backoff"
 	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/work/queue"
 )
 
 // works follows the works of one cluster on the hub.
@@ -19,13 +22,18 @@ type works struct {
 	informer cache.Controller
 }
 
-func newWorks(hub *client.Client, cluster string, changed func(name string)) *works {
+func newWorks(hub *client.Client, cluster string, changed func(name string, priority queue.Priority)) *works {
 	notify := func(found any) {
 		if gone, ok := found.(cache.DeletedFinalStateUnknown); ok {
 			found = gone.Obj
 		}
 		if work, ok := found.(*workv1.ManifestWork); ok {
-			changed(work.Name)
+			changed(work.Name, queue.News)
+		}
+	}
+	added := func(found any) {
+		if work, ok := found.(*workv1.ManifestWork); ok {
+			changed(work.Name, firstLook(work))
 		}
 	}
 	source := hub.ListWatch(client.ManifestWork(cluster, ""), "", func() runtime.Object { return &workv1.ManifestWorkList{} })
@@ -33,7 +41,7 @@ func newWorks(hub *client.Client, cluster string, changed func(name string)) *wo
 	out.store, out.informer = cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: source, ObjectType: &workv1.ManifestWork{}, Transform: dropManagedFields,
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: notify, DeleteFunc: notify,
+			AddFunc: added, DeleteFunc: notify,
 			UpdateFunc: func(before, after any) {
 				if !onlyStatus(before, after) {
 					notify(after)
@@ -42,6 +50,16 @@ func newWorks(hub *client.Client, cluster string, changed func(name string)) *wo
 		},
 	})
 	return out
+}
+
+// firstLook returns how urgent a work is that the agent sees for the first time. After a restart of the agent most works are reported as
+// applied. They come last, so that new works do not wait for them.
+func firstLook(work *workv1.ManifestWork) queue.Priority {
+	applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied)
+	if work.DeletionTimestamp == nil && applied != nil && applied.Status == metav1.ConditionTrue && applied.ObservedGeneration == work.Generation {
+		return queue.Routine
+	}
+	return queue.News
 }
 
 // onlyStatus returns whether two versions differ in nothing that a pass reads. The agent itself writes the status.
