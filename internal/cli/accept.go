@@ -24,10 +24,11 @@ another join token.
 A cluster that was made anew under its old name is another member: its condition ClusterIdentityConflict is True, and its agent waits.
 With --replace, the hub records the member whose request waits, approves the request, and stops the reports of the former one. Requests
 of several members are an error that lists them. An agent that authenticates by a token loses its service account, and with it every
-token. A client certificate of the former agent stays valid until it expires.
+token. Join tokens that the new member does not use end as well. A client certificate of the former agent stays valid until it expires.
 
 You need the permission to update managedclusters/accept in the API group register.open-cluster-management.io, and to approve
-certificate requests. With --replace, you also need to delete the service account berth-agent in the namespace of the cluster.`
+certificate requests. With --replace, you also need to delete the service account berth-agent in the namespace of the cluster, and the one of the
+cluster in berth-join.`
 
 const acceptExamples = `  # Accept the clusters edge-1 and edge-2
   kubectl berth accept edge-1 edge-2

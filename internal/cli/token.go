@@ -21,7 +21,8 @@ const createLong = `Create a join token: the right of one agent to request the f
 
 The ManagedCluster is created if it does not exist, and waits to be accepted. The token may read that ManagedCluster, create
 certificate requests and read a request by its name. It is of no use for any other cluster. Once the cluster has joined, no
-further request with the token is approved.
+further request with the token is approved, and the hub ends it a few minutes later. With --rejoin, all former join tokens of
+the cluster end at once, which needs the permission to delete service accounts in the namespace berth-join.
 
 Prints the command that joins the cluster. It has the hash of the hub's authority, or the authority itself where the hub does not
 present it, so that the token is sent to this hub only.`

@@ -132,6 +132,7 @@ func registrationPermissions() []permission {
 		{part: partAcceptance, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease,registration-controller-lock", verbs: "get"},
 		{part: partAcceptance, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
 		{part: partAcceptance, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+		{part: partCSR, resources: "serviceaccounts", namespace: "berth-join", verbs: "delete"},
 		{part: partCSR, group: group, resources: "managedclusters", verbs: "get,list,watch,patch"},
 		{part: partCSR, group: "register.open-cluster-management.io", resources: "managedclusters/accept", verbs: "update"},
 		{part: partCSR, group: group, resources: "managedclusters/status", verbs: "patch"},

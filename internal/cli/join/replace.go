@@ -24,8 +24,10 @@ var errBeingDeleted = errors.New("the cluster is being deleted: wait until it is
 // Replace accepts another member under the name of a cluster, and returns the UID that it recorded: that of the member whose request
 // conflicts with the recorded one. Requests of several members are an error. The hub then approves the request by its usual rules.
 //
-// With the driver token, the service account of the former agent is deleted, which ends its tokens. Where no member requests to take
-// over such a cluster, the record is cleared, and uid is empty: the next agent with a join token is recorded.
+// The former member loses what it can still use. A join token of it ends, unless the new member requests with the same service account:
+// then the hub ends both after it has signed. With the driver token, the service account of the former agent is deleted, which ends its
+// tokens. Where no member requests to take over such a cluster, the record is cleared, and uid is empty: the next agent with a join token
+// is recorded.
 func Replace(ctx context.Context, hub client.Client, name string) (uid string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { // the agents and the hub write the cluster as well
 		uid, err = replaceMember(ctx, hub, name)
@@ -66,6 +68,11 @@ func replaceMember(ctx context.Context, hub client.Client, name string) (uid str
 	}
 	if err := deleteAccount(ctx, hub, stored); err != nil { // before the write that makes the hub create the account anew
 		return "", err
+	}
+	if request == nil || request.request.Spec.Username != registration.JoinUser(name) {
+		if err := deleteJoinAccount(ctx, hub, name); err != nil {
+			return "", err
+		}
 	}
 	delete(next.Annotations, clusterv1.AgentAccountAnnotationKey)
 	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})

@@ -39,7 +39,7 @@ type Token struct {
 	TTL time.Duration
 	// Driver is how the agent authenticates: "csr", "token", or empty: that of an existing cluster, and "csr" for a new one.
 	Driver string
-	// Rejoin lets a cluster that has joined before join again.
+	// Rejoin lets a cluster that has joined before join again. It ends all former join tokens of the cluster.
 	Rejoin bool
 }
 
@@ -59,7 +59,7 @@ func (t Token) Validate() error {
 }
 
 // Create stores what the token needs and returns it, with the driver of the cluster. Creating a second token for a cluster leaves the
-// first one valid.
+// first one valid, unless it is to rejoin.
 func (t Token) Create(ctx context.Context, hub client.Client) (token, driver string, err error) {
 	if err := t.Validate(); err != nil {
 		return "", "", err
@@ -76,6 +76,11 @@ func (t Token) Create(ctx context.Context, hub client.Client) (token, driver str
 func (t Token) issue(ctx context.Context, hub client.Client, cluster *clusterv1.ManagedCluster) (string, error) {
 	if err := createMissing(ctx, hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.JoinNamespace}}); err != nil {
 		return "", err
+	}
+	if t.Rejoin {
+		if err := deleteJoinAccount(ctx, hub, t.Cluster); err != nil {
+			return "", err
+		}
 	}
 	account := &corev1.ServiceAccount{
 		ObjectMeta:                   metav1.ObjectMeta{Namespace: registration.JoinNamespace, Name: t.Cluster},
@@ -165,6 +170,15 @@ func (t Token) permissions() []client.Object {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: registration.JoinNamespace, Name: t.Cluster}},
 		},
 	}
+}
+
+// deleteJoinAccount ends all join tokens of a cluster.
+func deleteJoinAccount(ctx context.Context, hub client.Client, cluster string) error {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: registration.JoinNamespace, Name: cluster}}
+	if err := hub.Delete(ctx, account); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting the ServiceAccount %s/%s of former join tokens: %w", account.Namespace, account.Name, err)
+	}
+	return nil
 }
 
 // createOwned creates an object unless it exists. An object of an earlier cluster of the same name is about to be collected as

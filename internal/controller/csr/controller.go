@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,7 +61,7 @@ type Options struct {
 
 // Add adds the controller to a manager.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
-	r := &reconciler{client: mgr.GetClient(), options: options, recorder: mgr.GetEventRecorder("csr-controller"), open: map[string]int{}}
+	r := &reconciler{client: mgr.GetClient(), options: options, recorder: mgr.GetEventRecorder("csr-controller"), open: map[string]int{}, endedTokens: map[string]types.UID{}}
 	r.metrics = telemetry.NewCertificateRequests(options.Registry, r.pending)
 	if err := r.watch(ctx, mgr); err != nil {
 		return fmt.Errorf("adding the controller of certificate requests: %w", err)
@@ -78,6 +79,8 @@ type reconciler struct {
 	mu sync.Mutex
 	// open counts the waiting requests by cluster.
 	open map[string]int
+	// endedTokens are the last requests whose join token has ended, by cluster.
+	endedTokens map[string]types.UID
 }
 
 // pending returns how many requests wait.
@@ -99,6 +102,13 @@ func (r *reconciler) setPending(cluster string, count int) {
 		return
 	}
 	r.open[cluster] = count
+}
+
+// dropCluster drops what is held of a cluster that does not exist.
+func (r *reconciler) dropCluster(cluster string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.endedTokens, cluster)
 }
 
 // Reconcile decides on the open requests of a cluster.
@@ -124,6 +134,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	r.setPending(request.Name, p.waiting)
+	if cluster == nil {
+		r.dropCluster(request.Name)
+	}
+	if err := p.endJoinToken(ctx, requests); err != nil {
+		return reconcile.Result{}, err
+	}
 	return result(ctx, reconcile.Result{RequeueAfter: p.retry}, p.writeConflict(ctx))
 }
 

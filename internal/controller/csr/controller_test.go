@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,7 +55,7 @@ type kit struct {
 func newKit(t *testing.T, fault *faults, requester string, groups ...string) kit {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clusterv1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
@@ -77,6 +78,7 @@ func newKit(t *testing.T, fault *faults, requester string, groups ...string) kit
 			}
 			return c.Status().Update(ctx, object) // the fake client has no subresource approval
 		},
+		Delete: deleteWithUID,
 		Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 			review, ok := object.(*authorizationv1.SubjectAccessReview)
 			if ok {
@@ -86,7 +88,7 @@ func newKit(t *testing.T, fault *faults, requester string, groups ...string) kit
 		},
 	})
 	r := &reconciler{
-		client: failing, recorder: events.NewFakeRecorder(10), open: map[string]int{},
+		client: failing, recorder: events.NewFakeRecorder(10), open: map[string]int{}, endedTokens: map[string]types.UID{},
 		metrics: telemetry.NewCertificateRequests(prometheus.NewRegistry(), func() int { return 0 }),
 		options: Options{
 			Clock: clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), MaxDuration: approval.DefaultMaxDuration,
