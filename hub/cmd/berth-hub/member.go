@@ -20,7 +20,7 @@ func runAgent(ctx context.Context, member cli.Agent) error {
 	options := agent.DefaultOptions()
 	options.Names = credential.Names{Cluster: member.Cluster, Agent: agentName}
 	options.HubKubeconfigDir, options.BootstrapKubeconfig, options.MemberKubeconfig = member.Dir, member.Bootstrap, member.Kubeconfig
-	options.HealthAddress = disabledAddress
+	options.Driver, options.HealthAddress = member.Driver, disabledAddress
 	options.Logger = slog.New(logr.ToSlogHandler(klog.Background()))
 	return agent.Run(ctx, options)
 }

@@ -23,6 +23,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
 	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
-	flags := append(token(t, hub), "--node-label=topology.kubernetes.io/region=eu", "--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
+	flags := append(token(t, hub, registration.DriverCSR), "--node-label=topology.kubernetes.io/region=eu", "--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
 	member := hubtest.New(t, hubtest.Options{DataDir: data, Member: append([]string{"--name=" + name}, flags...)})
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	accepted := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2}}`))
@@ -86,7 +87,7 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 }
 
 // token returns the flags with which a member joins.
-func token(t *testing.T, hub *hubtest.Hub) []string {
+func token(t *testing.T, hub *hubtest.Hub, driver string) []string {
 	t.Helper()
 	to, err := join.NewClient(hub.Config())
 	if err != nil {
@@ -100,7 +101,7 @@ func token(t *testing.T, hub *hubtest.Hub) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	created, _, err := join.Token{Cluster: name, TTL: time.Hour}.Create(t.Context(), to)
+	created, _, err := join.Token{Cluster: name, Driver: driver, TTL: time.Hour}.Create(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/berth-project/berth/hub"
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 const memberHelp = `member runs a small cluster in one process and joins it to a hub: etcd, the Kubernetes API
@@ -21,27 +24,31 @@ server, the controllers of workloads, a scheduler, fake nodes, and Berth's agent
 the fake nodes become ready and run nothing. It is for trying Berth and for tests.
 
 "kubectl berth token create" on the hub prints the token and the hash. The member needs
-them once: it keeps its certificate in its data folder. Accept the cluster on the hub with
+them once: it keeps its certificate or its token in its data folder. Accept the cluster on the hub with
 "kubectl berth accept".`
 
-// agentFolder and bootstrapFile are where the data folder of a member has the credentials of its agent.
+// agentFolder and bootstrapFile are where the data folder of a member has the credentials of its agent, and driverFile how it
+// authenticates.
 const (
 	agentFolder   = "agent"
 	bootstrapFile = "bootstrap.kubeconfig"
+	driverFile    = "agent-driver"
 )
 
 var (
 	errNoMember = errors.New("name the member: --name edge-1")
 	errNoToken  = errors.New("give --hub, --token and --ca-hash; kubectl berth token create prints them")
+	errDriver   = errors.New("the driver must be csr or token")
+	errNoRejoin = errors.New("the driver of a member changes with a join token only: give --hub, --token and --ca-hash too")
 )
 
 // memberFlags are the flags of the command.
 type memberFlags struct {
 	serveFlags
 
-	name, hub, token, hash string
-	nodes                  int
-	capacity, labels       map[string]string
+	name, hub, token, hash, driver string
+	nodes                          int
+	capacity, labels               map[string]string
 }
 
 func memberCommand(wiring Config) *cobra.Command {
@@ -53,7 +60,10 @@ func memberCommand(wiring Config) *cobra.Command {
 		Example: `  # With the values of: kubectl berth token create --cluster edge-1
   berth-hub member --name edge-1 --hub https://127.0.0.1:6443 --token ... --ca-hash sha256:...
 
-  # Later, with its certificate
+  # The hub signs no client certificates: kubectl berth token create --driver token
+  berth-hub member --name edge-1 --driver token --hub https://127.0.0.1:6443 --token ... --ca-hash sha256:...
+
+  # Later, with its certificate or token
   berth-hub member --name edge-1`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command, wiring) },
@@ -65,6 +75,7 @@ func memberCommand(wiring Config) *cobra.Command {
 	set.StringVar(&flags.hub, "hub", "", "`URL` of the hub, as https://HOST:PORT")
 	set.StringVar(&flags.token, "token", "", "join `token` of the cluster")
 	set.StringVar(&flags.hash, "ca-hash", "", "`hash` of the public key of the hub's authority, as sha256:HEX")
+	set.StringVar(&flags.driver, "driver", "", "how the agent authenticates, with a token: csr by a client certificate, token where the hub signs none; empty: csr")
 	set.IntVar(&flags.nodes, "nodes", 2, "number of fake nodes; those of an earlier start stay")
 	set.StringToStringVar(&flags.capacity, "node-capacity", map[string]string{"cpu": "8", "memory": "32Gi", "pods": "110"}, "`capacity` of each fake node")
 	set.StringToStringVar(&flags.labels, "node-label", nil, "`labels` of each fake node, as key=value")
@@ -75,8 +86,8 @@ func memberCommand(wiring Config) *cobra.Command {
 
 // run runs the member until it is stopped.
 func (f *memberFlags) run(command *cobra.Command, wiring Config) error {
-	if f.name == "" {
-		return errNoMember
+	if err := f.validate(); err != nil {
+		return err
 	}
 	if f.dataDir == "" {
 		f.dataDir = defaultDataDir() + "-" + f.name
@@ -90,14 +101,43 @@ func (f *memberFlags) run(command *cobra.Command, wiring Config) error {
 		if err := f.prepareAgent(ctx); err != nil {
 			return hub.Options{}, err
 		}
+		driver, err := f.storedDriver()
+		if err != nil {
+			return hub.Options{}, err
+		}
 		opts := f.controlPlane(command)
 		opts.Manifests = wiring.MemberManifests
 		opts.Nodes = hub.FakeNodes{Count: f.nodes, Capacity: capacity, Labels: f.labels}
 		opts.Agent = func(ctx context.Context, kubeconfig string) error {
-			return wiring.Agent(ctx, Agent{Cluster: f.name, Dir: f.path(agentFolder), Bootstrap: f.path(bootstrapFile), Kubeconfig: kubeconfig})
+			return wiring.Agent(ctx, Agent{Cluster: f.name, Dir: f.path(agentFolder), Bootstrap: f.path(bootstrapFile), Kubeconfig: kubeconfig, Driver: driver})
 		}
 		return opts, nil
 	})
+}
+
+// validate returns the first fault of the flags.
+func (f *memberFlags) validate() error {
+	switch {
+	case f.name == "":
+		return errNoMember
+	case f.driver != "" && f.driver != registration.DriverCSR && f.driver != registration.DriverToken:
+		return fmt.Errorf("--driver %q: %w", f.driver, errDriver)
+	case f.driver != "" && f.hub == "":
+		return fmt.Errorf("--driver %s: %w", f.driver, errNoRejoin)
+	}
+	return nil
+}
+
+// storedDriver returns how the agent has joined. A folder of an earlier version records none: its agent has a certificate.
+func (f *memberFlags) storedDriver() (string, error) {
+	data, err := os.ReadFile(f.path(driverFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return registration.DriverCSR, nil
+	case err != nil:
+		return "", fmt.Errorf("reading the driver of the agent: %w", err)
+	}
+	return string(data), nil
 }
 
 func (f *memberFlags) path(name string) string { return filepath.Join(f.dataDir, name) }
@@ -126,8 +166,10 @@ func (f *memberFlags) prepareAgent(ctx context.Context) error {
 	if err := os.MkdirAll(dir.Path(agentFolder), 0o700); err != nil {
 		return fmt.Errorf("creating the folder of the agent: %w", err)
 	}
-	if err := os.WriteFile(dir.Path(bootstrapFile), bootstrap, 0o600); err != nil {
-		return fmt.Errorf("writing the bootstrap kubeconfig: %w", err)
+	for name, data := range map[string][]byte{driverFile: []byte(cmp.Or(f.driver, registration.DriverCSR)), bootstrapFile: bootstrap} {
+		if err := os.WriteFile(dir.Path(name), data, 0o600); err != nil {
+			return fmt.Errorf("writing the file %s of the agent: %w", name, err)
+		}
 	}
 	return nil
 }

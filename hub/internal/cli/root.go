@@ -39,6 +39,8 @@ type Agent struct {
 	Dir, Bootstrap string
 	// Kubeconfig is the path of the kubeconfig of the member.
 	Kubeconfig string
+	// Driver is how the agent authenticates on the hub: "csr" or "token".
+	Driver string
 }
 
 // Manager is Berth's manager, ready to run.

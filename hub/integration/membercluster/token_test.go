@@ -1,0 +1,49 @@
+package membercluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+var errNotUsedUp = errors.New("the join token is not used up")
+
+// TestAMemberOfAHubThatSignsNoCertificates: the member joins by a token, and returns with the token of its folder.
+func TestAMemberOfAHubThatSignsNoCertificates(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Args: []string{"--no-agent-certificates"}})
+	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
+	flags := append(token(t, hub, registration.DriverToken), "--driver="+registration.DriverToken)
+	member := hubtest.New(t, hubtest.Options{DataDir: data, Member: append([]string{"--name=" + name}, flags...)})
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	accepted := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2}}`))
+	if err := admin.Patch(t.Context(), cluster, accepted); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		err := admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
+		if err == nil && cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" {
+			err = errNotUsedUp
+		}
+		return err
+	})
+	if err := member.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionUnknown))
+
+	hubtest.New(t, hubtest.Options{DataDir: data, Member: []string{"--name=" + name}})
+	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	requests := &certificatesv1.CertificateSigningRequestList{}
+	if err := admin.List(t.Context(), requests); err != nil || len(requests.Items) != 0 {
+		t.Errorf("%d certificate requests, %v; want none", len(requests.Items), err)
+	}
+}
