@@ -37,13 +37,7 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
 	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
 	flags := append(token(t, hub, registration.DriverCSR), "--node-label=topology.kubernetes.io/region=eu", "--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
-	member := hubtest.New(t, hubtest.Options{DataDir: data, Member: append([]string{"--name=" + name}, flags...)})
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	accepted := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2}}`))
-	if err := admin.Patch(t.Context(), cluster, accepted); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	member := startMember(t, admin, data, flags)
 	hubtest.Eventually(t, timeout, wantReport(admin))
 
 	on := hubtest.NewClient(t, member.Config())
@@ -84,6 +78,19 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 	if err := admin.List(t.Context(), requests); err != nil || len(requests.Items) != 1 {
 		t.Errorf("%d certificate requests, %v; want only the first of the member", len(requests.Items), err)
 	}
+}
+
+// startMember starts the member, accepts its cluster with a short lease, and waits until it is available.
+func startMember(t *testing.T, admin client.Client, data string, flags []string) *hubtest.Hub {
+	t.Helper()
+	out := hubtest.New(t, hubtest.Options{DataDir: data, Member: append([]string{"--name=" + name}, flags...)})
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	accepted := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2}}`))
+	if err := admin.Patch(t.Context(), cluster, accepted); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	return out
 }
 
 // token returns the flags with which a member joins.

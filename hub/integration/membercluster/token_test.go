@@ -21,13 +21,8 @@ func TestAMemberOfAHubThatSignsNoCertificates(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Args: []string{"--no-agent-certificates"}})
 	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
 	flags := append(token(t, hub, registration.DriverToken), "--driver="+registration.DriverToken)
-	member := hubtest.New(t, hubtest.Options{DataDir: data, Member: append([]string{"--name=" + name}, flags...)})
+	member := startMember(t, admin, data, flags)
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	accepted := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2}}`))
-	if err := admin.Patch(t.Context(), cluster, accepted); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		err := admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
 		if err == nil && cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" {
