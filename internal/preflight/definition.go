@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/config"
+	crd "github.com/berth-project/berth/internal/definition"
 )
 
 const (
@@ -128,8 +129,8 @@ func (n requirement) missing(definition *apiextensionsv1.CustomResourceDefinitio
 		have = version.Schema.OpenAPIV3Schema
 	}
 	var out []Missing
-	for _, top := range []string{"spec", "status"} {
-		for _, field := range missing(want, have, "", top) {
+	for _, field := range crd.MissingFields(want, have) {
+		if isOrBelow(field, "spec") || isOrBelow(field, "status") {
 			out = append(out, n.missingField(definition.Name, field))
 		}
 	}
@@ -139,39 +140,6 @@ func (n requirement) missing(definition *apiextensionsv1.CustomResourceDefinitio
 		})
 	}
 	return out
-}
-
-// missing returns the paths of the fields of want below a path that have does not contain, sorted. A missing field stands
-// for all fields below it.
-func missing(want, have *apiextensionsv1.JSONSchemaProps, prefix, name string) []string {
-	want, have = items(want), items(have)
-	wanted, ok := want.Properties[name]
-	if !ok || keepsUnknown(have) {
-		return nil
-	}
-	path := strings.TrimPrefix(prefix+"."+name, ".")
-	had, ok := have.Properties[name]
-	if !ok {
-		return []string{path}
-	}
-	var out []string
-	for child := range items(&wanted).Properties {
-		out = append(out, missing(&wanted, &had, path, child)...)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// items returns the schema of the items of a list schema, and any other schema unchanged.
-func items(schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
-	for schema.Items != nil && schema.Items.Schema != nil {
-		schema = schema.Items.Schema
-	}
-	return schema
-}
-
-func keepsUnknown(schema *apiextensionsv1.JSONSchemaProps) bool {
-	return schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
 }
 
 // missingField returns the effect of a missing field.
