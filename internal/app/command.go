@@ -16,7 +16,7 @@ func NewCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newManagerCommand(), newVersionCommand())
+	root.AddCommand(newManagerCommand(), newDefinitionsCommand(), newUninstallCommand(), newVersionCommand())
 	return root
 }
 

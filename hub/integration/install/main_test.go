@@ -1,0 +1,45 @@
+// Package install tests how Berth is put on a hub and taken off it, with the binaries that a user has.
+//
+// The tests of removal change the hub for all, so each starts its own.
+package install
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// testTimeout is far longer than any wait of the tests on an idle machine.
+const testTimeout = 150 * time.Second
+
+func TestMain(m *testing.M) { os.Exit(m.Run()) }
+
+// run runs a binary as the administrator of a hub, and returns its output.
+func run(t *testing.T, hub *hubtest.Hub, build func(context.Context) (string, error), args ...string) (string, error) {
+	t.Helper()
+	binary, err := build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), binary, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+hub.Kubeconfig())
+	output, err := command.CombinedOutput()
+	return string(output), err
+}
+
+func manager(ctx context.Context) (string, error) { return hubtest.ManagerBinary(ctx, false) }
+
+// mustRun is run for a command that must succeed.
+func mustRun(t *testing.T, hub *hubtest.Hub, build func(context.Context) (string, error), args ...string) string {
+	t.Helper()
+	output, err := run(t, hub, build, args...)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return output
+}
