@@ -6,6 +6,9 @@ SHELL := bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
+# No program of Berth needs a C library: every binary is static, and runs in an image without any other file.
+export CGO_ENABLED := 0
+
 # Every module of this repository, by folder.
 MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './bin/*' | sort))
 # The modules with code. hack/tools only pins tools.
@@ -45,6 +48,40 @@ build: ## Build every binary into bin/.
 	go build -o bin/ ./cmd/berth ./cmd/kubectl-berth
 	go build -ldflags '-s -w' -o bin/ ./cmd/berth-agent
 	cd hub && go build -o ../bin/ ./cmd/berth-hub
+
+# What a release has: programs that run in images, the command line, and where they run.
+IMAGES := berth berth-agent berth-hub
+PLATFORMS ?= linux/amd64 linux/arm64
+CLI_PLATFORMS ?= $(PLATFORMS) darwin/arm64
+RELEASE := bin/release
+# The registry and repository prefix that make image pushes to, such as localhost:5001/berth. Empty pushes nothing. IMAGEFLAGS=--insecure is for plain HTTP.
+REGISTRY ?=
+IMAGEFLAGS ?=
+
+comma := ,
+empty :=
+list = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
+
+# build_for builds programs for one platform. Arguments: OS/architecture, module folder, programs. The same sources give the same bytes.
+define build_for
+@echo "build: $(3) for $(1)"
+@mkdir -p $(RELEASE)/$(subst /,_,$(1))
+@cd $(2) && GOOS=$(word 1,$(subst /, ,$(1))) GOARCH=$(word 2,$(subst /, ,$(1))) \
+  go build -trimpath -ldflags '-s -w -buildid=' -o $(CURDIR)/$(RELEASE)/$(subst /,_,$(1))/ $(addprefix ./cmd/,$(3))
+
+endef
+
+.PHONY: binaries
+binaries: ## Build the programs of a release for every platform into bin/release/.
+	rm -rf $(RELEASE)
+	$(foreach platform,$(PLATFORMS),$(call build_for,$(platform),.,berth berth-agent))
+	$(foreach platform,$(PLATFORMS),$(call build_for,$(platform),hub,berth-hub))
+	$(foreach platform,$(CLI_PLATFORMS),$(call build_for,$(platform),.,kubectl-berth))
+
+.PHONY: image
+image: binaries ## Build images into bin/image/, one OCI archive a program, with SBOMs; push them with REGISTRY=host/prefix.
+	cd hack/release && go run . image --binaries $(CURDIR)/$(RELEASE) --out $(CURDIR)/bin/image --programs $(call list,$(IMAGES)) \
+	  --platforms $(call list,$(PLATFORMS)) --push '$(REGISTRY)' $(IMAGEFLAGS)
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Regenerate deepcopy, CRDs, RBAC and the reference documentation.

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+const host = "linux/amd64"
+
+// build builds a small program without dependencies into a folder as the Makefile fills it.
+func build(t *testing.T, platforms ...string) string {
+	t.Helper()
+	source, out := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(source, "go.mod"), "module example.com/hello\n\ngo 1.26.0\n")
+	write(t, filepath.Join(source, "main.go"), "package main\n\nfunc main() { println(\"hello\") }\n")
+	for _, platform := range platforms {
+		system, architecture, _ := strings.Cut(platform, "/")
+		command := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(out, system+"_"+architecture, "hello"), ".")
+		command.Dir = source
+		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+architecture, "GOWORK=off")
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("building for %s: %v\n%s", platform, err, output)
+		}
+	}
+	return out
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), readable); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImagesArePushedWithTheirSBOMs(t *testing.T) {
+	binaries := build(t, host, "linux/arm64")
+	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true)))
+	defer server.Close()
+	repository := strings.TrimPrefix(server.URL, "http://") + "/fleet"
+	args := []string{"image", "--binaries", binaries, "--out", t.TempDir(), "--programs", "hello", "--push", repository, "--tag", "v1", "--insecure"}
+	if err := run(args, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+
+	reference, err := name.ParseReference(repository+"/hello:v1", name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := remote.Index(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var platforms []string
+	for _, image := range manifest.Manifests {
+		platforms = append(platforms, image.Platform.String())
+		referrers, err := remote.Referrers(reference.Context().Digest(image.Digest.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := referrers.IndexManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Manifests) != 1 {
+			t.Errorf("the image for %s has %d referrers, want its SBOM", image.Platform, len(list.Manifests))
+		}
+	}
+	if diff := cmp.Diff([]string{host, "linux/arm64"}, platforms); diff != "" {
+		t.Errorf("platforms of the index (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnImageRunsItsProgramWithoutPrivileges(t *testing.T) {
+	p, err := readProgram(build(t, host), "hello", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := p.image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := v1.Config{User: "65532:65532", Entrypoint: []string{"/usr/local/bin/hello"}, Env: []string{"PATH=/usr/local/bin"}, WorkingDir: "/", Labels: p.labels()}
+	if diff := cmp.Diff(want, file.Config); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("the image has %d layers (%v), want one", len(layers), err)
+	}
+}
+
+func TestEqualProgramsMakeEqualArchives(t *testing.T) {
+	binaries := build(t, host)
+	var archives [2][]byte
+	for i := range archives {
+		out := t.TempDir()
+		if err := run([]string{"image", "--binaries", binaries, "--out", out, "--programs", "hello", "--platforms", host}, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(filepath.Join(out, "hello.tar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives[i] = content
+	}
+	if !bytes.Equal(archives[0], archives[1]) {
+		t.Error("two archives of the same program differ")
+	}
+}
+
+func TestAnArchiveIsAnImageLayout(t *testing.T) {
+	out := t.TempDir()
+	args := []string{"image", "--binaries", build(t, host), "--out", out, "--programs", "hello", "--platforms", host}
+	if err := run(args, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	unpacked := t.TempDir()
+	if output, err := exec.CommandContext(t.Context(), "tar", "-C", unpacked, "-xf", filepath.Join(out, "hello.tar")).CombinedOutput(); err != nil {
+		t.Fatalf("unpacking: %v\n%s", err, output)
+	}
+	path, err := layout.FromPath(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := path.ImageIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(manifest.Manifests) != 2 {
+		t.Errorf("the layout has %d entries, want the images and one SBOM", len(manifest.Manifests))
+	}
+	if reference := manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"]; !strings.HasPrefix(reference, "hello:") {
+		t.Errorf("the images are named %q, want hello and its version", reference)
+	}
+}
+
+func TestABinaryForAnotherPlatformIsRefused(t *testing.T) {
+	binaries := build(t, "linux/arm64")
+	if err := os.Rename(filepath.Join(binaries, "linux_arm64"), filepath.Join(binaries, "linux_amd64")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := readProgram(binaries, "hello", host)
+	if err == nil || !strings.Contains(err.Error(), "GOARCH=arm64") {
+		t.Errorf("got %v, want an error that names GOARCH=arm64", err)
+	}
+}
+
+func TestAnSBOMListsTheModules(t *testing.T) {
+	p, err := readProgram(build(t, host), "hello", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sbom, err := p.sbom()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"bomFormat": "CycloneDX"`, `"name": "example.com/hello"`, `"purl": "pkg:golang/std@1.26`} {
+		if !bytes.Contains(sbom, []byte(want)) {
+			t.Errorf("the SBOM lacks %s:\n%s", want, sbom)
+		}
+	}
+}
+
+func TestSumsAreCheckedBySha256sum(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "b"), "two")
+	write(t, filepath.Join(folder, "a"), "one")
+	if err := run([]string{"sums", folder}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", sumsFile)
+	command.Dir = folder
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("checking: %v\n%s", err, output)
+	}
+	if diff := cmp.Diff("a: OK\nb: OK\n", string(output)); diff != "" {
+		t.Errorf("checked files (-want +got):\n%s", diff)
+	}
+}
