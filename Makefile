@@ -11,8 +11,8 @@ export CGO_ENABLED := 0
 
 # Every module of this repository, by folder.
 MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './bin/*' | sort))
-# The modules with code. hack/tools only pins tools.
-WITH_CODE := $(filter-out ./hack/tools,$(MODULES))
+# The modules with code. hack/tools and hack/helm only pin tools.
+WITH_CODE := $(filter-out ./hack/tools ./hack/helm,$(MODULES))
 
 TOOLS := hack/tools/go.mod hack/tools/go.sum
 GOLANGCI_LINT := bin/golangci-lint
@@ -21,6 +21,7 @@ BENCHSTAT := bin/benchstat
 VALE := bin/vale
 DEADCODE := bin/deadcode
 PROMETHEUS := bin/prometheus
+HELM := bin/helm
 
 # How often each benchmark of the engine runs: benchstat needs several runs to tell a difference from noise.
 COUNT ?= 6
@@ -103,7 +104,7 @@ lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the c
 	hack/deadcode $(DEADCODE)
 
 .PHONY: test
-test: $(PROMETHEUS) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
+test: $(PROMETHEUS) $(HELM) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
 	$(call in_each_module,test,go test $(TESTFLAGS) ./...)
 	@$(MAKE) fuzz
 
@@ -119,12 +120,12 @@ LONGFUZZTIME ?= 5m
 LONGFLAGS ?= -timeout 12h
 
 .PHONY: long
-long: $(PROMETHEUS) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
+long: $(PROMETHEUS) $(HELM) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
 	$(call in_each_module,long,BERTH_LONG=1 go test $(LONGFLAGS) ./...)
 	@$(MAKE) fuzz FUZZTIME=$(LONGFUZZTIME)
 
 .PHONY: integration
-integration: $(PROMETHEUS) ## Run only the tests against a real hub.
+integration: $(PROMETHEUS) $(HELM) ## Run only the tests against a real hub.
 	cd hub && go test $(TESTFLAGS) -count=1 ./integration/...
 
 .PHONY: demo
@@ -163,6 +164,12 @@ $(DEADCODE): PACKAGE := golang.org/x/tools/cmd/deadcode
 $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 	@echo "building $(@F)"
 	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
+	@touch $@
+
+# Helm, in a module of its own: it needs other versions of Kubernetes' libraries than Berth.
+$(HELM): hack/helm/go.mod hack/helm/go.sum
+	@echo "building $(@F)"
+	cd hack/helm && go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
 	@touch $@
 
 # Prometheus and promtool, from the distribution's package: a test runs the dashboard and the alerts on them.

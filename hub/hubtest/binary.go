@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -56,6 +57,20 @@ func AgentBinary(ctx context.Context) (string, error) {
 	return buildBinary(ctx, "berth-agent", "./cmd/berth-agent", "-C", filepath.Join(packageDir(), "..", ".."), "-ldflags", "-s -w")
 }
 
+// HelmBinary returns the path of the release of Helm that hack/helm pins, unless `make` has built it already.
+func HelmBinary(ctx context.Context) (string, error) {
+	root := filepath.Join(packageDir(), "..", "..")
+	if path := filepath.Join(root, "bin", "helm"); exists(path) {
+		return path, nil
+	}
+	return buildBinary(ctx, "helm", "helm.sh/helm/v3/cmd/helm", "-C", filepath.Join(root, "hack", "helm"))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // buildBinary builds a package into the user's cache folder, one build at a time, and
 // returns the path of the program.
 func buildBinary(ctx context.Context, name, from string, flags ...string) (string, error) {
@@ -74,6 +89,9 @@ func buildBinary(ctx context.Context, name, from string, flags ...string) (strin
 	defer unlock()
 	path := filepath.Join(dir, name)
 	command := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", path, from)...)
+	if slices.Contains(flags, "-race") {
+		command.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector is a C library
+	}
 	if printed, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w: %s", name, err, printed)
 	}

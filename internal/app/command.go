@@ -16,7 +16,7 @@ func NewCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newManagerCommand(), newDefinitionsCommand(), newUninstallCommand(), newVersionCommand())
+	root.AddCommand(newManagerCommand(), newDefinitionsCommand(), newUninstallCommand(), newCheckCommand(), newVersionCommand())
 	return root
 }
 

@@ -17,7 +17,10 @@ import (
 // testTimeout is far longer than any wait of the tests on an idle machine.
 const testTimeout = 150 * time.Second
 
-func TestMain(m *testing.M) { os.Exit(m.Run()) }
+// shared is the hub of the tests that change nothing for others.
+var shared *hubtest.Hub
+
+func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
 
 // run runs a binary as the administrator of a hub, and returns its output.
 func run(t *testing.T, hub *hubtest.Hub, build func(context.Context) (string, error), args ...string) (string, error) {

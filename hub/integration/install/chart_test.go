@@ -1,0 +1,252 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli/join"
+)
+
+// release is a chart with the values that it requires, in its namespace.
+type release struct {
+	chart, namespace string
+	values           []string
+}
+
+func managerRelease() release {
+	return release{"../../../charts/berth", "berth-system", []string{"image.repository=localhost:5001/berth/berth"}}
+}
+
+func agentRelease() release {
+	return release{"../../../charts/berth-agent", join.AgentNamespace, []string{
+		"image.repository=localhost:5001/berth/berth-agent", "clusterName=edge-1", "bootstrap.kubeconfig=" + bootstrap,
+	}}
+}
+
+const (
+	bootstrap = "a kubeconfig"
+	// lookAhead is how many bytes are read to find out whether a text is YAML.
+	lookAhead = 4 << 10
+)
+
+// with returns the release with further values.
+func (r release) with(values ...string) release {
+	r.values = slices.Concat(r.values, values)
+	return r
+}
+
+// template returns the arguments that render the chart as `helm install` would, hooks included.
+func (r release) template() []string {
+	out := []string{"template", "berth", r.chart, "--namespace", r.namespace, "--kube-version", "1.36.0"}
+	for _, value := range r.values {
+		out = append(out, "--set", value)
+	}
+	return out
+}
+
+// helm runs Helm without a cluster and without the user's configuration.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	binary, err := hubtest.HelmBinary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), binary, args...)
+	home := t.TempDir()
+	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+filepath.Join(home, "none"))
+	var failure bytes.Buffer
+	command.Stderr = &failure
+	output, err := command.Output()
+	return string(output) + failure.String(), err
+}
+
+// objects renders the chart.
+func (r release) objects(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	output, err := helm(t, r.template()...)
+	if err != nil {
+		t.Fatalf("rendering the chart: %v\n%s", err, output)
+	}
+	var out []*unstructured.Unstructured
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(output), lookAhead); ; {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(object.Object) > 0 {
+			out = append(out, object)
+		}
+	}
+}
+
+func TestChartsPassHelmsLint(t *testing.T) {
+	for name, r := range map[string]release{"manager": managerRelease(), "agent": agentRelease()} {
+		args := append([]string{"lint", "--strict", r.chart, "--namespace", r.namespace}, r.template()[7:]...)
+		if output, err := helm(t, args...); err != nil {
+			t.Errorf("helm lint of the chart of the %s: %v\n%s", name, err, output)
+		}
+	}
+}
+
+func TestSchemasRefuseWrongValues(t *testing.T) {
+	manager, agent := managerRelease(), agentRelease()
+	tests := map[string]struct {
+		release release
+		want    string
+	}{
+		"no repository":                         {manager.with("image.repository="), "image.repository"},
+		"a repository without a registry":       {manager.with("image.repository=berth"), "image.repository"},
+		"a misspelt value":                      {manager.with("replica=3"), "replica"},
+		"no replica":                            {manager.with("replicas=0"), "replicas"},
+		"a probe without servers":               {manager.with("probe.enabled=true"), "probe"},
+		"an argument that is no flag":           {manager.with("extraArgs={workers}"), "extraArgs"},
+		"a level that the manager lacks":        {manager.with("log.level=loud"), "log.level"},
+		"text where a switch is":                {manager.with("views.enabled=yes"), "views.enabled"},
+		"a digest that is too short":            {manager.with("image.digest=sha256:abc"), "image.digest"},
+		"a port on which no server listens":     {manager.with("networkPolicy.apiServerPorts={0}"), "apiServerPorts"},
+		"a taint policy that the manager lacks": {manager.with("health.taintUnjoined=maybe"), "taintUnjoined"},
+		"an agent without a cluster":            {agent.with("clusterName="), "clusterName"},
+		"a cluster name that no label may be":   {agent.with("clusterName=Edge_1"), "clusterName"},
+		"an agent without a bootstrap":          {agent.with("bootstrap.kubeconfig="), "bootstrap"},
+		"an agent with two bootstraps":          {agent.with("bootstrap.secretName=other"), "bootstrap"},
+		"a driver that the agent lacks":         {agent.with("driver=ssh"), "driver"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			output, err := helm(t, test.release.template()...)
+			if err == nil || !strings.Contains(strings.ReplaceAll(output, "/", "."), test.want) {
+				t.Errorf("helm template: %v, want a refusal that names %s:\n%s", err, test.want, output)
+			}
+		})
+	}
+}
+
+func TestAReleaseInAnotherNamespaceIsRefused(t *testing.T) {
+	for _, r := range []release{managerRelease(), agentRelease()} {
+		want := "use --namespace " + r.namespace
+		r.namespace = "default"
+		if output, err := helm(t, r.template()...); err == nil || !strings.Contains(output, want) {
+			t.Errorf("%s: %v, want %q in\n%s", r.chart, err, want, output)
+		}
+	}
+}
+
+// TestTheAPIServerAcceptsCharts sends every object of the charts to a real API server, in a dry run with strict field validation.
+func TestTheAPIServerAcceptsCharts(t *testing.T) {
+	admin := hubtest.NewClient(t, shared.Config())
+	if err := admin.Create(t.Context(), namespace(join.AgentNamespace)); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	manager, agent := managerRelease(), agentRelease()
+	for name, r := range map[string]release{
+		"the manager by default": manager,
+		"everything on":          manager.with("probe.enabled=true", "probe.allow={10.0.0.0/8}", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
+		"everything off": manager.with("registration.enabled=false", "delivery.enabled=false", "webhooks.enabled=false", "views.enabled=false", "metrics.enabled=false",
+			"networkPolicy.enabled=false", "crds.enabled=false"),
+		"pinned by digest":         manager.with("image.digest=sha256:"+strings.Repeat("a", 64), "imagePullSecrets[0].name=registry", `nodeSelector.kubernetes\.io/os=linux`),
+		"the agent by default":     agent,
+		"the agent with executors": agent.with("executors.default={deployer}"),
+		"the agent as admin":       agent.with("profile=admin", "driver=token"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := r.objects(t)
+			if len(objects) < 10 {
+				t.Fatalf("the chart has %d objects", len(objects))
+			}
+			for _, object := range objects {
+				options := []client.PatchOption{client.ForceOwnership, client.FieldOwner("chart"), client.FieldValidation(metav1.FieldValidationStrict)}
+				if kind := object.GetKind(); kind != "Namespace" && kind != "ServiceAccount" { // other objects need these
+					options = append(options, client.DryRunAll)
+				}
+				//nolint:staticcheck // a dry run of objects of any kind
+				if err := admin.Patch(t.Context(), object.DeepCopy(), client.Apply, options...); err != nil {
+					t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
+				}
+			}
+		})
+	}
+}
+
+// TestTheChartOfTheAgentInstallsWhatJoinInstalls compares the objects of `kubectl berth join --image` with those that the chart makes of them.
+func TestTheChartOfTheAgentInstallsWhatJoinInstalls(t *testing.T) {
+	admin := hubtest.NewClient(t, shared.Config())
+	agent := join.Agent{Cluster: "edge-1", Image: "localhost:5001/berth/berth-agent:v0.1.0", Driver: "csr", Bootstrap: []byte(bootstrap), Profile: join.ProfileAdmin}
+	if err := agent.Install(t.Context(), shared.Config()); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range agentRelease().with("profile=admin").objects(t) {
+		stored := object.DeepCopy()
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(object), stored); err != nil {
+			t.Errorf("join does not install %s %s: %v", object.GetKind(), object.GetName(), err)
+			continue
+		}
+		//nolint:staticcheck // a dry run of objects of any kind
+		if err := admin.Patch(t.Context(), object, client.Apply, client.DryRunAll, client.ForceOwnership, client.FieldOwner("chart")); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []*unstructured.Unstructured{stored, object} {
+			o.SetManagedFields(nil)
+			o.SetGeneration(0)
+			o.SetResourceVersion("")
+			unstructured.RemoveNestedField(o.Object, "status")
+		}
+		if diff := cmp.Diff(stored.Object, object.Object); diff != "" {
+			t.Errorf("%s %s of the chart is another than that of join (-join +chart):\n%s", object.GetKind(), object.GetName(), diff)
+		}
+	}
+}
+
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// TestPodsOfChartsAreRestricted creates the pods in a namespace that enforces the Pod Security Standard "restricted".
+func TestPodsOfChartsAreRestricted(t *testing.T) {
+	admin := hubtest.NewClient(t, shared.Config())
+	restricted := namespace("restricted")
+	restricted.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
+	if err := admin.Create(t.Context(), restricted); err != nil {
+		t.Fatal(err)
+	}
+	pods := map[string]bool{}
+	for _, object := range slices.Concat(managerRelease().objects(t), agentRelease().objects(t)) {
+		path := []string{"spec", "template", "spec"}
+		if object.GetKind() == "Pod" {
+			path = path[:1]
+		}
+		spec, found, err := unstructured.NestedMap(object.Object, path...)
+		if err != nil || !found {
+			continue
+		}
+		pods[object.GetName()] = true
+		delete(spec, "serviceAccountName") // the account of another namespace
+		pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": spec}}
+		pod.SetNamespace(restricted.Name)
+		pod.SetName(object.GetName())
+		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return admin.Create(ctx, pod.DeepCopy(), client.DryRunAll) })
+	}
+	want := map[string]bool{"berth": true, "berth-definitions": true, "berth-cleanup": true, "berth-test": true, "berth-agent": true}
+	if diff := cmp.Diff(want, pods); diff != "" {
+		t.Errorf("pods of the chart (-want +got):\n%s", diff)
+	}
+}
