@@ -100,6 +100,9 @@ func compareBools(a, b bool) int {
 // classify sets the state of a cluster.
 func (p *planner) classify(c *cluster) {
 	c.rendered = renderingOf(p.in.Rendered, c.name, p.in.Hash)
+	if p.in.Rendered == nil && len(p.in.Set.Spec.Overrides) > 0 {
+		c.rendered.Hash = assumedHash(c.work, p.in.Hash)
+	}
 	if fault, has := p.in.Faults[c.name]; has && fault.Hash == c.rendered.Hash {
 		c.fault = &fault
 	}
@@ -126,6 +129,14 @@ func renderingOf(all map[string]Rendering, cluster, hash string) Rendering {
 		return found
 	}
 	return Rendering{Hash: hash}
+}
+
+// assumedHash returns the hash of a rendering for a caller that cannot render: a work that was rendered from the template counts as current.
+func assumedHash(work *workv1.ManifestWork, revision string) string {
+	if work != nil && work.Annotations[workv1.RevisionAnnotation] == revision && work.Annotations[workv1.TemplateHashAnnotation] != "" {
+		return work.Annotations[workv1.TemplateHashAnnotation]
+	}
+	return revision
 }
 
 // repairs reports whether another client changed the current spec of the work.

@@ -24,7 +24,8 @@ type Input struct {
 	// Kept are the hashes of the earlier templates that the caller can still write.
 	Kept map[string]bool
 	// Rendered is what the template becomes on each cluster, Former what the template of status.currentRevision becomes. A cluster
-	// without an entry gets the template itself. Both are nil for a set without overrides. A Renderer makes them.
+	// without an entry gets the template itself. A Renderer makes them. Both are nil for a set without overrides, and for a reader that may not read clusters: a work that was rendered
+	// from the template then counts as current.
 	Rendered, Former map[string]Rendering
 	// Invalid is what is wrong with the overrides; empty for valid ones. No cluster starts with invalid overrides.
 	Invalid string

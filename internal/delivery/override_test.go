@@ -103,6 +103,29 @@ func TestAClusterThatDoesNotExistIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestAReaderWithoutClustersSeesTheRollout plans without renderings, as a user does who may not read clusters.
+func TestAReaderWithoutClustersSeesTheRollout(t *testing.T) {
+	w := newWorld(t, "p")
+	w.overrides(t, siteOverride)
+	w.selects("p", "a b")
+	w.label("a", "north")
+	w.label("b", "south")
+	w.pass(t)
+	w.agents(t, "a", healthy, w.now)
+	want := map[string]rollout.State{"a": rollout.StateSucceeded, "b": rollout.StateProgressing}
+	for range 2 {
+		in := w.input(t)
+		in.Rendered, in.Former = nil, nil
+		for _, verdict := range delivery.Plan(in).Verdicts {
+			if verdict.State != want[verdict.Cluster] {
+				t.Errorf("%+v, want %s", verdict, want[verdict.Cluster])
+			}
+		}
+		w.template("2")
+		want = map[string]rollout.State{"a": rollout.StateToApply, "b": rollout.StateToApply}
+	}
+}
+
 func TestInvalidOverridesStartNoCluster(t *testing.T) {
 	w := newWorld(t, "p")
 	w.selects("p", "a")

@@ -240,6 +240,9 @@ func (p *planner) specWrite(c *cluster, revision, hash string) (write Write, ok 
 	}
 	labels, annotations := p.metadataOf(c)
 	annotations[workv1.TemplateHashAnnotation] = hash
+	if len(p.in.Set.Spec.Overrides) > 0 {
+		annotations[workv1.RevisionAnnotation] = revision
+	}
 	annotations[workv1.StartedAtAnnotation] = p.in.Now.UTC().Format(startedAtLayout)
 	annotations[workv1.TemplateGenerationAnnotation] = generationAfter(c.work)
 	write.Labels, write.Annotations, write.Revision, write.Hash = labels, annotations, revision, hash

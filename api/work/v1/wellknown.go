@@ -18,6 +18,8 @@ const (
 	OwnerUIDAnnotation = "berth-project.io/owner-uid"
 	// TemplateHashAnnotation holds the hash of the spec that the set rendered.
 	TemplateHashAnnotation = "berth-project.io/template-hash"
+	// RevisionAnnotation holds the hash of the template that the spec was rendered from, on works of sets with overrides.
+	RevisionAnnotation = "berth-project.io/revision"
 	// StartedAtAnnotation holds when the set wrote that spec: RFC 3339 with microseconds.
 	StartedAtAnnotation = "berth-project.io/started-at"
 	// PlacementsAnnotation lists all placements of the set that select the cluster, separated by commas.
