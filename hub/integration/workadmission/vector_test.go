@@ -148,7 +148,7 @@ func TestVector39OwnerIsForTheManager(t *testing.T) {
 	wantRefused(t, editor.patch(t, works, own, "owned", "{metadata: {labels: null}}"), 403, refusal)
 	wantRefused(t, editor.patch(t, works, own, "owned", "{metadata: {annotations: {berth-project.io/owner-uid: v}}}"), 403, refusal)
 	wantRefused(t, editor.patch(t, works, own, "free", "{metadata: {labels: {work.open-cluster-management.io/manifestworkreplicaset: team.s}}}"), 403, refusal)
-	for _, key := range []string{"owner-uid", "template-hash", "template-generation", "started-at", "placements", "propagated-labels"} {
+	for _, key := range []string{"owner-uid", "template-hash", "template-generation", "revision", "started-at", "placements", "propagated-labels"} {
 		wantRefused(t, editor.patch(t, works, own, "free", "{metadata: {annotations: {berth-project.io/"+key+": x}}}"), 403, refusal)
 	}
 	if err := editor.patch(t, works, own, "owned", "{metadata: {labels: {a: b}, annotations: {a: b}}}"); err != nil {
