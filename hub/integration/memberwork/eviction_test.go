@@ -60,10 +60,10 @@ func (f *fixture) awaitEvent(from client.Client, reason, text string) {
 	f.t.Helper()
 	f.eventually(func(ctx context.Context) error {
 		found, err := f.events(ctx, from, reason)
-		if err != nil || len(found) != 1 || !strings.Contains(found[0], text) {
-			return fmt.Errorf("%w: the events with the reason %s are %q, %v, want one with %q", errBoom, reason, found, err, text)
+		if err == nil && (len(found) != 1 || !strings.Contains(found[0], text)) {
+			err = fmt.Errorf("%w: the events with the reason %s are %q, want one with %q", errBoom, reason, found, text)
 		}
-		return nil
+		return err
 	})
 }
 

@@ -90,18 +90,15 @@ func (f *fixture) searchPlanted(works ...*workv1.ManifestWork) {
 		if err := side.List(f.t.Context(), &events); err != nil {
 			f.t.Fatal(err)
 		}
-		text, _ := json.Marshal(events)
-		texts["the events"] += string(text)
+		texts["the events"] += f.encoded(events)
 	}
 	var records workv1.AppliedManifestWorkList
 	if err := f.on.List(f.t.Context(), &records); err != nil {
 		f.t.Fatal(err)
 	}
-	text, _ := json.Marshal(records)
-	texts["the records"] = string(text)
+	texts["the records"] = f.encoded(records)
 	for _, w := range works {
-		text, _ := json.Marshal(w.Status)
-		texts["the status of "+w.Name] = string(text)
+		texts["the status of "+w.Name] = f.encoded(w.Status)
 	}
 	for what, text := range texts {
 		if text == "" || text == "{}" {
@@ -113,4 +110,14 @@ func (f *fixture) searchPlanted(works ...*workv1.ManifestWork) {
 			}
 		}
 	}
+}
+
+// encoded returns a value in JSON.
+func (f *fixture) encoded(value any) string {
+	f.t.Helper()
+	out, err := json.Marshal(value)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return string(out)
 }
