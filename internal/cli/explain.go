@@ -17,9 +17,11 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/source/file"
 )
 
-const explainPlacementLong = `Show why each cluster is selected or not, from the run that decided.
+const explainPlacementLong = `Show why each cluster is selected by a placement or not, from the run that decided, and how far the delivery to it is.
 
 Without files, the manager of the hub explains its last run for the placement. It lists the clusters that you may see and
 counts the others. You need the permission to get the placement.
@@ -27,7 +29,13 @@ counts the others. You need the permission to get the placement.
 With files the placements in them are decided first, as simulate does, from the decisions that they hold.
 
 The summary groups the clusters by verdict, the nearest to selection first. --cluster shows everything about one cluster,
-and the smallest change that would make it selected, proved by a run. -o wide lists every cluster with its scores; json and yaml give the explanation as data, of kind ` + explain.Kind + `.`
+and the smallest change that would make it selected, proved by a run. -o wide lists every cluster with its scores; json and yaml give the explanation as data, of kind ` + explain.Kind + `.
+Below it, each ManifestWorkReplicaSet that delivers to the selected clusters has its state, as explained for the set itself.
+
+Of a ManifestWorkReplicaSet (mwrs) it shows the rollout of each placement, and the clusters by what they wait for: since when,
+which manifest fails with which error, what happens next and when. CLUSTER shows one cluster in full. Of a ManifestWork it
+shows the state of each object; its namespace is the cluster. You need the permission to get the object. Without the right to
+list works in all namespaces, the manager serves the clusters that you may see.`
 
 const explainPlacementExamples = `  # Why does this placement select what it selects?
   kubectl berth explain placement web -n shop
@@ -41,6 +49,13 @@ const explainPlacementExamples = `  # Why does this placement select what it sel
   # The same without a hub, as things will be tomorrow
   kubectl berth explain placement web -f fleet.yaml --now 2026-11-21T09:00:00Z
 
+  # How far is the delivery of the set web, and why does edge-7 not have it?
+  kubectl berth explain mwrs web -n shop
+  kubectl berth explain mwrs web edge-7 -n shop
+
+  # The same from what was saved from a hub
+  kubectl berth explain mwrs web -n shop -f must-gather/
+
   # Clusters that missed selection by ten points or less
   kubectl berth explain placement web -n shop -o json | jq -r '.clusters[] | select(.beaten.points <= 10) | .name'`
 
@@ -49,27 +64,47 @@ type explainOptions struct {
 	*source.Fleet
 
 	now, output, cluster string
+	// bundle holds the files once they are read.
+	bundle *file.Bundle
+}
+
+// load reads the files once.
+func (e *explainOptions) load(ctx context.Context) (*file.Bundle, error) {
+	if e.bundle != nil {
+		return e.bundle, nil
+	}
+	var err error
+	e.bundle, err = e.Load(ctx, source.Scope{})
+	return e.bundle, err
 }
 
 func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	e := &explainOptions{Fleet: source.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
-		Use:               "explain [placement] NAME [flags]",
-		Short:             "Show why each cluster is selected by a placement or not",
+		Use:               "explain [placement|manifestworkreplicaset|manifestwork] NAME [CLUSTER] [flags]",
+		Short:             "Show why each cluster is selected or not, and how far its delivery is",
 		Long:              explainPlacementLong,
 		Example:           explainPlacementExamples,
-		Args:              onePlacement,
-		ValidArgsFunction: completer{e.HubFlags}.completePlacement,
+		Args:              explainArgs,
+		ValidArgsFunction: completer{e.HubFlags}.completeExplain,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, now, err := e.complete(cmd)
 			if err != nil {
 				return source.NewUsageError(cmd, err)
 			}
-			name, err := placementName(cmd, args)
+			target, err := parseExplainTarget(args)
 			if err != nil {
-				return err
+				return source.NewUsageError(cmd, err)
 			}
-			return e.run(cmd.Context(), name, now, form)
+			e.cluster = cmp.Or(target.cluster, e.cluster)
+			switch target.kind.Kind {
+			case source.WorkSetKind().Kind:
+				return e.explainSet(cmd.Context(), target.name, now)
+			case source.WorkKind().Kind:
+				return e.explainWork(cmd.Context(), target.name, now)
+			default:
+				return e.run(cmd.Context(), target.name, now, form)
+			}
 		},
 		DisableFlagsInUseLine: true,
 	}
@@ -82,13 +117,20 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	return cmd
 }
 
-// explanationPrinter writes an explanation in one of the forms.
+// deliveredExplanation is an explanation with what the sets deliver to the clusters of the placement.
+type deliveredExplanation struct {
+	*explain.Explanation
+
+	Deliveries []*report.Report `json:"deliveries,omitempty"`
+}
+
+// explanationPrinter writes an explanation as a text. Data have none.
 type explanationPrinter = func(w io.Writer, of *explain.Explanation, on printer.Screen) error
 
 // complete checks the flags.
 func (e *explainOptions) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
 	form, known := map[string]explanationPrinter{
-		"": printSummary, "wide": printWide, "json": dataForm[*explain.Explanation]("json"), "yaml": dataForm[*explain.Explanation]("yaml"),
+		"": printSummary, "wide": printWide, "json": nil, "yaml": nil,
 	}[e.output]
 	now, err := instantOf(e.now, e.Clock)
 	switch {
@@ -129,7 +171,21 @@ func (e *explainOptions) run(ctx context.Context, name string, now time.Time, fo
 	if err != nil {
 		return err
 	}
-	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error { return form(w, found, printer.ScreenOf(e.Streams.Out, os.Getenv)) })
+	key := found.Key()
+	delivered, err := e.deliveries(ctx, key.Namespace, key.Name, now)
+	if err != nil { // the explanation of the placement is worth having
+		printer.Printf(e.Streams.ErrOut, "note: the delivery is not shown: %s\n", err)
+	}
+	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error {
+		if form == nil {
+			return printer.WriteData(w, e.output, deliveredExplanation{found, delivered})
+		}
+		if err := form(w, found, printer.ScreenOf(e.Streams.Out, os.Getenv)); err != nil {
+			return err
+		}
+		e.printDeliveries(w, delivered, now)
+		return nil
+	})
 }
 
 // printWide writes a table of every cluster, those first that are nearest to being selected. The names of prioritizers are

@@ -13,7 +13,7 @@ import (
 
 // explainFromFiles decides the files and explains one of their placements.
 func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
-	bundle, err := e.Load(ctx, source.Scope{})
+	bundle, err := e.load(ctx)
 	if err != nil {
 		return nil, err
 	}

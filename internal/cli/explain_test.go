@@ -134,6 +134,10 @@ func TestExplainMisused(t *testing.T) {
 func explanationServer(t *testing.T, code int, answer any) (address string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/apis/work.open-cluster-management.io/") { // a hub without works
+			http.NotFound(w, r)
+			return
+		}
 		if want := "/apis/view.cluster.open-cluster-management.io/v1/namespaces/default/placements/web/explanation"; r.URL.Path != want {
 			t.Errorf("asked for %s, want %s", r.URL.Path, want)
 		}

@@ -89,7 +89,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output == "table" {
-			return report.PrintTable(w, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
+			return delivery.PrintTable(w, &report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
 		}
 		return printer.WriteData(w, o.output, report)
 	})

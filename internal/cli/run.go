@@ -50,11 +50,11 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	}()
 	root := NewRoot(streams, clock) //nolint:contextcheck // a command takes the context that it is executed with
 	root.SetArgs(args)
-	return report(root.ExecuteContext(ctx), streams)
+	return exitCode(root.ExecuteContext(ctx), streams)
 }
 
-// report prints an error and returns its exit code. A closed pipe is no error: the reader has what it wanted.
-func report(err error, streams genericiooptions.IOStreams) int {
+// exitCode prints an error and returns its exit code. A closed pipe is no error: the reader has what it wanted.
+func exitCode(err error, streams genericiooptions.IOStreams) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return ExitOK
 	}

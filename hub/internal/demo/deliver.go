@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/berth-project/berth/hub/internal/scenario"
-	"github.com/berth-project/berth/internal/cli/delivery"
+	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -81,24 +81,24 @@ func (m *members) showRollout(ctx context.Context, command, set string) error {
 }
 
 // awaitRollout waits until the report of a set is as wanted.
-func (m *members) awaitRollout(ctx context.Context, set string, wanted func(*delivery.Report) bool) error {
-	report := delivery.Report{}
+func (m *members) awaitRollout(ctx context.Context, set string, wanted func(*report.Report) bool) error {
+	found := report.Report{}
 	err := wait.PollUntilContextTimeout(ctx, explainInterval, memberTimeout, true, func(ctx context.Context) (bool, error) {
-		report = delivery.Report{}
-		err := m.read(ctx, &report, "rollout", "status", set, "-n", storeNamespace)
-		return err == nil && wanted(&report), err
+		found = report.Report{}
+		err := m.read(ctx, &found, "rollout", "status", set, "-n", storeNamespace)
+		return err == nil && wanted(&found), err
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the set %s, which is %s (%s): %w", set, report.Phase, report.Message, err)
+		return fmt.Errorf("waiting for the set %s, which is %s (%s): %w", set, found.Phase, found.Message, err)
 	}
 	return nil
 }
 
 // finishedOn reports whether a rollout is finished and succeeded on clusters.
-func finishedOn(clusters ...string) func(*delivery.Report) bool {
-	return func(report *delivery.Report) bool {
-		return report.Phase == string(rollout.PhaseFinished) && !slices.ContainsFunc(clusters, func(name string) bool {
-			return !slices.ContainsFunc(report.Clusters, func(c delivery.ClusterReport) bool {
+func finishedOn(clusters ...string) func(*report.Report) bool {
+	return func(of *report.Report) bool {
+		return of.Phase == string(rollout.PhaseFinished) && !slices.ContainsFunc(clusters, func(name string) bool {
+			return !slices.ContainsFunc(of.Clusters, func(c report.Cluster) bool {
 				return c.Cluster == name && c.Placement != "" && c.State == rollout.StateSucceeded
 			})
 		})
@@ -106,7 +106,7 @@ func finishedOn(clusters ...string) func(*delivery.Report) bool {
 }
 
 // standsStill reports whether a rollout starts no more clusters after a failure.
-func standsStill(report *delivery.Report) bool {
-	return report.Phase == string(rollout.PhaseBreached) &&
-		!slices.ContainsFunc(report.Clusters, func(c delivery.ClusterReport) bool { return c.State == rollout.StateProgressing })
+func standsStill(of *report.Report) bool {
+	return of.Phase == string(rollout.PhaseBreached) &&
+		!slices.ContainsFunc(of.Clusters, func(c report.Cluster) bool { return c.State == rollout.StateProgressing })
 }

@@ -104,7 +104,7 @@ func TestTable(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			if err := report.PrintTable(&out, printer.Screen{Width: printer.DefaultWidth}, now, tc.all); err != nil {
+			if err := delivery.PrintTable(&out, &report, printer.Screen{Width: printer.DefaultWidth}, now, tc.all); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(out.String()) {

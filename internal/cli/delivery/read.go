@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,6 +18,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/report"
 )
 
 // pageSize is how many works a request lists. Works may have 500 KiB each.
@@ -72,6 +74,22 @@ func Read(ctx context.Context, hub client.Reader, key client.ObjectKey) (Deliver
 	return out, err
 }
 
+// SetsOf returns the names of the sets of a namespace that refer to a placement, sorted.
+func SetsOf(ctx context.Context, hub client.Reader, namespace, placement string) ([]string, error) {
+	list := &workv1alpha1.ManifestWorkReplicaSetList{}
+	if err := hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the sets of the namespace %s: %w", namespace, err)
+	}
+	var out []string
+	for i := range list.Items {
+		if refersTo(&list.Items[i], placement) {
+			out = append(out, list.Items[i].Name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
 // readPlacement returns a placement with its decisions; a missing one is without an object.
 func readPlacement(ctx context.Context, hub client.Reader, key client.ObjectKey) (planner.Placement, error) {
 	object := &clusterv1beta1.Placement{}
@@ -82,11 +100,11 @@ func readPlacement(ctx context.Context, hub client.Reader, key client.ObjectKey)
 	if err != nil {
 		return planner.Placement{}, fmt.Errorf("reading the placement %s: %w", key, err)
 	}
-	slices := &clusterv1beta1.PlacementDecisionList{}
-	if err := hub.List(ctx, slices, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name}); err != nil {
+	stored := &clusterv1beta1.PlacementDecisionList{}
+	if err := hub.List(ctx, stored, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name}); err != nil {
 		return planner.Placement{}, fmt.Errorf("listing the decisions of the placement %s: %w", key, err)
 	}
-	return planner.Placement{Object: object, Decisions: decision.OfList(slices)}, nil
+	return planner.Placement{Object: object, Decisions: decision.OfList(stored)}, nil
 }
 
 func (d *Delivery) readWorks(ctx context.Context, hub client.Reader) error {
@@ -106,11 +124,24 @@ func (d *Delivery) readWorks(ctx context.Context, hub client.Reader) error {
 	}
 }
 
-// plan returns what the manager would do at an instant. Without works it is not meaningful.
-func (d *Delivery) plan(now time.Time) (planner.Result, error) {
+// input returns what the manager plans from at an instant. Without works it is not meaningful.
+func (d *Delivery) input(now time.Time) (planner.Input, error) {
 	hash, err := planner.TemplateHash(&d.Set.Spec.ManifestWorkTemplate)
 	if err != nil {
-		return planner.Result{}, fmt.Errorf("hashing the template: %w", err)
+		return planner.Input{}, fmt.Errorf("hashing the template: %w", err)
 	}
-	return planner.Plan(planner.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Now: now}), nil
+	return planner.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Now: now}, nil
+}
+
+// NewReport returns the report at an instant. Where works were read, it comes from them, by the planner of the manager, else from
+// the status of the set.
+func NewReport(d Delivery, now time.Time) (report.Report, error) {
+	if d.WorksHidden {
+		return report.FromStatus(d.Set), nil
+	}
+	in, err := d.input(now)
+	if err != nil {
+		return report.Report{}, err
+	}
+	return report.New(in), nil
 }

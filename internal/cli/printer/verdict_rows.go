@@ -46,14 +46,14 @@ func rowLines(row explain.Row, width int) []string {
 	tokens := clusterTexts(row)
 	why := Truncate(strings.Join(strings.Fields(row.Why), " "), MaxReason)
 	if why == "" {
-		return []string{fitNames(tokens, width)}
+		return []string{FitNames(tokens, width)}
 	}
 	left := width - utf8.RuneCountInString(why) - 2
 	if left >= utf8.RuneCountInString(JoinNames(tokens, min(len(tokens), minNamed))) {
-		return []string{why + ": " + fitNames(tokens, left)}
+		return []string{why + ": " + FitNames(tokens, left)}
 	}
 	lines := Wrap(why+":", width)
-	return append(lines, fitNames(tokens, width))
+	return append(lines, FitNames(tokens, width))
 }
 
 // clusterTexts returns the name of each cluster, and for outranked clusters how many points are missing. The winner is named
@@ -82,8 +82,8 @@ func clusterTexts(row explain.Row) []string {
 	return out
 }
 
-// fitNames lists as many tokens as a line holds, one at least, and how many more there are.
-func fitNames(tokens []string, width int) string {
+// FitNames lists as many tokens as a line holds, one at least, and how many more there are.
+func FitNames(tokens []string, width int) string {
 	low, high := 1, len(tokens)
 	for low < high {
 		middle := (low + high + 1) / 2

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +19,8 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -74,6 +77,8 @@ type Scope struct {
 	Kinds []Kind
 	// Namespace narrows namespaced kinds, cluster narrows clusters; empty for every one.
 	Namespace, Cluster string
+	// Works selects the works to read; nil for every work.
+	Works labels.Selector
 	// Uncompiled skips the compilation of placements, for commands that only print objects.
 	Uncompiled bool
 }
@@ -94,6 +99,8 @@ func (r Scope) includes(k Kind) bool {
 // filter returns what is read of a kind.
 func (r Scope) filter(k Kind) ListFilter {
 	switch {
+	case k.Kind == WorkKind().Kind: // works are in the namespaces of clusters
+		return ListFilter{selector: r.Works}
 	case k.Namespaced:
 		return ListFilter{Namespace: r.Namespace}
 	case k.Kind == ClusterKind().Kind:
@@ -193,6 +200,10 @@ func addObject(to *file.Objects, object client.Object) error {
 		to.Slices = append(to.Slices, typed)
 	case *clusterv1alpha1.AddOnPlacementScore:
 		to.Scores = append(to.Scores, typed)
+	case *workv1alpha1.ManifestWorkReplicaSet:
+		to.WorkSets = append(to.WorkSets, typed)
+	case *workv1.ManifestWork:
+		to.Works = append(to.Works, typed)
 	default:
 		return fmt.Errorf("%T has no place in a bundle", object)
 	}

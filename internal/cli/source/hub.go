@@ -251,6 +251,9 @@ func (h *HubClient) eachPage(ctx context.Context, k Kind, of ListFilter, add fun
 
 // dropFields removes the field sets of managed fields, which are large. Only their times are printed.
 func dropFields(object client.Object) {
+	if work, ok := object.(*workv1.ManifestWork); ok {
+		work.Spec.Workload = workv1.ManifestsTemplate{} // up to 500 KiB, and nothing of it is printed
+	}
 	entries := object.GetManagedFields()
 	for i := range entries {
 		entries[i].FieldsV1 = nil

@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/suggest"
 )
@@ -43,8 +44,10 @@ func (k Kind) Is(word string) bool { return slices.Contains(k.Names, BareKind(wo
 func BareKind(word string) string {
 	word = strings.ToLower(word)
 	bare, group, _ := strings.Cut(word, ".")
-	if group == clusterv1.GroupName || strings.HasSuffix(group, "."+clusterv1.GroupName) {
-		return bare
+	for _, own := range []string{clusterv1.GroupName, workv1.GroupName} {
+		if group == own || strings.HasSuffix(group, "."+own) {
+			return bare
+		}
 	}
 	return word
 }
@@ -153,6 +156,15 @@ func WorkSetKind() Kind {
 	}
 }
 
+// WorkKind is the kind of ManifestWorks.
+func WorkKind() Kind {
+	return Kind{
+		workv1.GroupVersion, "ManifestWork", "manifestworks", true,
+		[]string{"manifestworks", "manifestwork", "work", "works"},
+		func() client.ObjectList { return &workv1.ManifestWorkList{} },
+	}
+}
+
 // fleetKinds are the kinds that decisions are made from.
 func fleetKinds() []Kind {
 	return []Kind{ClusterKind(), SetKind(), BindingKind(), PlacementKind(), DecisionKind(), ScoreKind()}
@@ -167,4 +179,6 @@ func eventKind() Kind {
 }
 
 // kinds are all kinds that commands read.
-func kinds() []Kind { return append(fleetKinds(), NamespaceKind(), eventKind(), WorkSetKind()) }
+func kinds() []Kind {
+	return append(fleetKinds(), NamespaceKind(), eventKind(), WorkSetKind(), WorkKind())
+}

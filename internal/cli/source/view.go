@@ -22,11 +22,20 @@ const maxEvents = 20
 
 // GetView decodes a subresource of a placement's view, such as its history.
 func (h *HubClient) GetView(ctx context.Context, into any, namespace, name, part string, parameters url.Values) error {
+	return h.getView(ctx, into, parameters, "namespaces", namespace, "placements", name, part)
+}
+
+// GetSetView decodes the delivery of a set of works, with the clusters that the caller may see.
+func (h *HubClient) GetSetView(ctx context.Context, into any, namespace, name string) error {
+	return h.getView(ctx, into, nil, "namespaces", namespace, "manifestworkreplicasets", name, "delivery")
+}
+
+func (h *HubClient) getView(ctx context.Context, into any, parameters url.Values, path ...string) error {
 	views, err := h.viewClient()
 	if err != nil {
 		return err
 	}
-	request := views.Get().AbsPath(viewPath, "namespaces", namespace, "placements", name, part)
+	request := views.Get().AbsPath(append([]string{viewPath}, path...)...)
 	for parameter, values := range parameters {
 		request = request.Param(parameter, values[0])
 	}

@@ -128,7 +128,7 @@ var errWatchEnded = errors.New("the hub ended the watch at once")
 // whether anything was seen.
 func (m *WatchCache) watch(ctx context.Context, k Kind, at string) (next string, seen bool, err error) {
 	of := m.Scope.filter(k)
-	options := &client.ListOptions{Namespace: of.Namespace, Raw: &metav1.ListOptions{ResourceVersion: at, AllowWatchBookmarks: true}}
+	options := &client.ListOptions{Namespace: of.Namespace, LabelSelector: of.selector, Raw: &metav1.ListOptions{ResourceVersion: at, AllowWatchBookmarks: true}}
 	if of.name != "" {
 		options.Raw.FieldSelector = "metadata.name=" + of.name
 	}

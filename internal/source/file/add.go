@@ -13,6 +13,8 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
 )
@@ -91,6 +93,10 @@ func (l *load) addTyped(o object, kind string, before field.ErrorList) field.Err
 		made = add(&b.slices, o, &clusterv1beta1.PlacementDecision{}, nil)
 	case "AddOnPlacementScore":
 		made = add(&b.Scores, o, &clusterv1alpha1.AddOnPlacementScore{}, nil)
+	case "ManifestWorkReplicaSet":
+		made = add(&b.WorkSets, o, &workv1alpha1.ManifestWorkReplicaSet{}, nil)
+	case "ManifestWork":
+		made = add(&b.Works, o, &workv1.ManifestWork{}, nil)
 	default:
 		made = field.ErrorList{field.InternalError(field.NewPath("kind"), fmt.Errorf("%s has no place in a bundle", kind))}
 	}

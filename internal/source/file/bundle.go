@@ -11,6 +11,8 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
@@ -34,6 +36,9 @@ type Bundle struct {
 	// Decisions are the stored slices by owner, whether the placement exists or not, sorted by number, then name.
 	Decisions map[fleet.Key][]*clusterv1beta1.PlacementDecision
 	Scores    []*clusterv1alpha1.AddOnPlacementScore
+	// WorkSets and Works are what is delivered, in the order of the input. No decision depends on them.
+	WorkSets []*workv1alpha1.ManifestWorkReplicaSet
+	Works    []*workv1.ManifestWork
 	// Skipped counts the objects of other kinds, by kind and group.
 	Skipped map[string]int
 	// Warnings name what was dropped, in the order of the input.

@@ -10,6 +10,8 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
@@ -23,6 +25,8 @@ type Objects struct {
 	Placements []*clusterv1beta1.Placement
 	Slices     []*clusterv1beta1.PlacementDecision
 	Scores     []*clusterv1alpha1.AddOnPlacementScore
+	WorkSets   []*workv1alpha1.ManifestWorkReplicaSet
+	Works      []*workv1.ManifestWork
 }
 
 // NewBundle returns a bundle without compiled placements. It cannot be decided.
@@ -30,6 +34,7 @@ func NewBundle(objects Objects) *Bundle {
 	out := &Bundle{
 		Clusters: objects.Clusters, Sets: objects.Sets, Bindings: objects.Bindings,
 		Placements: slices.Clone(objects.Placements), Scores: objects.Scores, slices: objects.Slices,
+		WorkSets: objects.WorkSets, Works: objects.Works,
 		Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
 		Faults: map[fleet.Key]field.ErrorList{}, Skipped: map[string]int{},
 	}

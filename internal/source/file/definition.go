@@ -20,6 +20,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
+	addonv1beta1 "github.com/berth-project/berth/api/addon/v1beta1"
 	"github.com/berth-project/berth/config"
 )
 
@@ -50,6 +51,9 @@ func readDefinitions() (definitions, error) {
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := yaml.UnmarshalStrict(data, &crd); err != nil {
 			return nil, fmt.Errorf("parsing the API definition %s: %w", name, err)
+		}
+		if crd.Spec.Group == addonv1beta1.GroupName { // no command reads add-ons from files
+			continue
 		}
 		for _, version := range crd.Spec.Versions {
 			made, err := compileVersion(version)

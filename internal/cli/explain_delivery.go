@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/cli/delivery"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/delivery/report"
+)
+
+// explainSet explains the delivery of a set, or of one of its clusters.
+func (e *explainOptions) explainSet(ctx context.Context, name string, now time.Time) error {
+	found, err := e.setReport(ctx, name, now)
+	if err != nil {
+		return err
+	}
+	if e.cluster != "" {
+		return e.writeCluster(found, now)
+	}
+	return e.write(found, func(w io.Writer, on printer.Screen) error {
+		if e.output == "wide" {
+			return delivery.PrintTable(w, found, on, now, true)
+		}
+		delivery.PrintExplanation(w, found, on, now)
+		return nil
+	})
+}
+
+// writeCluster writes the report of one cluster.
+func (e *explainOptions) writeCluster(of *report.Report, now time.Time) error {
+	c, ok := of.Find(e.cluster)
+	if !ok {
+		return fmt.Errorf("the set %s delivers nothing to a cluster %s: no placement of it selects it, and it has no work there", of.Set, e.cluster)
+	}
+	return e.write(c, func(w io.Writer, on printer.Screen) error {
+		delivery.PrintCluster(w, of.Set, c, on, now)
+		return nil
+	})
+}
+
+// write writes a value as data, or as a text for a screen.
+func (e *explainOptions) write(value any, text func(io.Writer, printer.Screen) error) error {
+	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error {
+		if e.output == "json" || e.output == "yaml" {
+			return printer.WriteData(w, e.output, value)
+		}
+		return text(w, printer.ScreenOf(e.Streams.Out, os.Getenv))
+	})
+}
+
+// setReport returns the report of a set: from files, from the works that the caller may list, or from the manager, which serves the
+// clusters that the caller may see.
+func (e *explainOptions) setReport(ctx context.Context, name string, now time.Time) (*report.Report, error) {
+	if e.Offline() {
+		bundle, err := e.load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found, err := delivery.FromBundle(bundle, e.HubFlags.Namespace(), name)
+		if err != nil {
+			return nil, err
+		}
+		return e.bundleReport(found, now)
+	}
+	hub, key, err := connectTo(e.HubFlags, e.Streams.ErrOut, name)
+	if err != nil {
+		return nil, err
+	}
+	return e.hubReport(ctx, hub, key, now)
+}
+
+// bundleReport returns the report of a set from files.
+func (e *explainOptions) bundleReport(found delivery.Delivery, now time.Time) (*report.Report, error) {
+	if found.WorksHidden {
+		printer.Printf(e.Streams.ErrOut, "note: the files have no ManifestWork of the set %s/%s, so clusters are not listed one by one\n", found.Set.Namespace, found.Set.Name)
+	}
+	out, err := delivery.NewReport(found, now)
+	return &out, err
+}
+
+// hubReport returns the report of a set from a hub.
+func (e *explainOptions) hubReport(ctx context.Context, hub client.Client, key client.ObjectKey, now time.Time) (*report.Report, error) {
+	read, err := delivery.Read(ctx, hub, key)
+	if err != nil {
+		return nil, err
+	}
+	if read.WorksHidden {
+		found, err := viewedReport(ctx, e.HubFlags, key)
+		if err == nil {
+			return found, nil
+		}
+		printer.Printf(e.Streams.ErrOut, "note: you may not list manifestworks, so clusters are not listed one by one: %s\n", err)
+	}
+	out, err := delivery.NewReport(read, now)
+	return &out, err
+}
+
+// viewedReport returns the report of a set from the manager, with the clusters that the caller may see.
+func viewedReport(ctx context.Context, flags *source.HubFlags, key client.ObjectKey) (*report.Report, error) {
+	h, err := flags.Connect(io.Discard, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := &report.Report{}
+	if err := h.GetSetView(ctx, out, key.Namespace, key.Name); err != nil {
+		return nil, h.ViewError(err, "reading the delivery of "+key.String())
+	}
+	return out, nil
+}
+
+// explainWork explains the delivery of one work.
+func (e *explainOptions) explainWork(ctx context.Context, name string, now time.Time) error {
+	if e.cluster != "" {
+		return errors.New("--cluster is for placements and sets: the namespace of a work is its cluster, name it with -n")
+	}
+	work, err := e.readWork(ctx, name)
+	if err != nil {
+		return err
+	}
+	found := report.OfWork(work, now)
+	return e.write(found, func(w io.Writer, on printer.Screen) error { return delivery.PrintWork(w, &found, on, now) })
+}
+
+// readWork reads a work from files or from the hub.
+func (e *explainOptions) readWork(ctx context.Context, name string) (*workv1.ManifestWork, error) {
+	if e.Offline() {
+		bundle, err := e.load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return delivery.WorkIn(bundle, e.HubFlags.Namespace(), name)
+	}
+	hub, key, err := connectTo(e.HubFlags, e.Streams.ErrOut, name)
+	if err != nil {
+		return nil, err
+	}
+	out := &workv1.ManifestWork{}
+	if err := hub.Get(ctx, key, out); err != nil {
+		return nil, fmt.Errorf("reading the ManifestWork %s: %w", key, err)
+	}
+	return out, nil
+}
+
+// printDeliveries writes the deliveries to the clusters of a placement, after the explanation of the placement.
+func (e *explainOptions) printDeliveries(w io.Writer, found []*report.Report, now time.Time) {
+	on := printer.ScreenOf(e.Streams.Out, os.Getenv)
+	for _, each := range found {
+		printer.Printf(w, "\nDelivered by ")
+		if e.cluster == "" {
+			delivery.PrintRollout(w, each, on, now)
+			continue
+		}
+		if c, ok := each.Find(e.cluster); ok {
+			printer.Printf(w, "%s:\n", each.Set)
+			delivery.PrintCluster(w, each.Set, c, on, now)
+		} else {
+			printer.Printf(w, "%s: nothing in this cluster\n", each.Set)
+		}
+	}
+}
+
+// deliveries returns the reports of the sets that deliver to the clusters of a placement, for these clusters only. A caller that may not
+// list sets gets none.
+func (e *explainOptions) deliveries(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
+	var found []*report.Report
+	var err error
+	if e.Offline() {
+		found, err = e.deliveriesFromFiles(namespace, placement, now)
+	} else {
+		found, err = e.deliveriesFromHub(ctx, namespace, placement, now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range found {
+		each.OfPlacement(placement)
+	}
+	return found, nil
+}
+
+func (e *explainOptions) deliveriesFromFiles(namespace, placement string, now time.Time) ([]*report.Report, error) {
+	var out []*report.Report
+	for _, found := range delivery.DeliveredBy(e.bundle, namespace, placement) {
+		one, err := e.bundleReport(found, now)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+func (e *explainOptions) deliveriesFromHub(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
+	hub, _, err := connectTo(e.HubFlags, e.Streams.ErrOut, placement)
+	if err != nil {
+		return nil, err
+	}
+	names, err := delivery.SetsOf(ctx, hub, namespace, placement)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) { // no right to list sets, or a hub without works
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []*report.Report
+	for _, name := range names {
+		one, err := e.hubReport(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name}, now)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}

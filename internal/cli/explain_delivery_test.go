@@ -1,0 +1,139 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/rollout"
+)
+
+// breached returns a set whose second version failed on two of six clusters: the member of one refuses it, the objects of the other fail.
+func breached(t *testing.T) *deliverytest.World {
+	t.Helper()
+	const strategy = "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 1, progressDeadline: 10m, mandatoryDecisionGroups: [{groupName: canary}]}}"
+	w := deliverytest.New(t, now.Add(-time.Hour), strategy,
+		deliverytest.Group{Name: "canary", Clusters: []string{"canary-1"}}, deliverytest.Group{Clusters: deliverytest.Clusters("edge", 5)})
+	for range 4 {
+		w.Succeed(w.Step()...)
+	}
+	w.Wait(50 * time.Minute)
+	w.Template("2")
+	w.Succeed(w.Step()...)
+	w.Wait(time.Minute)
+	if started := w.Step(); len(started) != 2 {
+		t.Fatalf("%v started", started)
+	}
+	w.Wait(time.Minute)
+	w.Refuse("edge-0", `Failed to apply manifest: Deployment.apps "web" is invalid: spec.selector: field is immutable`)
+	w.Degrade("edge-1", "1 of 1 resources are failing: Deployment shop/web: Deployment exceeded its progress deadline")
+	w.Step()
+	w.Now = now
+	return w
+}
+
+func TestExplainDelivery(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	stored := breached(t)
+	name := stored.Works["edge-0"].Name
+	for file, args := range map[string][]string{
+		"set":       {"mwrs", "web"},
+		"set-wide":  {"manifestworkreplicaset/web", "-o", "wide"},
+		"set-yaml":  {"manifestworkreplicasets", "web", "-o", "yaml"},
+		"refused":   {"mwrs", "web", "edge-0"},
+		"failing":   {"mwrs.work.open-cluster-management.io", "web", "--cluster", "edge-1"},
+		"waiting":   {"mwrs", "web", "edge-3"},
+		"done":      {"mwrs", "web", "canary-1"},
+		"work":      {"work", name, "-n", "edge-0"},
+		"work-yaml": {"manifestwork", name, "-n", "edge-0", "-o", "yaml"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			got := run(t, stored.YAML(), append(append([]string{"explain"}, args...), "-f", "-")...)
+			if got.code != cli.ExitOK || got.errOut != "" {
+				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+			}
+			for line := range strings.Lines(got.out) {
+				if !strings.HasSuffix(file, "-yaml") && len([]rune(strings.TrimSuffix(line, "\n"))) > printer.DefaultWidth {
+					t.Errorf("a line is wider than the screen: %q", line)
+				}
+			}
+			golden(t, "explain-delivery-"+file+".txt", got.out)
+		})
+	}
+}
+
+// TestExplainWithoutWorks explains a set from files without works: there are only the numbers of its status.
+func TestExplainWithoutWorks(t *testing.T) {
+	w := breached(t)
+	w.Works = nil
+	got := run(t, w.YAML(), "explain", "mwrs", "web", "-f", "-")
+	if got.code != cli.ExitOK || !strings.Contains(got.errOut, "note: the files have no ManifestWork of the set shop/web") || !strings.Contains(got.out, "shop/web: Breached") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestExplainPlacementGoesOn explains a placement, and the deliveries to its clusters after it.
+func TestExplainPlacementGoesOn(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	fleet := breached(t).YAML() + `---
+{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: all, namespace: shop}, spec: {clusterSet: all}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: all}, spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}}}
+`
+	for _, name := range append(deliverytest.Clusters("edge", 5), "canary-1") {
+		fleet += "---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: " + name + "}, spec: {}}\n"
+	}
+	for file, args := range map[string][]string{"placement": nil, "placement-cluster": {"--cluster", "edge-0"}} {
+		t.Run(file, func(t *testing.T) {
+			got := run(t, fleet, append([]string{"explain", "placement", "fleet", "-f", "-"}, args...)...)
+			if got.code != cli.ExitOK {
+				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+			}
+			golden(t, "explain-delivery-"+file+".txt", got.out)
+		})
+	}
+	got := run(t, fleet, "explain", "placement", "fleet", "-f", "-", "-o", "json")
+	var data struct {
+		Kind       string
+		Selected   int
+		Deliveries []report.Report
+	}
+	if err := json.Unmarshal([]byte(got.out), &data); err != nil {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if data.Kind != "PlacementExplanation" || len(data.Deliveries) != 1 {
+		t.Fatalf("got %+v", data)
+	}
+	if c, ok := data.Deliveries[0].Find("edge-0"); !ok || c.Code != rollout.Failing || c.Failure == nil || !c.Failure.Permanent {
+		t.Errorf("edge-0 is %+v", c)
+	}
+}
+
+func TestExplainDeliveryMisused(t *testing.T) {
+	stored := breached(t).YAML()
+	for name, tc := range map[string]struct{ args, want string }{
+		"no set":                 {"mwrs", "name the manifestworkreplicaset: explain manifestworkreplicaset NAME"},
+		"no work":                {"manifestwork", "name the manifestwork: explain manifestwork NAME"},
+		"two clusters":           {"mwrs web a b", `unexpected argument "b": name one manifestworkreplicaset`},
+		"two works":              {"manifestwork a b", `unexpected argument "b": name one manifestwork`},
+		"a set that is not":      {"mwrs api", "the set api is not found: the input holds shop/web"},
+		"a set elsewhere":        {"mwrs web -n lab", "the set web is not found: the input holds shop/web"},
+		"a work that is not":     {"work api", "the work api is not found: the input holds 6 ManifestWorks"},
+		"a cluster that is not":  {"mwrs web absent", "the set shop/web delivers nothing to a cluster absent"},
+		"a cluster in a table":   {"mwrs web --cluster edge-0 -o wide", "--cluster and -o wide exclude each other"},
+		"the cluster of a work":  {"work web --cluster edge-0", "--cluster is for placements and sets"},
+		"an output that is none": {"mwrs web -o table", `unknown output "table"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, stored, append(append([]string{"explain"}, strings.Fields(tc.args)...), "-f", "-")...)
+			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
+			}
+		})
+	}
+}

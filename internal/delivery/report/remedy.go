@@ -1,0 +1,53 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/rollout"
+)
+
+// Remedy returns what a user does to let a rollout go on that stands still; empty while it moves by itself.
+func Remedy(set *workv1alpha1.ManifestWorkReplicaSet, step delivery.Rollout) string {
+	code, stands := map[rollout.Phase]rollout.Code{
+		rollout.PhaseBreached: rollout.WaitsForRepair, rollout.PhasePaused: rollout.WaitsForResume,
+		rollout.PhaseUnapproved: rollout.WaitsForApproval, rollout.PhaseMisconfigured: rollout.WaitsForStrategy,
+	}[step.Phase]
+	if !stands {
+		return ""
+	}
+	return remedy(set, step.Placement, code, step.Group)
+}
+
+// remedy returns what a user does about a code that waits for a user.
+func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, code rollout.Code, group decision.GroupKey) string {
+	command := func(verb, flags string) string {
+		if len(set.Spec.PlacementRefs) > 1 && verb != "undo" {
+			flags += " --placement " + placement
+		}
+		return fmt.Sprintf("kubectl berth rollout %s %s -n %s%s", verb, set.Name, set.Namespace, flags)
+	}
+	switch code {
+	case rollout.WaitsForApproval:
+		return "starts after `" + command("approve", " --group "+groupFlag(group)) + "`"
+	case rollout.WaitsForResume:
+		return "starts after `" + command("resume", "") + "`"
+	case rollout.WaitsForRepair:
+		return "starts when fewer clusters fail: correct the template, raise maxFailures, or return with `" + command("undo", "") + "`"
+	case rollout.WaitsForStrategy:
+		return "starts when the rolloutStrategy of placement " + placement + " is valid and the template has a manifest"
+	default:
+		return ""
+	}
+}
+
+// groupFlag names a group as --group takes it.
+func groupFlag(group decision.GroupKey) string {
+	if group.Name != "" {
+		return group.Name
+	}
+	return strconv.Itoa(group.Index)
+}

@@ -1,0 +1,183 @@
+package report
+
+import (
+	"cmp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/rollout"
+)
+
+// Kind is the kind of reports in JSON and YAML.
+const Kind = "Delivery"
+
+// Report is how far the delivery of a set is.
+type Report struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	// Set is namespace/name.
+	Set string `json:"set"`
+	// Phase and Message are those of the condition Progressing.
+	Phase   string `json:"phase,omitempty"`
+	Message string `json:"message,omitempty"`
+	// CurrentRevision is the last template that all clusters reached, UpdateRevision the present one.
+	CurrentRevision string                                     `json:"currentRevision,omitempty"`
+	UpdateRevision  string                                     `json:"updateRevision,omitempty"`
+	Summary         workv1alpha1.ManifestWorkReplicaSetSummary `json:"summary"`
+	Placements      []Placement                                `json:"placements"`
+	// Clusters has every cluster that the reader may see, by name. It is absent where the reader may read no work.
+	Clusters []Cluster `json:"clusters,omitempty"`
+	// Hidden counts the clusters that the reader may not see.
+	Hidden int `json:"hidden,omitempty"`
+}
+
+// Placement is how far the rollout over one placement is.
+type Placement struct {
+	Name     string                      `json:"name"`
+	Strategy clusterv1alpha1.RolloutType `json:"strategy"`
+	Paused   bool                        `json:"paused,omitempty"`
+	Phase    string                      `json:"phase,omitempty"`
+	Message  string                      `json:"message,omitempty"`
+	Selected int                         `json:"selected"`
+	Updated  int                         `json:"updated"`
+	// Done counts the clusters that succeeded, InFlight those under way, Failed those that failed or timed out.
+	Done     int `json:"done"`
+	InFlight int `json:"inFlight,omitempty"`
+	Failed   int `json:"failed,omitempty"`
+	// Next is what a user does to let a rollout go on that stands still; empty while it moves by itself.
+	Next string `json:"next,omitempty"`
+}
+
+// Cluster is how far the delivery to one cluster is, why, and what happens next.
+type Cluster struct {
+	Cluster   string        `json:"cluster"`
+	Placement string        `json:"placement,omitempty"`
+	Group     string        `json:"group,omitempty"`
+	State     rollout.State `json:"state"`
+	Code      rollout.Code  `json:"code"`
+	// Since is when the state began, Until when it ends by itself: the end of the soak time or the deadline.
+	Since *metav1.Time `json:"since,omitempty"`
+	Until *metav1.Time `json:"until,omitempty"`
+	// Work is the name of the work in the namespace of the cluster.
+	Work    string `json:"work,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Failure is the first object that fails; absent where none does.
+	Failure *Failure `json:"failure,omitempty"`
+	// Next is what happens next, Retry when a refused write is sent again.
+	Next  string       `json:"next,omitempty"`
+	Retry *metav1.Time `json:"retry,omitempty"`
+}
+
+// Failure is why an object of a work fails.
+type Failure struct {
+	// Manifest names the object: "Deployment shop/web". It is empty where the agent reports a failure of the work as a whole.
+	Manifest string `json:"manifest,omitempty"`
+	// Condition is Applied where the agent could not write the object, and Degraded where the object fails.
+	Condition string `json:"condition"`
+	Message   string `json:"message"`
+	// Permanent means that the same write fails again.
+	Permanent bool         `json:"permanent,omitempty"`
+	Since     *metav1.Time `json:"since,omitempty"`
+}
+
+// New returns the report of a set from what its plan depends on.
+func New(in delivery.Input) Report {
+	plan := delivery.Plan(in)
+	out := FromStatus(in.Set)
+	out.Summary = plan.Status.Summary
+	out.setCondition(plan.Status.Conditions)
+	for i := range out.Placements {
+		placement := &out.Placements[i]
+		for _, counts := range plan.Status.PlacementsSummary {
+			placement.count(counts)
+		}
+		for _, step := range plan.Rollouts {
+			if step.Placement == placement.Name {
+				placement.read(step, in.Set)
+			}
+		}
+	}
+	b := newBuilder(in, plan)
+	for _, verdict := range plan.Verdicts {
+		out.Clusters = append(out.Clusters, b.cluster(verdict))
+	}
+	return out
+}
+
+// FromStatus returns the report of a set from its status alone, for readers that may read no work.
+func FromStatus(set *workv1alpha1.ManifestWorkReplicaSet) Report {
+	out := Report{
+		Kind: Kind, Set: set.Namespace + "/" + set.Name, Summary: set.Status.Summary,
+		CurrentRevision: set.Status.CurrentRevision, UpdateRevision: set.Status.UpdateRevision, Placements: []Placement{},
+	}
+	out.setCondition(set.Status.Conditions)
+	seen := map[string]bool{}
+	for _, ref := range set.Spec.PlacementRefs {
+		if seen[ref.Name] {
+			continue
+		}
+		seen[ref.Name] = true
+		placement := Placement{Name: ref.Name, Strategy: cmp.Or(ref.RolloutStrategy.Type, clusterv1alpha1.All), Paused: ref.RolloutStrategy.Paused}
+		for _, counts := range set.Status.PlacementsSummary {
+			placement.count(counts)
+		}
+		out.Placements = append(out.Placements, placement)
+	}
+	return out
+}
+
+func (r *Report) setCondition(conditions []metav1.Condition) {
+	if condition := meta.FindStatusCondition(conditions, workv1alpha1.Progressing); condition != nil {
+		r.Phase, r.Message = condition.Reason, condition.Message
+	}
+}
+
+// count takes the counts of the status, where they are about the placement.
+func (p *Placement) count(of workv1alpha1.PlacementSummary) {
+	if of.Name == p.Name {
+		p.Selected, p.Updated = of.Summary.DesiredTotal, of.Summary.Updated
+	}
+}
+
+// read takes the step of the placement's rollout.
+func (p *Placement) read(step delivery.Rollout, set *workv1alpha1.ManifestWorkReplicaSet) {
+	p.Phase, p.Message = string(step.Phase), step.Message
+	p.Failed, p.Done, p.InFlight = step.Failures, 0, step.InFlight-len(step.Apply)
+	for _, verdict := range step.Verdicts {
+		if verdict.Code == rollout.Done || verdict.Code == rollout.Skipped {
+			p.Done++
+		}
+	}
+	p.Next = Remedy(set, step)
+}
+
+// Find returns a cluster by name.
+func (r *Report) Find(cluster string) (*Cluster, bool) {
+	for i := range r.Clusters {
+		if r.Clusters[i].Cluster == cluster {
+			return &r.Clusters[i], true
+		}
+	}
+	return nil, false
+}
+
+// Done counts the clusters that succeeded or are left out, over all placements.
+func (r *Report) Done() int {
+	out := 0
+	for _, placement := range r.Placements {
+		out += placement.Done
+	}
+	return out
+}
+
+func timeOrNil(at time.Time) *metav1.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: at.UTC()}
+}

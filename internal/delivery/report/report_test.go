@@ -1,0 +1,208 @@
+package report_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/rollout"
+)
+
+var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// fleet returns a set over the groups canary and rest that has taken one step.
+func fleet(t *testing.T, strategy string) *deliverytest.World {
+	t.Helper()
+	w := deliverytest.New(t, now, strategy, deliverytest.Group{Name: "canary", Clusters: []string{"a"}}, deliverytest.Group{Name: "rest", Clusters: []string{"b", "c"}})
+	w.Step()
+	return w
+}
+
+const (
+	waves   = "{type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 0, progressDeadline: 10m, minSuccessTime: 5m, mandatoryDecisionGroups: [{groupName: canary}]}}"
+	lenient = "{type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 2, progressDeadline: 10m}}"
+)
+
+// TestNext holds what happens next in a cluster, for each code.
+func TestNext(t *testing.T) {
+	for name, tc := range map[string]struct {
+		strategy string
+		change   func(w *deliverytest.World)
+		cluster  string
+		code     rollout.Code
+		want     string
+	}{
+		"a cluster that starts": {lenient, func(w *deliverytest.World) { w.Succeed("a") }, "b", rollout.Starting, "the manager writes the work"},
+		"a work that no agent has reported": {
+			lenient, nil, "a", rollout.UnderWay, "the agent applies generation 1 of the work, and reports it",
+		},
+		"a work that is not applied yet": {
+			lenient, func(w *deliverytest.World) { w.Report("Applied=False", "a") }, "a", rollout.UnderWay, "the agent tries again, within 5 minutes",
+		},
+		"a work whose objects are changing": {
+			lenient, func(w *deliverytest.World) { w.Report("Applied Progressing", "a") }, "a", rollout.UnderWay, "succeeds once its objects are healthy",
+		},
+		"a work that is being deleted": {
+			lenient, func(w *deliverytest.World) {
+				w.Works["a"].DeletionTimestamp = &metav1.Time{Time: now}
+			}, "a", rollout.Starting, "the manager writes the work",
+		},
+		"a cluster that soaks": {waves, func(w *deliverytest.World) { w.Succeed("a") }, "a", rollout.Soaking, "counts as done once minSuccessTime has passed"},
+		"a manifest that is refused": {
+			lenient, func(w *deliverytest.World) { w.Refuse("a", "it is immutable") }, "a", rollout.Failing,
+			"the agent tries again within 5 minutes, and at once when the template changes; correct the template, or what the message names",
+		},
+		"an object that fails": {lenient, func(w *deliverytest.World) { w.Degrade("a", "no image") }, "a", rollout.Failing, "recovers once its objects are healthy"},
+		"a deadline that has passed": {
+			lenient, func(w *deliverytest.World) { w.Wait(time.Hour) }, "a", rollout.TimedOut, "recovers once its objects are healthy",
+		},
+		"a cluster behind another": {lenient, nil, "b", rollout.WaitsForPlace, "starts when a cluster under way is done"},
+		"a cluster behind a group": {waves, nil, "b", rollout.WaitsForGroup, "starts when group 0 (canary) is done"},
+		"a paused rollout": {
+			lenient, func(w *deliverytest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, "b", rollout.WaitsForResume,
+			"starts after `kubectl berth rollout resume web -n shop`",
+		},
+		"a breached rollout": {
+			waves, func(w *deliverytest.World) { w.Degrade("a", "no image") }, "b", rollout.WaitsForRepair,
+			"starts when fewer clusters fail: correct the template, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`",
+		},
+		"a group that is not approved": {
+			"{type: All, approval: {required: [{groupName: rest}]}}", func(w *deliverytest.World) { w.Succeed("a") }, "b", rollout.WaitsForApproval,
+			"starts after `kubectl berth rollout approve web -n shop --group rest`",
+		},
+		"a strategy that is invalid": {
+			"{type: Progressive, progressive: {progressDeadline: noon}}", nil, "a", rollout.WaitsForStrategy,
+			"starts when the rolloutStrategy of placement fleet is valid and the template has a manifest",
+		},
+		"a cluster that leaves": {
+			lenient, func(w *deliverytest.World) {
+				w.Decide(deliverytest.Group{Name: "rest", Clusters: []string{"b", "c"}})
+			}, "a", rollout.Left, "the manager deletes the work",
+		},
+		"a cluster whose placement is gone": {
+			lenient, func(w *deliverytest.World) { w.Decide() }, "a", rollout.WaitsForDecision, "the work stays until a placement has decided",
+		},
+		"a cluster that is done": {lenient, func(w *deliverytest.World) { w.Succeed("a") }, "a", rollout.Done, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := fleet(t, tc.strategy)
+			if tc.change != nil {
+				tc.change(w)
+			}
+			found := report.New(w.Input())
+			c, ok := found.Find(tc.cluster)
+			if !ok || c.Code != tc.code || c.Next != tc.want {
+				t.Errorf("got %+v, want %s: %q", c, tc.code, tc.want)
+			}
+		})
+	}
+}
+
+// TestARefusedWriteIsSentAgain reports the refusal of the API server, and when the write is repeated.
+func TestARefusedWriteIsSentAgain(t *testing.T) {
+	w := deliverytest.New(t, now, lenient, deliverytest.Group{Clusters: []string{"a"}})
+	in := w.Input()
+	in.Faults = map[string]delivery.Fault{"a": {Hash: in.Hash, Permanent: true, Message: "it is too large", Since: now, Retry: now.Add(time.Minute)}}
+	found := report.New(in)
+	c, _ := found.Find("a")
+	if c.State != rollout.StateFailed || c.Next != "the manager sends the work again" || c.Retry == nil || !c.Retry.Time.Equal(now.Add(time.Minute)) {
+		t.Errorf("got %+v", c)
+	}
+}
+
+// TestPlacementCounts holds the numbers that a live view shows.
+func TestPlacementCounts(t *testing.T) {
+	w := fleet(t, lenient)
+	w.Succeed("a")
+	w.Step()
+	w.Degrade("b", "no image")
+	w.Step()
+	got := report.New(w.Input()).Placements[0]
+	want := report.Placement{
+		Name: "fleet", Strategy: "Progressive", Phase: "Waiting", Message: "1 cluster under way, 0 to start", Selected: 3, Updated: 3, Done: 1, InFlight: 1, Failed: 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNoHiddenClusterIsNamed: a report for a reader never names a cluster that the reader may not see, whatever the texts are.
+func TestNoHiddenClusterIsNamed(t *testing.T) {
+	for seed := range uint64(2000) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		names := []string{"edge-1", "edge-10", "edge", "a.b", "x"}
+		text := func() string {
+			words := append([]string{"failed:", "of"}, names...)
+			out := ""
+			for range random.IntN(4) {
+				out += words[random.IntN(len(words))] + []string{" ", ", ", ". ", ") "}[random.IntN(4)]
+			}
+			return out
+		}
+		all := report.Report{Message: text(), Placements: []report.Placement{{Message: text()}}}
+		visible := map[string]bool{}
+		for _, name := range names {
+			visible[name] = random.IntN(2) == 0
+			all.Clusters = append(all.Clusters, report.Cluster{Cluster: name, Message: text(), Next: text(), Failure: &report.Failure{Message: text()}})
+		}
+		before := encoded(t, all)
+		shown := all.Visible(func(cluster string) bool { return visible[cluster] })
+		if encoded(t, all) != before {
+			t.Fatalf("seed %d: the report was changed", seed)
+		}
+		words := strings.FieldsFunc(encoded(t, shown), func(c rune) bool { return strings.ContainsRune(` "{}:,)[]`, c) })
+		hidden := 0
+		for _, name := range names {
+			if visible[name] {
+				continue
+			}
+			hidden++
+			if slices.Contains(words, name) || slices.Contains(words, name+".") {
+				t.Fatalf("seed %d: %s is named in %s", seed, name, encoded(t, shown))
+			}
+		}
+		if shown.Hidden != hidden || len(shown.Clusters) != len(names)-hidden {
+			t.Fatalf("seed %d: %d hidden, %d shown", seed, shown.Hidden, len(shown.Clusters))
+		}
+	}
+}
+
+func encoded(t *testing.T, value any) string {
+	t.Helper()
+	out, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestAWorkOfItsOwn explains works without a set.
+func TestAWorkOfItsOwn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		conditions string
+		want       rollout.State
+	}{
+		"new":      {"", rollout.StateProgressing},
+		"healthy":  {"Applied Progressing=False", rollout.StateSucceeded},
+		"degraded": {"Applied Degraded Progressing", rollout.StateFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := fleet(t, lenient)
+			w.Report(tc.conditions, "a")
+			work := w.Works["a"]
+			work.Labels, work.Annotations = nil, nil
+			if got := report.OfWork(work, now); got.State != tc.want || got.Set != "" || (got.Next == "") != (tc.want == rollout.StateSucceeded) {
+				t.Errorf("got %+v, want %s", got, tc.want)
+			}
+		})
+	}
+}
