@@ -51,6 +51,8 @@ type Options struct {
 	Clock       clock.WithTicker
 	// Record holds the recent decisions of the manager.
 	Record *record.Record
+	// Deliveries reads what is delivered; nil where the manager delivers no workloads.
+	Deliveries placementapi.Deliveries
 	// Namespace contains the Lease of the leader election. Address is host:port under which other replicas reach the
 	// listener. It is empty where they do not reach it.
 	Namespace, Address string
@@ -82,7 +84,7 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, vie
 		return nil, err
 	}
 	addPlacementHandlers(config, placementapi.New(placementapi.Options{
-		Record: options.Record, Views: views, Authorizer: config.Authorization.Authorizer, Serializer: codecs, Leader: leader,
+		Record: options.Record, Deliveries: options.Deliveries, Views: views, Authorizer: config.Authorization.Authorizer, Serializer: codecs, Leader: leader,
 	}))
 	out, err := config.Complete(nil).New(Name, server.NewEmptyDelegate())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-project/berth/internal/apiserver"
 	"github.com/berth-project/berth/internal/controller/placement"
+	"github.com/berth-project/berth/internal/controller/replicaset"
 )
 
 // addressOff is the address of a server that is switched off.
@@ -56,6 +57,10 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 	}
 	options := apiserver.Options{
 		Listener: listener, Certificate: a.certificates, Clock: clock.RealClock{}, Record: a.record, Namespace: a.options.LeaderElectionNamespace,
+	}
+	if a.options.Delivers() {
+		a.deliveries = &replicaset.Reader{}
+		options.Deliveries = a.deliveries
 	}
 	if a.options.LeaderElection && a.options.runsController(placement.Name) {
 		options.Address = a.advertisedAddress(ctx, listener.Addr())

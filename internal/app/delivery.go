@@ -30,6 +30,6 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 	}
 	return replicaset.Add(ctx, a.mgr, replicaset.Options{
 		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
-		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry,
+		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry, Reader: a.deliveries,
 	})
 }

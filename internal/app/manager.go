@@ -107,6 +107,8 @@ type managerBuilder struct {
 	guards *guard.Monitor
 	// ocm finds the registration controller of Open Cluster Management; nil where no controller registers clusters.
 	ocm *ocm.Monitor
+	// deliveries reads what the controller of sets plans from; nil where the views or that controller are off.
+	deliveries *replicaset.Reader
 	// ocmWork finds the controller of sets of Open Cluster Management; nil where Berth delivers nothing.
 	ocmWork *ocm.Monitor
 }

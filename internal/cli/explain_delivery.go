@@ -14,7 +14,6 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
@@ -76,7 +75,7 @@ func (e *explainOptions) setReport(ctx context.Context, name string, now time.Ti
 	if err != nil {
 		return nil, err
 	}
-	return e.hubReport(ctx, hub, key, now)
+	return readReport(ctx, hub, key, deliveryReader{e.HubFlags, e.Streams.ErrOut, now})
 }
 
 // bundleReport returns the report of a set from files.
@@ -86,36 +85,6 @@ func (e *explainOptions) bundleReport(found delivery.Delivery, now time.Time) (*
 	}
 	out, err := delivery.NewReport(found, now)
 	return &out, err
-}
-
-// hubReport returns the report of a set from a hub.
-func (e *explainOptions) hubReport(ctx context.Context, hub client.Client, key client.ObjectKey, now time.Time) (*report.Report, error) {
-	read, err := delivery.Read(ctx, hub, key)
-	if err != nil {
-		return nil, err
-	}
-	if read.WorksHidden {
-		found, err := viewedReport(ctx, e.HubFlags, key)
-		if err == nil {
-			return found, nil
-		}
-		printer.Printf(e.Streams.ErrOut, "note: you may not list manifestworks, so clusters are not listed one by one: %s\n", err)
-	}
-	out, err := delivery.NewReport(read, now)
-	return &out, err
-}
-
-// viewedReport returns the report of a set from the manager, with the clusters that the caller may see.
-func viewedReport(ctx context.Context, flags *source.HubFlags, key client.ObjectKey) (*report.Report, error) {
-	h, err := flags.Connect(io.Discard, nil)
-	if err != nil {
-		return nil, err
-	}
-	out := &report.Report{}
-	if err := h.GetSetView(ctx, out, key.Namespace, key.Name); err != nil {
-		return nil, h.ViewError(err, "reading the delivery of "+key.String())
-	}
-	return out, nil
 }
 
 // explainWork explains the delivery of one work.
@@ -214,7 +183,7 @@ func (e *explainOptions) deliveriesFromHub(ctx context.Context, namespace, place
 	}
 	var out []*report.Report
 	for _, name := range names {
-		one, err := e.hubReport(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name}, now)
+		one, err := readReport(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name}, deliveryReader{e.HubFlags, e.Streams.ErrOut, now})
 		if err != nil {
 			return nil, err
 		}

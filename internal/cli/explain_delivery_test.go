@@ -99,9 +99,8 @@ func TestExplainPlacementGoesOn(t *testing.T) {
 	}
 	got := run(t, fleet, "explain", "placement", "fleet", "-f", "-", "-o", "json")
 	var data struct {
-		Kind       string
-		Selected   int
-		Deliveries []report.Report
+		Kind       string          `json:"kind"`
+		Deliveries []report.Report `json:"deliveries"`
 	}
 	if err := json.Unmarshal([]byte(got.out), &data); err != nil {
 		t.Fatalf("%v: %+v", err, got)

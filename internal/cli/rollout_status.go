@@ -19,8 +19,9 @@ import (
 const rolloutStatusLong = `Show how far the rollout of a ManifestWorkReplicaSet is: its phase, its placements, and the clusters that have not succeeded, each with
 the reason.
 
-You need the permission to get the set, its placements and their decisions. The clusters are listed one by one if you may list
-ManifestWorks in all namespaces, by the planner of the manager. Otherwise there are only the numbers in the status of the set.`
+You need the permission to get the set, its placements and their decisions. Without the permission to list ManifestWorks in all
+namespaces, the manager lists the clusters that you may see. Where no manager serves its views, there are only the numbers in the
+status of the set.`
 
 const rolloutStatusExamples = `  # How far is the rollout of the set web, and what holds it up?
   kubectl berth rollout status web -n shop
@@ -75,21 +76,14 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	read, err := delivery.Read(ctx, hub, key)
-	if err != nil {
-		return err
-	}
-	if read.WorksHidden {
-		printer.Printf(o.streams.ErrOut, "note: you may not list manifestworks, so clusters are not listed one by one\n")
-	}
 	now := o.clock.Now()
-	report, err := delivery.NewReport(read, now)
+	report, err := readReport(ctx, hub, key, deliveryReader{o.flags, o.streams.ErrOut, now})
 	if err != nil {
 		return err
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output == "table" {
-			return delivery.PrintTable(w, &report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
+			return delivery.PrintTable(w, report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
 		}
 		return printer.WriteData(w, o.output, report)
 	})

@@ -20,8 +20,8 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// startViews starts a manager that serves the views. The hub forwards requests to it until the test ends.
-func (s fixture) startViews(t *testing.T) {
+// startViews starts a manager that serves the views and runs more controllers. The hub forwards requests to it until the test ends.
+func (s fixture) startViews(t *testing.T, more ...string) {
 	t.Helper()
 	shared.GrantViews(t)
 	shared.CreateViewService(t)
@@ -41,7 +41,7 @@ func (s fixture) startViews(t *testing.T) {
 	}
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{
 		AllowErrors: true, // the API server sends requests before the manager has read the CA for their client certificates
-		Args:        []string{"--controllers=placement,views", "--view-bind-address=" + address, "--view-service-port=" + port},
+		Args:        []string{"--controllers=" + strings.Join(append([]string{"placement", "views"}, more...), ","), "--view-bind-address=" + address, "--view-service-port=" + port},
 	})
 }
 

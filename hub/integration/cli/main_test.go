@@ -20,6 +20,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/internal/cli"
 )
@@ -29,7 +30,9 @@ const limit = time.Minute
 
 var shared *hubtest.Hub
 
-func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
+func TestMain(m *testing.M) {
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: config.Delivery()}))
+}
 
 // safeBuffer is a buffer for a goroutine that writes and a goroutine that reads.
 type safeBuffer struct {

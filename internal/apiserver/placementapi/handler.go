@@ -20,6 +20,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/access"
@@ -34,6 +35,8 @@ const (
 	placements  = "placements"
 	explanation = "explanation"
 	changes     = "history"
+	replicaSets = "manifestworkreplicasets"
+	progress    = "delivery"
 	// maxRunning is how many requests run at the same time, and maxRunningPerUser how many of one user. A request may take seconds,
 	// and other users must not wait for it. maxWaitingPerUser is how many requests of one user may wait.
 	maxRunning        = 2
@@ -48,6 +51,8 @@ var errNoUser = errors.New("the request has no user")
 // Options configures a Handler.
 type Options struct {
 	Record *record.Record
+	// Deliveries reads what is delivered; nil where the manager delivers no workloads.
+	Deliveries Deliveries
 	// Views is the snapshot of what each user may see.
 	Views *viewcache.Cache
 	// Authorizer authorizes callers to get and create placements.
@@ -67,7 +72,7 @@ type Leader interface {
 	Caller(r *http.Request, sender user.Info) (caller user.Info, forwarded bool, err error)
 }
 
-// Handler serves explanations and histories of placements. It is safe for concurrent use.
+// Handler serves explanations and histories of placements, and the deliveries of sets of works. It is safe for concurrent use.
 type Handler struct {
 	Options
 
@@ -79,13 +84,12 @@ func New(options Options) *Handler {
 	return &Handler{Options: options, slots: limit.NewFairLimiter(maxRunning, maxRunningPerUser, maxWaitingPerUser)}
 }
 
-// Wrap serves the subresources of placements, and passes all other requests to the next handler. Requests must be
+// Wrap serves the subresources of placements and of sets of works, and passes all other requests to the next handler. Requests must be
 // authenticated and authorized already.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
-		if !ok || info.APIGroup != viewv1.GroupName || info.APIVersion != viewv1.SchemeGroupVersion.Version ||
-			info.Resource != placements || info.Subresource != explanation && info.Subresource != changes || len(info.Parts) != 3 {
+		if !ok || !serves(info) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -104,6 +108,21 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 			responsewriters.ErrorNegotiated(err, h.Serializer, schema.GroupVersion{Version: "v1"}, w, r)
 		}
 	})
+}
+
+// serves reports whether a request is for one of the subresources.
+func serves(info *request.RequestInfo) bool {
+	if info.APIGroup != viewv1.GroupName || info.APIVersion != viewv1.SchemeGroupVersion.Version || len(info.Parts) != 3 {
+		return false
+	}
+	switch info.Resource {
+	case placements:
+		return info.Subresource == explanation || info.Subresource == changes
+	case replicaSets:
+		return info.Subresource == progress
+	default:
+		return false
+	}
 }
 
 // resolveCaller returns the user of a request. Where another replica leads, it forwards the request instead, and answered is true.
@@ -134,9 +153,15 @@ func (h *Handler) resolveCaller(w http.ResponseWriter, r *http.Request) (caller 
 // respond returns the body of the response.
 func (h *Handler) respond(r *http.Request, who user.Info, info *request.RequestInfo) (any, error) {
 	if r.Method != http.MethodGet {
-		return nil, apierrors.NewMethodNotSupported(viewv1.Resource(placements+"/"+info.Subresource), info.Verb)
+		return nil, apierrors.NewMethodNotSupported(viewv1.Resource(info.Resource+"/"+info.Subresource), info.Verb)
 	}
 	key := fleet.Key{Namespace: info.Namespace, Name: info.Name}
+	if info.Resource == replicaSets {
+		if err := h.authorizeFor(r.Context(), who, "get", workv1alpha1.GroupVersion.WithResource(replicaSets), key); err != nil {
+			return nil, err
+		}
+		return h.delivery(r, who, key)
+	}
 	if err := h.authorize(r.Context(), who, "get", key); err != nil {
 		return nil, err
 	}
@@ -148,16 +173,20 @@ func (h *Handler) respond(r *http.Request, who user.Info, info *request.RequestI
 
 // authorize returns an error unless the caller has the permission for a verb on the placement.
 func (h *Handler) authorize(ctx context.Context, who user.Info, verb string, key fleet.Key) error {
+	return h.authorizeFor(ctx, who, verb, clusterv1beta1.SchemeGroupVersion.WithResource(placements), key)
+}
+
+func (h *Handler) authorizeFor(ctx context.Context, who user.Info, verb string, resource schema.GroupVersionResource, key fleet.Key) error {
 	attributes := authorizer.AttributesRecord{
 		User: who, Verb: verb, Namespace: key.Namespace, Name: key.Name, ResourceRequest: true,
-		APIGroup: clusterv1beta1.GroupName, APIVersion: clusterv1beta1.SchemeGroupVersion.Version, Resource: placements,
+		APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
 	}
 	decision, reason, err := h.Authorizer.Authorize(ctx, attributes)
 	switch {
 	case decision == authorizer.DecisionAllow:
 		return nil
 	case err != nil:
-		return apierrors.NewInternalError(fmt.Errorf("authorizing the caller to %s the placement: %w", verb, err))
+		return apierrors.NewInternalError(fmt.Errorf("authorizing the caller to %s %s: %w", verb, resource.Resource, err))
 	default:
 		return responsewriters.ForbiddenStatusError(attributes, reason)
 	}

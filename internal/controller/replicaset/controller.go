@@ -61,6 +61,8 @@ type Options struct {
 	FanoutBytes int64
 	// Registry is where the metrics are registered.
 	Registry prometheus.Registerer
+	// Reader reads what the controller plans from; nil where no surface shows it.
+	Reader *Reader
 }
 
 // Add adds the controller to a manager.
@@ -72,6 +74,9 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	r.recorder, r.metrics = mgr.GetEventRecorder("replicaset-controller"), telemetry.NewDeliveries(options.Registry, r.deliveryState)
 	if err := r.watch(ctx, mgr); err != nil {
 		return fmt.Errorf("adding the replicaset controller: %w", err)
+	}
+	if options.Reader != nil {
+		options.Reader.use(r)
 	}
 	return nil
 }

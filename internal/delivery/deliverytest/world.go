@@ -102,7 +102,7 @@ func (w *World) Decide(groups ...Group) {
 			w.Slices = append(w.Slices, slice)
 		}
 	}
-	w.Placement.Status.NumberOfSelectedClusters = int32(total) //nolint:gosec // tests have few clusters
+	w.Placement.Status.NumberOfSelectedClusters = int32(total)
 }
 
 // Input returns what a plan of the set is made from.

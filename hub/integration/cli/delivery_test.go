@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/rollout"
+)
+
+// deliveryFixture is a fixture with a set of works over a placement that selects every cluster: the two of the fixture, and one of
+// another cluster set, which the tenant of the fixture may not see.
+type deliveryFixture struct {
+	fixture
+
+	hidden string
+}
+
+// plainSecret is a value that no answer may have.
+const plainSecret = "correct-horse-battery"
+
+func newDeliveryFixture(t *testing.T) deliveryFixture {
+	t.Helper()
+	s := deliveryFixture{fixture: newFixture(t)}
+	s.hidden = s.namespace + "-c"
+	other := s.namespace + "-other"
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: s.hidden, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: other}}}
+	cluster.Spec.HubAcceptsClient = true
+	s.create(t, cluster)
+	s.create(t, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: other}})
+	s.create(t, &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: other}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: other},
+	})
+	for _, name := range append(s.clusters(), s.hidden) {
+		if err := s.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.create(t, &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "fleet"}})
+	return s
+}
+
+// set returns the set api over the placement fleet.
+func (s deliveryFixture) set(t *testing.T, strategy, version string) *workv1alpha1.ManifestWorkReplicaSet {
+	t.Helper()
+	out := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "api"}}
+	reference := workv1alpha1.LocalPlacementReference{Name: "fleet"}
+	if err := yaml.UnmarshalStrict([]byte(strategy), &reference.RolloutStrategy.RolloutStrategy); err != nil {
+		t.Fatal(err)
+	}
+	out.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{reference}
+	for _, manifest := range []string{
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key","namespace":"shop"},"stringData":{"key":"` + plainSecret + `"}}`,
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"api","namespace":"shop"},"spec":{"replicas":` + version +
+			`,"selector":{"matchLabels":{"app":"api"}},"template":{"metadata":{"labels":{"app":"api"}},"spec":{"containers":[{"name":"api","image":"api"}]}}}}`,
+	} {
+		out.Spec.ManifestWorkTemplate.Workload.Manifests = append(out.Spec.ManifestWorkTemplate.Workload.Manifests,
+			workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}})
+	}
+	return out
+}
+
+// work waits for the work of a cluster and returns it.
+func (s deliveryFixture) work(t *testing.T, cluster string) *workv1.ManifestWork {
+	t.Helper()
+	out := &workv1.ManifestWork{}
+	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		return s.client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: delivery.WorkName(s.namespace, "api")}, out)
+	})
+	return out
+}
+
+// report stores what the agent of a cluster reports: that the Deployment is refused for good, or with an empty message that all is well.
+func (s deliveryFixture) report(t *testing.T, cluster, refusal string) {
+	t.Helper()
+	work := s.work(t, cluster)
+	deployment := workv1.ManifestCondition{
+		ResourceMeta: workv1.ManifestResourceMeta{Ordinal: 1, Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "api"},
+		Conditions:   []metav1.Condition{},
+	}
+	status := metav1.ConditionTrue
+	if refusal != "" {
+		status, refusal = metav1.ConditionFalse, workv1.PermanentFailurePrefix+refusal
+	}
+	set := func(to *[]metav1.Condition, kind string, status metav1.ConditionStatus, message string) {
+		meta.SetStatusCondition(to, metav1.Condition{Type: kind, Status: status, Reason: "Reported", Message: message, ObservedGeneration: work.Generation})
+	}
+	set(&deployment.Conditions, workv1.WorkApplied, status, refusal)
+	set(&work.Status.Conditions, workv1.WorkApplied, status, "")
+	set(&work.Status.Conditions, workv1.WorkAvailable, status, "")
+	if refusal == "" {
+		set(&work.Status.Conditions, workv1.WorkProgressing, metav1.ConditionFalse, "")
+	}
+	work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{deployment}
+	if err := s.client.Status().Update(t.Context(), work); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deliveryTenant is a tenant that may read the sets of works of the namespace, and nothing in the namespaces of clusters.
+func (s deliveryFixture) deliveryTenant(t *testing.T) string {
+	t.Helper()
+	user := s.tenant(t)
+	s.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "sets"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworkreplicasets"}, Verbs: []string{"get", "list"},
+	}}})
+	s.create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "sets"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "sets"},
+	})
+	return user
+}
+
+// awaitOutput runs a command until its standard output has all texts, and returns it.
+func awaitOutput(t *testing.T, args []string, want ...string) result {
+	t.Helper()
+	var got result
+	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		got = run(ctx, args...)
+		for _, text := range want {
+			if !strings.Contains(got.out, text) {
+				return fmt.Errorf("%w: %q is not in %+v", errNotYet, text, got)
+			}
+		}
+		return nil
+	})
+	return got
+}
+
+// TestExplainDelivery explains a set that stands still, as the administrator and as a tenant without rights in the namespaces of clusters.
+func TestExplainDelivery(t *testing.T) {
+	t.Setenv("COLUMNS", "400") // no text is wrapped
+	s := newDeliveryFixture(t)
+	s.startViews(t, "replicaset")
+	s.create(t, s.set(t, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 0, progressDeadline: 1h}}", "1"))
+	a, b := s.clusters()[0], s.clusters()[1]
+	const refusal = "Failed to apply manifest: spec.selector: field is immutable"
+	s.report(t, a, refusal)
+	s.report(t, b, "")
+	explain := func(more ...string) []string {
+		return append([]string{"explain", "mwrs", "api", "-n", s.namespace}, more...)
+	}
+	failing := []string{"Breached", "Failing  1  " + a, "Deployment shop/api: " + refusal, "kubectl berth rollout undo api", "Done  1  " + b}
+	awaitOutput(t, explain(), append(failing, "WaitsForRepair  1  "+s.hidden)...)
+	awaitOutput(t, []string{"explain", "placement", "fleet", "-n", s.namespace}, append(failing, "Delivered by "+s.namespace+"/api: Breached", "Selected")...)
+	awaitOutput(t, explain(a), a+" in "+s.namespace+"/api: Failing", "  manifest     Deployment shop/api", "and the same write fails again")
+	work := s.work(t, a)
+	awaitOutput(t, []string{"explain", "manifestwork", work.Name, "-n", a}, a+"/"+work.Name+": Failed", "set          "+s.namespace+"/api", "Deployment shop/api   False")
+
+	user := s.deliveryTenant(t)
+	as := []string{"--as", user}
+	got := awaitOutput(t, explain(as...), append(failing, "and 1 cluster that you may not see")...)
+	leaks := []result{got, run(t.Context(), explain(append(as, "-o", "json")...)...), run(t.Context(), explain(append(as, "-o", "wide")...)...),
+		run(t.Context(), explain(append(as, s.hidden)...)...), run(t.Context(), append(as, "explain", "placement", "fleet", "-n", s.namespace)...),
+		run(t.Context(), append(as, "rollout", "status", "api", "-n", s.namespace, "--all", "-o", "yaml")...)}
+	for i, each := range leaks {
+		named := strings.ReplaceAll(each.out+each.errOut, "cluster "+s.hidden+":", "") // the error names what the tenant gave
+		if strings.Contains(named, s.hidden) || strings.Contains(named, plainSecret) {
+			t.Errorf("answer %d names the hidden cluster or the Secret: %+v", i, each)
+		}
+	}
+	var data report.Report
+	if err := json.Unmarshal([]byte(leaks[1].out), &data); err != nil {
+		t.Fatal(err)
+	}
+	codes := map[string]rollout.Code{}
+	for _, c := range data.Clusters {
+		codes[c.Cluster] = c.Code
+	}
+	if data.Hidden != 1 || len(codes) != 2 || codes[a] != rollout.Failing || codes[b] != rollout.Done || data.APIVersion != "view.cluster.open-cluster-management.io/v1" {
+		t.Errorf("the tenant reads %+v", data)
+	}
+	if leaks[3].code != cli.ExitRefused || !strings.Contains(leaks[3].errOut, "delivers nothing to a cluster") {
+		t.Errorf("the hidden cluster: %+v", leaks[3])
+	}
+	refused := run(t.Context(), explain("--as", "no-role")...)
+	if refused.code != cli.ExitRefused || refused.out != "" || !strings.Contains(refused.errOut, `User "no-role" cannot get`) {
+		t.Errorf("a user without a role: %+v", refused)
+	}
+	path := "/apis/view.cluster.open-cluster-management.io/v1/namespaces/" + s.namespace + "/manifestworkreplicasets/api/delivery"
+	clients, err := kubernetes.NewForConfig(shared.ConfigFor(t, "no-role"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status int
+	clients.RESTClient().Get().AbsPath(path).Do(t.Context()).StatusCode(&status)
+	if status != http.StatusForbidden {
+		t.Errorf("a user without a role gets status %d of %s", status, path)
+	}
+}

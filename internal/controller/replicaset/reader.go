@@ -1,0 +1,54 @@
+package replicaset
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/delivery"
+)
+
+var errNotStarted = errors.New("the controller replicaset has not started")
+
+// Reader reads what the controller plans from, for surfaces that show it. Options has it. It is safe for concurrent use.
+type Reader struct {
+	mu         sync.Mutex
+	reconciler *reconciler
+}
+
+func (r *Reader) use(by *reconciler) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reconciler = by
+}
+
+// Input returns what the next plan of a set is made from. It must not be changed. The error of a set that does not exist is NotFound.
+func (r *Reader) Input(ctx context.Context, key types.NamespacedName) (delivery.Input, error) {
+	r.mu.Lock()
+	by := r.reconciler
+	r.mu.Unlock()
+	if by == nil {
+		return delivery.Input{}, errNotStarted
+	}
+	set := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := by.client.Get(ctx, key, set); err != nil {
+		return delivery.Input{}, err //nolint:wrapcheck // the caller reads the kind of the error
+	}
+	state := newSetState() // the state of the set is for its passes alone
+	if known := by.known(key); known != nil {
+		state.faults = known.copyFaults()
+	}
+	in, _, err := by.gather(ctx, state, set)
+	return in, err
+}
+
+// copyFaults returns the refusals of the API server.
+func (s *setState) copyFaults() map[string]fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.faults)
+}
