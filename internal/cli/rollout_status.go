@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -19,12 +21,18 @@ import (
 const rolloutStatusLong = `Show how far the rollout of a ManifestWorkReplicaSet is: its phase, its placements, and the clusters that have not succeeded, each with
 the reason.
 
+--watch shows it live until it ends: a frame that is drawn again on a terminal, and a line for each change elsewhere. The exit code is 0
+when the rollout has finished, and 1 where it stands still, with the reason and the next command, or has not ended after --timeout.
+
 You need the permission to get the set, its placements and their decisions. Without the permission to list ManifestWorks in all
 namespaces, the manager lists the clusters that you may see. Where no manager serves its views, there are only the numbers in the
 status of the set.`
 
 const rolloutStatusExamples = `  # How far is the rollout of the set web, and what holds it up?
   kubectl berth rollout status web -n shop
+
+  # Follow it to the end, in a pipeline
+  kubectl berth rollout status web -n shop --watch --timeout 30m
 
   # Every cluster, as data
   kubectl berth rollout status web -n shop -o json`
@@ -35,8 +43,10 @@ type rolloutStatusOptions struct {
 	clock   clock.PassiveClock
 	flags   *source.HubFlags
 
-	output string
-	all    bool
+	output  string
+	all     bool
+	watch   bool
+	timeout time.Duration
 }
 
 func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -49,8 +59,11 @@ func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClo
 		Args:              oneWorkSet,
 		ValidArgsFunction: completer{o.flags}.completeOne(source.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(o.output, "table", "yaml", "json"); err != nil {
+			if err := o.check(); err != nil {
 				return source.NewUsageError(cmd, err)
+			}
+			if o.watch {
+				return o.watchRollout(cmd.Context(), args[0])
 			}
 			return o.run(cmd.Context(), args[0])
 		},
@@ -58,9 +71,28 @@ func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClo
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, yaml or json")
 	cmd.Flags().BoolVar(&o.all, "all", false, "list every cluster in the table")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show the rollout until it has finished or stands still")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", defaultWatch, "how `long` to watch at most")
 	o.flags.Add(cmd.Flags())
 	completer{o.flags}.completeFlags(cmd, []string{"table", "yaml", "json"})
 	return cmd
+}
+
+// defaultWatch is how long a rollout is watched at most.
+const defaultWatch = time.Hour
+
+// check checks the flags.
+func (o *rolloutStatusOptions) check() error {
+	switch {
+	case o.watch && o.output != "table":
+		return errors.New("--watch and -o exclude each other: leave one of them out")
+	case o.watch && o.all:
+		return errors.New("--watch and --all exclude each other: leave one of them out")
+	case o.timeout <= 0:
+		return errors.New("--timeout must be more than 0, such as 30m")
+	default:
+		return checkOutput(o.output, "table", "yaml", "json")
+	}
 }
 
 // oneWorkSet checks that the command line has the name of one set.

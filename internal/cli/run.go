@@ -61,6 +61,10 @@ func exitCode(err error, streams genericiooptions.IOStreams) int {
 	if errors.Is(err, decisionsChangedError{}) || errors.Is(err, hubNotReadyError{}) {
 		return ExitUnsatisfied
 	}
+	if still, ok := errors.AsType[rolloutStandsStillError](err); ok {
+		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(still.Error()))
+		return ExitUnsatisfied
+	}
 	if unsatisfied, ok := errors.AsType[unsatisfiedError](err); ok {
 		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(unsatisfied.Error()))
 		return ExitUnsatisfied

@@ -195,6 +195,15 @@ func TestExplainDelivery(t *testing.T) {
 	if leaks[3].code != cli.ExitRefused || !strings.Contains(leaks[3].errOut, "delivers nothing to a cluster") {
 		t.Errorf("the hidden cluster: %+v", leaks[3])
 	}
+	for name, more := range map[string][]string{"the administrator": nil, "the tenant": as} {
+		got := run(t.Context(), append([]string{"rollout", "status", "api", "-n", s.namespace, "--watch", "--timeout", "40s"}, more...)...)
+		if got.code != cli.ExitUnsatisfied || strings.Contains(got.out+got.errOut, s.hidden) ||
+			!strings.Contains(got.out, "Breached   1 of 3 done, 0 under way, 1 failed") ||
+			!strings.Contains(got.errOut, "stands still: fleet: 1 cluster of 3 failed, more than maxFailures allows") ||
+			!strings.Contains(got.errOut, "`kubectl berth rollout undo api -n "+s.namespace+"`") {
+			t.Errorf("%s watches %+v", name, got)
+		}
+	}
 	refused := run(t.Context(), explain("--as", "no-role")...)
 	if refused.code != cli.ExitRefused || refused.out != "" || !strings.Contains(refused.errOut, `User "no-role" cannot get`) {
 		t.Errorf("a user without a role: %+v", refused)
@@ -208,5 +217,33 @@ func TestExplainDelivery(t *testing.T) {
 	clients.RESTClient().Get().AbsPath(path).Do(t.Context()).StatusCode(&status)
 	if status != http.StatusForbidden {
 		t.Errorf("a user without a role gets status %d of %s", status, path)
+	}
+}
+
+// TestWatchARollout follows a rollout to its end, line by line, and one that does not end.
+func TestWatchARollout(t *testing.T) {
+	s := newDeliveryFixture(t)
+	s.startViews(t, "replicaset")
+	s.create(t, s.set(t, "{type: Progressive, progressive: {maxConcurrency: 1}}", "1"))
+	late := run(t.Context(), "rollout", "status", "api", "-n", s.namespace, "--watch", "--timeout", "3s")
+	if late.code != cli.ExitUnsatisfied || !strings.Contains(late.errOut, "the rollout of api has not ended after 3s") {
+		t.Errorf("a rollout that has not ended: %+v", late)
+	}
+	var out, errOut safeBuffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- start(t.Context(), &out, &errOut, "rollout", "status", "api", "-n", s.namespace, "--watch", "--timeout", "5m")
+	}()
+	for i, cluster := range append(s.clusters(), s.hidden) {
+		hubtest.Eventually(t, limit, func(context.Context) error {
+			if line := fmt.Sprintf("%d of 3 done, 1 under way", i); !strings.Contains(out.String(), line) {
+				return fmt.Errorf("%w: %q is not in %s%s", errNotYet, line, out.String(), errOut.String())
+			}
+			return nil
+		})
+		s.report(t, cluster, "")
+	}
+	if code := <-ended; code != cli.ExitOK || errOut.String() != "" || !strings.Contains(out.String(), "Finished   3 of 3 done, 0 under way, 0 failed\n") {
+		t.Errorf("exit code %d, %s\n%s", code, errOut.String(), out.String())
 	}
 }

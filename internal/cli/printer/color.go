@@ -57,7 +57,7 @@ type Screen struct {
 
 // ScreenOf describes a writer, from its terminal and the environment.
 func ScreenOf(w io.Writer, getenv func(string) string) Screen {
-	return newScreen(isTerminal(w), terminalWidth(w), getenv)
+	return newScreen(IsTerminal(w), terminalWidth(w), getenv)
 }
 
 // newScreen describes a terminal of a width. Width 0 is unknown: COLUMNS counts then, and 80 without it. Files and pipes have
@@ -77,7 +77,8 @@ func newScreen(terminal bool, width int, getenv func(string) string) Screen {
 // fileDescriptor is what a file has and a buffer has not.
 type fileDescriptor interface{ Fd() uintptr }
 
-func isTerminal(w io.Writer) bool {
+// IsTerminal reports whether a writer is a terminal.
+func IsTerminal(w io.Writer) bool {
 	file, ok := w.(fileDescriptor)
 	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -34,7 +34,7 @@ func TestScreen(t *testing.T) {
 
 func TestBufferIsNoTerminal(t *testing.T) {
 	var out strings.Builder
-	if isTerminal(&out) || terminalWidth(&out) != 0 || NewProgress(&out, nil) != nil {
+	if IsTerminal(&out) || terminalWidth(&out) != 0 || NewProgress(&out, nil) != nil {
 		t.Error("a buffer passes for a terminal")
 	}
 }

@@ -16,6 +16,8 @@ const (
 	progressInterval = 100 * time.Millisecond
 
 	eraseLine = "\r\x1b[K"
+	// EraseLineAbove erases the line above the cursor and moves there.
+	EraseLineAbove = "\x1b[1A\x1b[2K"
 )
 
 // Progress shows a long read on one line of a terminal and erases the line at the end. It prints nothing without a terminal.
@@ -33,7 +35,7 @@ type Progress struct {
 
 // NewProgress returns a progress line on out; it shows nothing where out is no terminal.
 func NewProgress(out io.Writer, clock clock.PassiveClock) *Progress {
-	if !isTerminal(out) {
+	if !IsTerminal(out) {
 		return nil
 	}
 	return &Progress{out: out, clock: clock}

@@ -9,6 +9,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/rollout"
 )
@@ -45,6 +46,8 @@ type Placement struct {
 	Message  string                      `json:"message,omitempty"`
 	Selected int                         `json:"selected"`
 	Updated  int                         `json:"updated"`
+	// Group is the first group that is not done.
+	Group string `json:"group,omitempty"`
 	// Done counts the clusters that succeeded, InFlight those under way, Failed those that failed or timed out.
 	Done     int `json:"done"`
 	InFlight int `json:"inFlight,omitempty"`
@@ -153,7 +156,9 @@ func (p *Placement) read(step delivery.Rollout, set *workv1alpha1.ManifestWorkRe
 			p.Done++
 		}
 	}
-	p.Next = Remedy(set, step)
+	if p.Next = Remedy(set, step); step.Group.Index != decision.NoIndex {
+		p.Group = step.Group.String()
+	}
 }
 
 // Find returns a cluster by name.

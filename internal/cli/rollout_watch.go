@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/cli/delivery"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/report"
+)
+
+const (
+	// frameInterval is how often a live view is drawn, viewInterval how often the manager is read where works cannot be watched.
+	frameInterval, viewInterval = time.Second, 2 * time.Second
+	// maxViewFailures is how often in a row the manager may fail to answer.
+	maxViewFailures = 5
+)
+
+// rolloutStandsStillError sets exit code 1 and prints why.
+type rolloutStandsStillError struct{ text string }
+
+func (e rolloutStandsStillError) Error() string { return e.text }
+
+// reporter returns the present report of a set.
+type reporter struct {
+	current  func(ctx context.Context, now time.Time) (*report.Report, error)
+	interval time.Duration
+}
+
+// watch shows the rollout of a set until it has finished or stands still, at most for the timeout.
+func (o *rolloutStatusOptions) watchRollout(ctx context.Context, name string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	timed, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	by, err := o.reporter(timed, name)
+	if err != nil {
+		return err
+	}
+	live := delivery.NewLive(printer.ScreenOf(o.streams.Out, os.Getenv), printer.IsTerminal(o.streams.Out))
+	for failures := 0; ; {
+		found, err := by.current(timed, o.clock.Now())
+		switch {
+		case ctx.Err() != nil:
+			return nil // interrupted
+		case timed.Err() != nil:
+			return rolloutStandsStillError{fmt.Sprintf("the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s`", name, o.timeout)}
+		case err != nil:
+			if failures++; failures == maxViewFailures || !apierrors.IsServiceUnavailable(err) {
+				return err
+			}
+		default:
+			failures = 0
+			text, outcome := live.Show(found, o.clock.Now())
+			if _, err := io.WriteString(o.streams.Out, text); err != nil {
+				return fmt.Errorf("writing the view: %w", err)
+			}
+			if outcome.Ended {
+				return ended(found.Set, outcome)
+			}
+		}
+		source.Sleep(timed, by.interval)
+	}
+}
+
+// ended returns nil for a rollout that finished.
+func ended(set string, outcome delivery.Outcome) error {
+	if outcome.Reason == "" {
+		return nil
+	}
+	return rolloutStandsStillError{fmt.Sprintf("the rollout of %s stands still: %s\nnext: it %s", set, outcome.Reason, outcome.Next)}
+}
+
+// reporter returns what reads the set: watches where the caller may list works, else the view of the manager.
+func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (reporter, error) {
+	h, err := o.flags.Connect(o.streams.ErrOut, nil)
+	if err != nil {
+		return reporter{}, err
+	}
+	works := labels.SelectorFromSet(labels.Set{workv1.ReplicaSetLabel: planner.SetLabelValue(h.Namespace, name)})
+	cache := source.NewWatchCache(h, source.Scope{
+		Kinds: []source.Kind{source.WorkSetKind(), source.PlacementKind(), source.DecisionKind(), source.WorkKind()}, Namespace: h.Namespace, Works: works, Uncompiled: true,
+	})
+	at, err := cache.ListAll(ctx)
+	switch {
+	case apierrors.IsForbidden(err):
+		return o.viewReporter(ctx, client.ObjectKey{Namespace: h.Namespace, Name: name})
+	case err != nil:
+		return reporter{}, err
+	}
+	failed := make(chan error, len(cache.Scope.Kinds))
+	for _, k := range cache.Scope.Kinds {
+		go func() { failed <- cache.KeepCurrent(ctx, k, at[k.Kind]) }()
+	}
+	return reporter{interval: frameInterval, current: func(_ context.Context, now time.Time) (*report.Report, error) {
+		select {
+		case err := <-failed:
+			if err != nil {
+				return nil, err
+			}
+		default:
+		}
+		bundle, err := cache.Bundle()
+		if err != nil {
+			return nil, err
+		}
+		found, err := delivery.FromBundle(bundle, h.Namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		found.WorksHidden = false // they are listed
+		out, err := delivery.NewReport(found, now)
+		return &out, err
+	}}, nil
+}
+
+var errNoLiveView = errors.New("you may not list manifestworks, and no manager serves their delivery: without them a rollout cannot be watched")
+
+func (o *rolloutStatusOptions) viewReporter(ctx context.Context, key client.ObjectKey) (reporter, error) {
+	if _, err := viewedReport(ctx, o.flags, key); err != nil {
+		return reporter{}, fmt.Errorf("%w: %w", errNoLiveView, err)
+	}
+	return reporter{interval: viewInterval, current: func(ctx context.Context, _ time.Time) (*report.Report, error) {
+		return viewedReport(ctx, o.flags, key)
+	}}, nil
+}
