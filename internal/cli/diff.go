@@ -35,7 +35,11 @@ A lost cluster is printed with its verdict after the change, a gained cluster wi
 Without the permission to list the hub, the change is compared with the clusters and sets that you may see and the objects
 of your namespace, without scores; a note on standard error reports this. The hub may decide differently.
 
-Exit codes: 0 when no decision moves, 1 when one does, 2 when the input or the command line is wrong, or when the
+Of ManifestWorkReplicaSets and ManifestWorks it shows which clusters the change would touch, which objects there are created, changed
+with the names of the fields, or removed, and in which waves clusters would start. It compares with the works and the decisions that
+the hub has, sends no request to a member, and never prints a value.
+
+Exit codes: 0 when no decision moves and no object is touched, 1 when one is, 2 when the input or the command line is wrong, or when the
 change holds no object that Berth knows.`
 
 const diffExamples = `  # What would this merge request move?
@@ -50,6 +54,9 @@ const diffExamples = `  # What would this merge request move?
   # Keep new placements away from one cluster, and delete another
   kubectl berth diff --cordon eu-7 --remove eu-8
 
+  # Which clusters and objects would this template touch, and in which waves?
+  kubectl berth diff -f set.yaml
+
   # What if a placement and a set were gone?
   kubectl berth diff --delete placement/shop/web --delete managedclusterset/gold`
 
@@ -60,13 +67,25 @@ type diffOptions struct {
 	changes, deletions, cordoned, drained, removed []string
 	now, output                                    string
 	validate                                       validateFlag
+	// base holds the files of --base once they are read.
+	base *file.Bundle
+}
+
+// load reads what the change is compared with, once.
+func (d *diffOptions) load(ctx context.Context) (*file.Bundle, error) {
+	if d.base != nil {
+		return d.base, nil
+	}
+	var err error
+	d.base, err = d.Load(ctx, source.Scope{})
+	return d.base, err
 }
 
 func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	d := &diffOptions{Fleet: source.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:     "diff [-f CHANGE...] [flags]",
-		Short:   "Show which clusters placements would gain and lose by a change",
+		Short:   "Show which clusters and objects a change would touch",
 		Long:    diffLong,
 		Example: diffExamples,
 		Args:    noArguments,
@@ -103,7 +122,7 @@ type diffPrinter = func(w io.Writer, of *change.Report, on printer.Screen) error
 // complete checks the flags.
 func (d *diffOptions) complete() (diffPrinter, time.Time, error) {
 	now, err := instantOf(d.now, d.Clock)
-	form, known := map[string]diffPrinter{"": change.Print, "json": dataForm[*change.Report]("json")}[d.output]
+	form, known := map[string]diffPrinter{"": change.Print, "json": nil}[d.output]
 	switch {
 	case err != nil:
 		return nil, now, err
@@ -156,7 +175,7 @@ func (d *diffOptions) check() error {
 
 // errEmptyChange keeps a mistaken path or an empty pipe from passing for a change that moves nothing.
 var errEmptyChange = errors.New("the change holds no object that Berth knows; check that -f and --delete name manifests of clusters, sets, " +
-	"bindings, placements or scores")
+	"bindings, placements, scores, ManifestWorkReplicaSets or ManifestWorks")
 
 // decisionsChangedError sets exit code 1. It prints nothing, because the result shows the changes.
 type decisionsChangedError struct{}
@@ -169,15 +188,57 @@ func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) 
 	if err != nil {
 		return err
 	}
-	if proposed.Empty() {
+	var found wholeDiff
+	if len(proposed.Applied.WorkSets)+len(proposed.Applied.Works) > 0 {
+		if found.deliveryDiff, err = d.deliveryDiff(ctx, proposed.Applied, now); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !proposed.Empty():
+		if found.Report, err = d.decisionDiff(ctx, proposed, now); err != nil {
+			return err
+		}
+	case found.deliveryDiff == nil:
 		return errEmptyChange
 	}
-	bundle, err := d.Load(ctx, source.Scope{})
-	if err != nil {
+	if err := printer.WriteBuffered(d.Streams.Out, func(w io.Writer) error { return d.write(w, found, form) }); err != nil {
 		return err
 	}
+	if found.Report != nil && found.Moved > 0 || found.deliveryDiff != nil && found.touched() {
+		return decisionsChangedError{}
+	}
+	return nil
+}
+
+// write writes what moves and what is touched.
+func (d *diffOptions) write(w io.Writer, found wholeDiff, form diffPrinter) error {
+	if d.output == "json" {
+		return printer.WriteData(w, d.output, found)
+	}
+	on := printer.ScreenOf(d.Streams.Out, os.Getenv)
+	if found.Report != nil {
+		if err := form(w, found.Report, on); err != nil {
+			return err
+		}
+	}
+	if found.deliveryDiff == nil {
+		return nil
+	}
+	if found.Report != nil {
+		printer.Printf(w, "\n")
+	}
+	return found.print(w, on)
+}
+
+// decisionDiff simulates a change of what placements decide from.
+func (d *diffOptions) decisionDiff(ctx context.Context, proposed *change.Proposal, now time.Time) (*change.Report, error) {
+	bundle, err := d.load(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if d.Offline() && len(bundle.Placements)+len(proposed.Applied.Placements) == 0 {
-		return errNoPlacement
+		return nil, errNoPlacement
 	}
 	progress := printer.NewProgress(d.Streams.ErrOut, d.Clock)
 	defer progress.Done()
@@ -186,18 +247,10 @@ func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) 
 	next := base.Clone()
 	touched, err := next.ApplyChange(proposed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next.Stabilize(touched)
-	found := change.Compare(base, next)
-	progress.Done()
-	if err := printer.WriteBuffered(d.Streams.Out, func(w io.Writer) error { return form(w, found, printer.ScreenOf(d.Streams.Out, os.Getenv)) }); err != nil {
-		return err
-	}
-	if found.Moved > 0 {
-		return decisionsChangedError{}
-	}
-	return nil
+	return change.Compare(base, next), nil
 }
 
 // readChange reads what is to be changed.

@@ -35,6 +35,8 @@ type rolloutReport struct {
 
 	// first is the step at the start.
 	first rollout.Step
+	// screen is where the waves are shown; its zero value has no edge.
+	screen printer.Screen
 }
 
 // rolloutWave is the clusters that start together when all goes well.
@@ -189,6 +191,8 @@ func (r *rolloutReport) printTable(w io.Writer) error {
 }
 
 func (r *rolloutReport) waveRows(table *printer.Table) {
+	const groupsColumn, clustersColumn = 2, 4
+	table.Screen, table.Flexible = r.screen, []int{groupsColumn, clustersColumn}
 	table.Row("WAVE", "COUNT", "GROUPS", "NEEDS-APPROVAL", "CLUSTERS")
 	for i, wave := range r.Waves {
 		table.Row(strconv.Itoa(i+1), strconv.Itoa(len(wave.Clusters)), printer.JoinNames(wave.Groups, printer.MaxExamples),

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -204,6 +206,7 @@ func TestExplainDelivery(t *testing.T) {
 			t.Errorf("%s watches %+v", name, got)
 		}
 	}
+	s.checkDiff(t, user)
 	refused := run(t.Context(), explain("--as", "no-role")...)
 	if refused.code != cli.ExitRefused || refused.out != "" || !strings.Contains(refused.errOut, `User "no-role" cannot get`) {
 		t.Errorf("a user without a role: %+v", refused)
@@ -220,7 +223,34 @@ func TestExplainDelivery(t *testing.T) {
 	}
 }
 
-// TestWatchARollout follows a rollout to its end, line by line, and one that does not end.
+// checkDiff compares a changed template with the works of the hub, as the administrator and as a tenant.
+func (s deliveryFixture) checkDiff(t *testing.T, tenant string) {
+	t.Helper()
+	changed := s.set(t, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 0, progressDeadline: 1h}}", "2")
+	changed.APIVersion, changed.Kind = workv1alpha1.GroupVersion.String(), "ManifestWorkReplicaSet"
+	text, err := yaml.Marshal(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "set.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"api: 3 clusters changed, 0 clusters removed, 0 unchanged", "changed   Deployment shop/api   spec.replicas\n", "over " + s.namespace + "/fleet: Progressive, 3 clusters in 1 group"}
+	for name, more := range map[string][]string{"the administrator": nil, "the tenant": {"--as", tenant}} {
+		got := run(t.Context(), append([]string{"diff", "-f", path, "-n", s.namespace}, more...)...)
+		if name == "the tenant" && !strings.Contains(got.errOut, "note: you may not list manifestworks: every cluster counts as having the stored template") {
+			t.Errorf("%s gets no note: %+v", name, got)
+		}
+		for _, text := range want {
+			if got.code != cli.ExitUnsatisfied || !strings.Contains(got.out, text) || strings.Contains(got.out, plainSecret) {
+				t.Errorf("%s: %q is not in %+v", name, text, got)
+			}
+		}
+	}
+}
+
+// TestWatchARollout follows a rollout to its end, line by line. The first attempt ends by its timeout.
 func TestWatchARollout(t *testing.T) {
 	s := newDeliveryFixture(t)
 	s.startViews(t, "replicaset")

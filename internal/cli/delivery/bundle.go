@@ -34,11 +34,21 @@ func fromBundle(bundle *file.Bundle, set *workv1alpha1.ManifestWorkReplicaSet) D
 	label := planner.SetLabelValue(set.Namespace, set.Name)
 	for _, work := range bundle.Works {
 		if work.Labels[workv1.ReplicaSetLabel] == label {
-			out.Works = append(out.Works, work)
+			out.addWork(work)
 		}
 	}
 	out.WorksHidden = len(out.Works) == 0 && set.Status.Summary.Total > 0
 	return out
+}
+
+// StoredIn returns a set as a bundle has it. A set that the bundle lacks is new: it has no works.
+func StoredIn(bundle *file.Bundle, set *workv1alpha1.ManifestWorkReplicaSet) Delivery {
+	for _, stored := range bundle.WorkSets {
+		if stored.Namespace == set.Namespace && stored.Name == set.Name {
+			return fromBundle(bundle, stored)
+		}
+	}
+	return fromBundle(bundle, set)
 }
 
 // setIn finds the one set of a name.

@@ -52,6 +52,20 @@ type Delivery struct {
 	// Works are the works of the set, without their manifests. WorksHidden is set if the caller may not list them.
 	Works       []*workv1.ManifestWork
 	WorksHidden bool
+	// Specs are the specs that works have, by the hash of their template.
+	Specs map[string]*workv1.ManifestWorkSpec
+}
+
+// addWork adds a work. Its spec is kept once for all works with its template.
+func (d *Delivery) addWork(work *workv1.ManifestWork) {
+	hash := work.Annotations[workv1.TemplateHashAnnotation]
+	if d.Specs == nil {
+		d.Specs = map[string]*workv1.ManifestWorkSpec{}
+	}
+	if _, known := d.Specs[hash]; !known && planner.IsCurrent(work, hash) {
+		d.Specs[hash] = work.Spec.DeepCopy()
+	}
+	d.Works = append(d.Works, work)
 }
 
 // Read reads a set, its placements, their decisions, and its works where the caller may list works.
@@ -60,18 +74,32 @@ func Read(ctx context.Context, hub client.Reader, key client.ObjectKey) (Deliver
 	if err := hub.Get(ctx, key, out.Set); err != nil {
 		return out, fmt.Errorf("reading the set %s: %w", key, err)
 	}
-	for _, ref := range out.Set.Spec.PlacementRefs {
-		placement, err := readPlacement(ctx, hub, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name})
-		if err != nil {
-			return out, err
-		}
-		out.Placements[ref.Name] = placement
+	if err := out.readPlacements(ctx, hub, out.Set); err != nil {
+		return out, err
 	}
 	err := out.readWorks(ctx, hub)
 	if apierrors.IsForbidden(err) {
 		out.Works, out.WorksHidden, err = nil, true, nil
 	}
 	return out, err
+}
+
+// ReadNew returns what the plan of a set depends on that is not stored yet.
+func ReadNew(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestWorkReplicaSet) (Delivery, error) {
+	out := Delivery{Set: set, Placements: map[string]planner.Placement{}}
+	return out, out.readPlacements(ctx, hub, set)
+}
+
+// readPlacements reads the placements that a set names, and their decisions.
+func (d *Delivery) readPlacements(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestWorkReplicaSet) error {
+	for _, ref := range set.Spec.PlacementRefs {
+		placement, err := readPlacement(ctx, hub, client.ObjectKey{Namespace: set.Namespace, Name: ref.Name})
+		if err != nil {
+			return err
+		}
+		d.Placements[ref.Name] = placement
+	}
+	return nil
 }
 
 // SetsOf returns the names of the sets of a namespace that refer to a placement, sorted.
@@ -116,7 +144,9 @@ func (d *Delivery) readWorks(ctx context.Context, hub client.Reader) error {
 			return fmt.Errorf("listing the works of the set: %w", err)
 		}
 		for i := range page.Items {
-			d.Works = append(d.Works, planner.Strip(&page.Items[i]))
+			work := &page.Items[i]
+			d.addWork(work)
+			planner.Strip(work)
 		}
 		if next = page.Continue; next == "" {
 			return nil

@@ -128,7 +128,7 @@ func TestPlacementCounts(t *testing.T) {
 	w.Step()
 	got := report.New(w.Input()).Placements[0]
 	want := report.Placement{
-		Name: "fleet", Strategy: "Progressive", Phase: "Waiting", Message: "1 cluster under way, 0 to start", Selected: 3, Updated: 3, Done: 1, InFlight: 1, Failed: 1,
+		Name: "fleet", Strategy: "Progressive", Phase: "Waiting", Message: "1 cluster under way, 0 to start", Selected: 3, Updated: 3, Group: "1 (rest)", Done: 1, InFlight: 1, Failed: 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
