@@ -145,10 +145,15 @@ func (f completer) completeGet(cmd *cobra.Command, args []string, start string) 
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTree names the kind that has a tree, then clusters.
+// completeTree names the kinds that have a tree, then what there is of one.
 func (f completer) completeTree(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return withPrefix([]string{"cluster"}, start), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix([]string{"cluster", "placement", "manifestworkreplicaset"}, start), cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, k := range deliveredKinds() {
+		if k.Is(args[0]) {
+			return f.completeOne(k)(cmd, args[1:], start)
+		}
 	}
 	return f.completeOne(source.ClusterKind())(cmd, args[1:], start)
 }

@@ -145,10 +145,10 @@ func TestMisuseOfGetAndTree(t *testing.T) {
 		"no shell":                  {[]string{"completion"}, "say which shell: bash, zsh, fish or powershell"},
 		"an unknown shell":          {[]string{"completion", "tcsh"}, `unknown shell "tcsh": use bash, zsh, fish or powershell`},
 		"two shells":                {[]string{"completion", "bash", "zsh"}, `unexpected argument "zsh": one shell at a time`},
-		"a tree of nothing":         {[]string{"tree"}, "name a cluster: tree cluster NAME\nSee 'kubectl berth tree --help'."},
-		"a tree of a placement":     {[]string{"tree", "placement", "x"}, `unknown kind "placement": only a cluster has a tree`},
-		"a tree of no cluster":      {[]string{"tree", "cluster"}, "name a cluster: tree cluster NAME"},
-		"a tree of two clusters":    {[]string{"tree", "cluster", "a", "b"}, `unexpected argument "b": one cluster at a time`},
+		"a tree of nothing":         {[]string{"tree"}, "name a cluster, a placement or a set of works: tree cluster NAME\nSee 'kubectl berth tree --help'."},
+		"a tree of a binding":       {[]string{"tree", "binding", "x"}, `unknown kind "binding": only a cluster, a placement and a manifestworkreplicaset have a tree`},
+		"a tree of no cluster":      {[]string{"tree", "cluster"}, "name the object: tree cluster NAME"},
+		"a tree of two clusters":    {[]string{"tree", "cluster", "a", "b"}, `unexpected argument "b": one object at a time`},
 		"an unknown form of tree":   {[]string{"tree", "cluster", "a", "-o", "wide"}, `unknown output "wide": use table, json or yaml`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestCompletionOffline(t *testing.T) {
 		"a kind that begins with c":  {[]string{"get", "c"}, "clusters\n:4\n"},
 		"outputs":                    {[]string{"get", "pl", "-o", ""}, "table\nwide\njson\nyaml\nname\njsonpath=\njsonpath-as-json=\njsonpath-file=\ngo-template=\ngo-template-file=\ncustom-columns=\ncustom-columns-file=\n:4\n"},
 		"contexts":                   {[]string{"get", "pl", "--context", "n"}, "nowhere\n:4\n"},
-		"the kind that has a tree":   {[]string{"tree", ""}, "cluster\n:4\n"},
+		"the kind that has a tree":   {[]string{"tree", ""}, "cluster\nplacement\nmanifestworkreplicaset\n:4\n"},
 		"names of a hub that is off": {[]string{"get", "pl", ""}, ":4\n"},
 		"namespaces of such a hub":   {[]string{"get", "pl", "-n", ""}, ":4\n"},
 		"names of an unknown kind":   {[]string{"get", "pods", ""}, ":4\n"},

@@ -26,7 +26,7 @@ func TestMisspeltWordsGetASuggestion(t *testing.T) {
 		"a kind with a group":               {[]string{"get", "placments.cluster.open-cluster-management.io"}, "did you mean placements?"},
 		"a kind before a slash":             {[]string{"get", "cluser/eu-1"}, `unknown kind "cluser": use placements, clusters, sets or groups; did you mean cluster?`},
 		"a kind to explain":                 {[]string{"explain", "placment", "web"}, `unknown kind "placment": use explain placement NAME, explain manifestworkreplicaset NAME or explain manifestwork NAME; did you mean placement?`},
-		"a kind with a tree":                {[]string{"tree", "clutser", "eu-1"}, `unknown kind "clutser": only a cluster has a tree; did you mean cluster?`},
+		"a kind with a tree":                {[]string{"tree", "clutser", "eu-1"}, `unknown kind "clutser": only a cluster, a placement and a manifestworkreplicaset have a tree; did you mean cluster?`},
 		"a kind to delete":                  {[]string{"diff", "--delete", "managedclustersets/prod"}, "no kubeconfig"},
 		"a misspelt kind to delete":         {[]string{"diff", "--delete", "managedclustrset/prod"}, "did you mean managedclusterset?"},
 		"a kind to delete with two slashes": {[]string{"diff", "--delete", "set/a/b"}, "--delete set/a/b: want set/NAME"},

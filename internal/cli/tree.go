@@ -33,6 +33,9 @@ A decision has no time. The tree prints the age of the slice that holds the clus
 
 A namespace without a binding to a set of the cluster is about to lose the cluster; the tree marks it.
 
+The tree of a placement has the ManifestWorkReplicaSets that deliver to its clusters, their works, and the objects of each work as its
+agent reports them. That of a ManifestWorkReplicaSet (mwrs) has its works and objects.
+
 Without the permission to list the hub, the tree has the objects that you may see; a note on standard error reports this.`
 
 const treeExamples = `  # Which placements does maintenance of a cluster affect?
@@ -40,6 +43,9 @@ const treeExamples = `  # Which placements does maintenance of a cluster affect?
 
   # The namespaces to notify
   kubectl berth tree cluster eu-1 -o json | jq -r '.placements[].namespace' | sort -u
+
+  # What is delivered to the clusters of a placement?
+  kubectl berth tree placement web -n shop
 
   # From what was saved from a hub
   kubectl berth tree cluster eu-1 -f fleet.yaml -f namespaces.yaml`
@@ -82,8 +88,8 @@ type treeOptions struct {
 func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	t := &treeOptions{source: source.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
-		Use:               "tree cluster NAME [flags]",
-		Short:             "Show which placements selected a cluster",
+		Use:               "tree cluster|placement|manifestworkreplicaset NAME [flags]",
+		Short:             "Show which placements selected a cluster, or what is delivered to clusters",
 		Long:              treeLong,
 		Example:           treeExamples,
 		ValidArgsFunction: completer{t.source.HubFlags}.completeTree,
@@ -91,6 +97,11 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 			args = source.KindAndName(args)
 			if err := t.complete(args); err != nil {
 				return source.NewUsageError(cmd, err)
+			}
+			for _, kind := range deliveredKinds() {
+				if kind.Is(args[0]) {
+					return t.runDelivery(cmd.Context(), kind, args[1])
+				}
 			}
 			return t.run(cmd.Context(), args[1])
 		},
@@ -106,15 +117,28 @@ func (t *treeOptions) complete(args []string) error {
 	const wanted = 2
 	switch {
 	case len(args) == 0:
-		return errors.New("name a cluster: tree cluster NAME")
-	case !source.ClusterKind().Is(args[0]):
-		return source.UnknownKind(args[0], "only a cluster has a tree", source.ClusterKind().Names)
+		return errors.New("name a cluster, a placement or a set of works: tree cluster NAME")
+	case !slices.ContainsFunc(treeKinds(), func(k source.Kind) bool { return k.Is(args[0]) }):
+		var names [][]string
+		for _, k := range treeKinds() {
+			names = append(names, k.Names)
+		}
+		return source.UnknownKind(args[0], "only a cluster, a placement and a manifestworkreplicaset have a tree", names...)
 	case len(args) < wanted:
-		return errors.New("name a cluster: tree cluster NAME")
+		return fmt.Errorf("name the object: tree %s NAME", args[0])
 	case len(args) > wanted:
-		return fmt.Errorf("unexpected argument %q: one cluster at a time", args[wanted])
+		return fmt.Errorf("unexpected argument %q: one object at a time", args[wanted])
 	}
 	return checkOutput(t.output, "table", "json", "yaml")
+}
+
+// deliveredKinds are the kinds whose tree is that of a delivery; treeKinds are all kinds with a tree.
+func deliveredKinds() []source.Kind {
+	return []source.Kind{source.PlacementKind(), source.WorkSetKind()}
+}
+
+func treeKinds() []source.Kind {
+	return append([]source.Kind{source.ClusterKind()}, deliveredKinds()...)
 }
 
 func (t *treeOptions) run(ctx context.Context, name string) error {

@@ -54,14 +54,17 @@ type Delivery struct {
 	WorksHidden bool
 	// Specs are the specs that works have, by the hash of their template.
 	Specs map[string]*workv1.ManifestWorkSpec
+	// Manifests are the objects that the agents report, by cluster.
+	Manifests map[string][]report.Manifest
 }
 
 // addWork adds a work. Its spec is kept once for all works with its template.
 func (d *Delivery) addWork(work *workv1.ManifestWork) {
 	hash := work.Annotations[workv1.TemplateHashAnnotation]
 	if d.Specs == nil {
-		d.Specs = map[string]*workv1.ManifestWorkSpec{}
+		d.Specs, d.Manifests = map[string]*workv1.ManifestWorkSpec{}, map[string][]report.Manifest{}
 	}
+	d.Manifests[work.Namespace] = report.Manifests(work)
 	if _, known := d.Specs[hash]; !known && planner.IsCurrent(work, hash) {
 		d.Specs[hash] = work.Spec.DeepCopy()
 	}

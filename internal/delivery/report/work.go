@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -83,7 +84,7 @@ func Manifests(work *workv1.ManifestWork) []Manifest {
 			}
 			*wanted.into = condition.Status
 			if condition.Status != metav1.ConditionTrue && manifest.Message == "" {
-				manifest.Message = condition.Message
+				manifest.Message = strings.TrimPrefix(condition.Message, workv1.PermanentFailurePrefix)
 			}
 		}
 		if condition := meta.FindStatusCondition(reported.Conditions, workv1.WorkDegraded); condition != nil && condition.Status == metav1.ConditionTrue {

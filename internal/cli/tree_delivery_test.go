@@ -1,0 +1,53 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/delivery/deliverytest"
+)
+
+func TestTreeOfADelivery(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	many := deliverytest.New(t, now, "{type: All}", deliverytest.Group{Clusters: deliverytest.Clusters("edge", 30)})
+	many.Succeed(many.Step()...)
+	for file, tc := range map[string]struct {
+		world *deliverytest.World
+		args  []string
+	}{
+		"placement": {breached(t), []string{"placement", "fleet"}},
+		"set":       {breached(t), []string{"mwrs", "web"}},
+		"many":      {many, []string{"manifestworkreplicaset/web", "-n", "shop"}},
+	} {
+		t.Run(file, func(t *testing.T) {
+			args := append(append([]string{"tree"}, tc.args...), "-f", "-")
+			got := run(t, tc.world.YAML(), args...)
+			if got.code != cli.ExitOK || got.errOut != "" {
+				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+			}
+			for line := range strings.Lines(got.out) {
+				if len([]rune(strings.TrimSuffix(line, "\n"))) > printer.DefaultWidth {
+					t.Errorf("a line is wider than the screen: %q", line)
+				}
+			}
+			golden(t, "tree-delivery-"+file+".txt", got.out)
+			data := struct {
+				Sets []struct {
+					Works []struct {
+						Objects []json.RawMessage `json:"objects"`
+					} `json:"works"`
+				} `json:"sets"`
+			}{}
+			asData := run(t, tc.world.YAML(), append(args, "-o", "json")...)
+			if err := json.Unmarshal([]byte(asData.out), &data); err != nil {
+				t.Fatal(err)
+			}
+			if len(data.Sets) != 1 || len(data.Sets[0].Works) != len(tc.world.Works) || len(data.Sets[0].Works[0].Objects) != 1 {
+				t.Errorf("got %s", asData.out)
+			}
+		})
+	}
+}
