@@ -126,10 +126,13 @@ func (s storedDeliveries) set(ctx context.Context, set *workv1alpha1.ManifestWor
 		return delivery.StoredIn(s.bundle, set), nil
 	}
 	out, err := delivery.Read(ctx, s.hub, client.ObjectKeyFromObject(set))
-	if !apierrors.IsNotFound(err) {
-		return out, err
+	if apierrors.IsNotFound(err) {
+		out, err = delivery.ReadNew(ctx, s.hub, set)
 	}
-	return delivery.ReadNew(ctx, s.hub, set)
+	if err == nil && len(set.Spec.Overrides) > 0 && out.Clusters == nil {
+		err = out.ReadClusters(ctx, s.hub)
+	}
+	return out, err
 }
 
 // work returns a work as it is stored; nil for none.

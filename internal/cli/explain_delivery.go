@@ -81,7 +81,7 @@ func (e *explainOptions) setReport(ctx context.Context, name string, now time.Ti
 // bundleReport returns the report of a set from files.
 func (e *explainOptions) bundleReport(found delivery.Delivery, now time.Time) (*report.Report, error) {
 	if found.WorksHidden {
-		printer.Printf(e.Streams.ErrOut, "note: the files have no ManifestWork of the set %s/%s, so clusters are not listed one by one\n", found.Set.Namespace, found.Set.Name)
+		printer.Printf(e.Streams.ErrOut, "note: the files have no ManifestWork of the set %s/%s, or no ManagedCluster for its overrides, so clusters are not listed one by one\n", found.Set.Namespace, found.Set.Name)
 	}
 	out, err := delivery.NewReport(found, now)
 	return &out, err

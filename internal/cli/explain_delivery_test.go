@@ -72,7 +72,7 @@ func TestExplainWithoutWorks(t *testing.T) {
 	w := breached(t)
 	w.Works = nil
 	got := run(t, w.YAML(), "explain", "mwrs", "web", "-f", "-")
-	if got.code != cli.ExitOK || !strings.Contains(got.errOut, "note: the files have no ManifestWork of the set shop/web") || !strings.Contains(got.out, "shop/web: Breached") {
+	if got.code != cli.ExitOK || !strings.Contains(got.errOut, "note: the files have no ManifestWork of the set shop/web, or no ManagedCluster for its overrides") || !strings.Contains(got.out, "shop/web: Breached") {
 		t.Errorf("got %+v", got)
 	}
 }

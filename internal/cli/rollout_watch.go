@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
@@ -90,14 +91,27 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 	if err != nil {
 		return reporter{}, err
 	}
+	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	if err != nil {
+		return reporter{}, err
+	}
+	set := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := hub.Get(ctx, key, set); err != nil {
+		return reporter{}, fmt.Errorf("reading the set %s: %w", key, err)
+	}
+	kinds := []source.Kind{source.WorkSetKind(), source.PlacementKind(), source.DecisionKind(), source.WorkKind()}
+	overridden := len(set.Spec.Overrides) > 0
+	if overridden {
+		kinds = append(kinds, source.ClusterKind())
+	}
 	works := labels.SelectorFromSet(labels.Set{workv1.ReplicaSetLabel: planner.SetLabelValue(h.Namespace, name)})
 	cache := source.NewWatchCache(h, source.Scope{
-		Kinds: []source.Kind{source.WorkSetKind(), source.PlacementKind(), source.DecisionKind(), source.WorkKind()}, Namespace: h.Namespace, Works: works, Uncompiled: true,
+		Kinds: kinds, Namespace: h.Namespace, Works: works, Uncompiled: true,
 	})
 	at, err := cache.ListAll(ctx)
 	switch {
 	case apierrors.IsForbidden(err):
-		return o.viewReporter(ctx, client.ObjectKey{Namespace: h.Namespace, Name: name})
+		return o.viewReporter(ctx, key)
 	case err != nil:
 		return reporter{}, err
 	}
@@ -121,11 +135,15 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 		if err != nil {
 			return nil, err
 		}
-		found.WorksHidden = false // they are listed
+		if found.WorksHidden = len(found.Set.Spec.Overrides) > 0 && !overridden; found.WorksHidden {
+			return nil, errOverridesAdded
+		}
 		out, err := delivery.NewReport(found, now)
 		return &out, err
 	}}, nil
 }
+
+var errOverridesAdded = errors.New("the set got overrides while it was watched, which need the clusters: start the command again")
 
 var errNoLiveView = errors.New("you may not list manifestworks, and no manager serves their delivery: without them a rollout cannot be watched")
 

@@ -3,6 +3,7 @@ package delivery
 import (
 	"fmt"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
@@ -13,7 +14,7 @@ import (
 )
 
 // FromBundle returns a set of a bundle with what its plan depends on. An empty namespace matches every one. Where the bundle has no work
-// of the set although its status counts some, the works are hidden.
+// of the set although its status counts some, or no cluster although the set has overrides, the works are hidden.
 func FromBundle(bundle *file.Bundle, namespace, name string) (Delivery, error) {
 	set, err := setIn(bundle, namespace, name)
 	if err != nil {
@@ -31,13 +32,17 @@ func fromBundle(bundle *file.Bundle, set *workv1alpha1.ManifestWorkReplicaSet) D
 		slices := bundle.Decisions[fleet.Key{Namespace: placement.Namespace, Name: placement.Name}]
 		out.Placements[placement.Name] = planner.Placement{Object: placement, Decisions: decision.Of(slices...)}
 	}
+	out.Clusters = map[string]*clusterv1.ManagedCluster{}
+	for _, cluster := range bundle.Clusters {
+		out.Clusters[cluster.Name] = cluster
+	}
 	label := planner.SetLabelValue(set.Namespace, set.Name)
 	for _, work := range bundle.Works {
 		if work.Labels[workv1.ReplicaSetLabel] == label {
 			out.addWork(work)
 		}
 	}
-	out.WorksHidden = len(out.Works) == 0 && set.Status.Summary.Total > 0
+	out.WorksHidden = len(out.Works) == 0 && set.Status.Summary.Total > 0 || len(set.Spec.Overrides) > 0 && len(bundle.Clusters) == 0
 	return out
 }
 

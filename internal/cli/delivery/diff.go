@@ -24,6 +24,8 @@ type SetDiff struct {
 	// Removed are the clusters whose work goes, Unchanged counts those that have the template.
 	Removed   []string `json:"removed,omitempty"`
 	Unchanged int      `json:"unchanged"`
+	// Failed are the clusters to which an override cannot be applied, each with the reason. They keep what they have.
+	Failed []string `json:"failed,omitempty"`
 
 	// plan is what the manager would do with the changed set at once.
 	plan planner.Result
@@ -55,6 +57,9 @@ func (d *SetDiff) Statuses(placement string) (statuses []rollout.Status, ruled m
 	return statuses, ruled
 }
 
+// change is from the hash of one spec to that of another.
+type change struct{ from, to string }
+
 // DiffSet compares a set as it is with a changed spec. Where the works are hidden, every cluster counts as having the stored template.
 func DiffSet(stored Delivery, changed *workv1alpha1.ManifestWorkReplicaSet, now time.Time) (*SetDiff, error) {
 	next := stored
@@ -64,36 +69,47 @@ func DiffSet(stored Delivery, changed *workv1alpha1.ManifestWorkReplicaSet, now 
 	if err != nil {
 		return nil, err
 	}
+	rendered, err := next.rendering(in.Hash)
+	if err != nil {
+		return nil, err
+	}
 	out := &SetDiff{Set: changed.Namespace + "/" + changed.Name, Versions: []VersionDiff{}, plan: planner.Plan(in)}
 	before, err := stored.input(now)
 	if err != nil {
 		return nil, err
 	}
-	former := map[string][]string{}
+	former := map[change][]string{}
+	specs := map[string]*workv1.ManifestWorkSpec{}
 	for _, v := range out.plan.Verdicts {
 		hash := stored.hashIn(v, before.Hash)
+		spec, becomes := rendered.of(v.Cluster)
 		switch {
 		case v.Code == rollout.Left:
 			out.Removed = append(out.Removed, v.Cluster)
 		case v.Placement == "": // it stays for lack of a decision
-		case hash == in.Hash:
+		case becomes.Failure != "": // an override cannot be applied, so the cluster keeps what it has
+			out.Failed = append(out.Failed, v.Cluster+": "+becomes.Failure)
+		case hash == becomes.Hash:
 			out.Unchanged++
 		default:
-			former[hash] = append(former[hash], v.Cluster)
+			key := change{hash, becomes.Hash}
+			former[key], specs[becomes.Hash] = append(former[key], v.Cluster), spec
 		}
 	}
-	for _, hash := range printer.SortedKeys(former) {
-		spec := stored.Specs[hash]
+	for key, clusters := range former {
+		spec := stored.Specs[key.from]
 		if stored.WorksHidden {
 			spec = &stored.Set.Spec.ManifestWorkTemplate
 		}
-		objects, err := compare.Specs(spec, &changed.Spec.ManifestWorkTemplate)
+		objects, err := compare.Specs(spec, specs[key.to])
 		if err != nil {
 			return nil, fmt.Errorf("comparing the template of %s: %w", out.Set, err)
 		}
-		out.Versions = append(out.Versions, VersionDiff{From: hash, Clusters: former[hash], Objects: objects})
+		out.Versions = append(out.Versions, VersionDiff{From: key.from, Clusters: clusters, Objects: objects})
 	}
-	slices.SortStableFunc(out.Versions, func(a, b VersionDiff) int { return -cmp.Compare(len(a.Clusters), len(b.Clusters)) })
+	slices.SortStableFunc(out.Versions, func(a, b VersionDiff) int {
+		return cmp.Or(-cmp.Compare(len(a.Clusters), len(b.Clusters)), strings.Compare(a.Clusters[0], b.Clusters[0]))
+	})
 	return out, nil
 }
 
@@ -148,6 +164,15 @@ func (d *SetDiff) Print(w io.Writer, on printer.Screen) error {
 		printer.Printf(w, "%s%s\n", head, printer.FitNames(version.Clusters, on.LineWidth()-len(head)))
 		if err := printObjects(w, on, version.Objects); err != nil {
 			return err
+		}
+	}
+	for i, failed := range d.Failed {
+		if i == maxListed {
+			printer.Printf(w, "  and %d more with overrides that cannot be applied\n", len(d.Failed)-maxListed)
+			break
+		}
+		for _, line := range printer.Wrap("kept as it is: "+failed, on.LineWidth()-2) {
+			printer.Printf(w, "  %s\n", line)
 		}
 	}
 	if len(d.Removed) > 0 {

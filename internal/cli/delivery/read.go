@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
@@ -27,13 +28,14 @@ const pageSize = 100
 // NewClient returns a client of the kinds of this package. It sends no request.
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, clusterv1beta1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
 		}
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"), meta.RESTScopeNamespace)
+	mapper.Add(clusterv1.GroupVersion.WithKind("ManagedCluster"), meta.RESTScopeRoot)
 	mapper.Add(clusterv1beta1.GroupVersion.WithKind("Placement"), meta.RESTScopeNamespace)
 	mapper.Add(clusterv1beta1.GroupVersion.WithKind("PlacementDecision"), meta.RESTScopeNamespace)
 	mapper.Add(workv1.GroupVersion.WithKind("ManifestWork"), meta.RESTScopeNamespace)
@@ -49,9 +51,12 @@ func NewClient(config *rest.Config) (client.Client, error) {
 type Delivery struct {
 	Set        *workv1alpha1.ManifestWorkReplicaSet
 	Placements map[string]planner.Placement
-	// Works are the works of the set, without their manifests. WorksHidden is set if the caller may not list them.
+	// Works are the works of the set, without their manifests. WorksHidden is set if the caller may not list them, or
+	// not the clusters that the overrides read.
 	Works       []*workv1.ManifestWork
 	WorksHidden bool
+	// Clusters are the clusters that the overrides of the set read, by name. A set without overrides reads none.
+	Clusters map[string]*clusterv1.ManagedCluster
 	// Specs are the specs that works have, by the hash of their template.
 	Specs map[string]*workv1.ManifestWorkSpec
 	// Manifests are the objects that the agents report, by cluster.
@@ -81,6 +86,9 @@ func Read(ctx context.Context, hub client.Reader, key client.ObjectKey) (Deliver
 		return out, err
 	}
 	err := out.readWorks(ctx, hub)
+	if err == nil && len(out.Set.Spec.Overrides) > 0 {
+		err = out.ReadClusters(ctx, hub)
+	}
 	if apierrors.IsForbidden(err) {
 		out.Works, out.WorksHidden, err = nil, true, nil
 	}
@@ -163,7 +171,13 @@ func (d *Delivery) input(now time.Time) (planner.Input, error) {
 	if err != nil {
 		return planner.Input{}, fmt.Errorf("hashing the template: %w", err)
 	}
-	return planner.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Now: now}, nil
+	out := planner.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Now: now}
+	rendered, err := d.rendering(hash)
+	if err != nil {
+		return planner.Input{}, err
+	}
+	rendered.addTo(&out)
+	return out, nil
 }
 
 // NewReport returns the report at an instant. Where works were read, it comes from them, by the planner of the manager, else from

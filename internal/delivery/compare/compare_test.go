@@ -35,7 +35,7 @@ func manifests(all ...string) string {
 }
 
 func TestSpecs(t *testing.T) {
-	change := func(text, from, to string) string { return strings.ReplaceAll(text, from, to) }
+	change := strings.ReplaceAll
 	for name, tc := range map[string]struct {
 		before, after string
 		want          []compare.Object
