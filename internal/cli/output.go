@@ -32,11 +32,6 @@ func checkOutput(output string, forms ...string) error {
 	return fmt.Errorf("unknown output %q: use %s", output, usage)
 }
 
-// dataForm prints a value as JSON or YAML, for commands that have other forms too.
-func dataForm[T any](form string) func(io.Writer, T, printer.Screen) error {
-	return func(w io.Writer, value T, _ printer.Screen) error { return printer.WriteData(w, form, value) }
-}
-
 // rowsPrinter writes rows by an expression of the user.
 type rowsPrinter func(w io.Writer, g *getOptions, rows []resource.Row) error
 

@@ -49,7 +49,7 @@ func OfWork(work *workv1.ManifestWork, now time.Time) Work {
 	if namespace, set, ok := delivery.SetOf(work.Labels, work.Annotations); ok {
 		out.Set = namespace + "/" + set
 	}
-	state, since := delivery.StateOf(work, work.Annotations[workv1.TemplateHashAnnotation], now)
+	state, since := stateOf(work, now)
 	out.State, out.Since = state, timeOrNil(since)
 	switch state {
 	case rollout.StateSucceeded:
@@ -67,6 +67,17 @@ func OfWork(work *workv1.ManifestWork, now time.Time) Work {
 		}
 	}
 	return out
+}
+
+// stateOf returns the state of a work. A work of its own always has the spec that its author wrote.
+func stateOf(work *workv1.ManifestWork, now time.Time) (rollout.State, time.Time) {
+	hash := work.Annotations[workv1.TemplateHashAnnotation]
+	if hash == "" {
+		hash = "none"
+		work = work.DeepCopy()
+		work.Annotations = map[string]string{workv1.TemplateHashAnnotation: hash}
+	}
+	return delivery.StateOf(work, hash, now)
 }
 
 // Manifests returns how each object of a work is on the member.
