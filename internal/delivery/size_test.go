@@ -43,7 +43,7 @@ func heap() int64 {
 	runtime.GC()
 	read := runtime.MemStats{}
 	runtime.ReadMemStats(&read)
-	return int64(read.HeapAlloc) //nolint:gosec // far below the limit
+	return int64(read.HeapAlloc)
 }
 
 // reportedWork returns a work of a set in JSON, with a report of ten manifests by the agent.
