@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
@@ -95,6 +97,13 @@ func (h *testHub) requireHeld(w, all wanted, before map[string]map[string]types.
 			eventually(h.t, func(ctx context.Context) error {
 				if !strings.Contains(m.agent.Log(), heldMessage) {
 					return fmt.Errorf("the agent of %s does not report that evictions are held: %w", m.name, errNotYet)
+				}
+				cluster := &clusterv1.ManagedCluster{}
+				if err := h.admin.Get(ctx, client.ObjectKey{Name: m.name}, cluster); err != nil {
+					return err
+				}
+				if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionWorkEvictionHeld) {
+					return fmt.Errorf("the conditions of %s do not report that evictions are held: %v: %w", m.name, cluster.Status.Conditions, errNotYet)
 				}
 				_, err := m.check(ctx, kept)
 				return err
