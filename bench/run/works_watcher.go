@@ -22,21 +22,31 @@ const deliveryTimeout = 20 * time.Minute
 
 var errNotDelivered = errors.New("not every cluster has the work")
 
-// workWatcher follows the works of a set.
-type workWatcher struct{ events watch.Interface }
+// workWatcher follows the works of a set. An API server may close a watch at any time.
+type workWatcher struct {
+	side   *measuredHub
+	set    *workv1alpha1.ManifestWorkReplicaSet
+	events watch.Interface
+	// since is the version of the last event.
+	since string
+}
 
 // watchWorks starts to follow the works of a set, from the present.
 func (s *measuredHub) watchWorks(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (*workWatcher, error) {
 	list := &workv1.ManifestWorkList{}
-	labelled := ofSet(set)
-	if err := s.admin.List(ctx, list, labelled, client.Limit(1)); err != nil {
+	if err := s.admin.List(ctx, list, ofSet(set), client.Limit(1)); err != nil {
 		return nil, fmt.Errorf("listing works: %w", err)
 	}
-	events, err := s.admin.Watch(ctx, list, labelled, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	out := &workWatcher{side: s, set: set, since: list.ResourceVersion}
+	return out, out.watch(ctx)
+}
+
+func (w *workWatcher) watch(ctx context.Context) (err error) {
+	w.events, err = w.side.admin.Watch(ctx, &workv1.ManifestWorkList{}, ofSet(w.set), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: w.since}})
 	if err != nil {
-		return nil, fmt.Errorf("watching works: %w", err)
+		return fmt.Errorf("watching works: %w", err)
 	}
-	return &workWatcher{events}, nil
+	return nil
 }
 
 func ofSet(set *workv1alpha1.ManifestWorkReplicaSet) client.MatchingLabels {
@@ -45,17 +55,24 @@ func ofSet(set *workv1alpha1.ManifestWorkReplicaSet) client.MatchingLabels {
 
 // await waits until a number of works have another template than before, and stops.
 func (w *workWatcher) await(ctx context.Context, count int) error {
-	defer w.events.Stop()
+	defer func() { w.events.Stop() }()
 	ctx, cancel := context.WithTimeout(ctx, deliveryTimeout)
 	defer cancel()
 	written := map[string]bool{}
 	for len(written) < count {
 		select {
 		case event, open := <-w.events.ResultChan():
+			if !open && ctx.Err() == nil {
+				if err := w.watch(ctx); err != nil {
+					return err
+				}
+				continue
+			}
 			object, ok := event.Object.(*workv1.ManifestWork)
-			if !open || !ok {
+			if !ok {
 				return fmt.Errorf("watching works: %w: %v", errNotDelivered, event.Object)
 			}
+			w.since = object.ResourceVersion
 			if event.Type == watch.Added || event.Type == watch.Modified {
 				written[object.Namespace] = true
 			}
