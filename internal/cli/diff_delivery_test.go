@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery/deliverytest"
 )
 
-// storedDelivery writes a set on 13 clusters, three of which have its former template, to a file. It returns the name of the file.
+// storedDelivery writes a set on 13 clusters to a file. Three clusters have its former template. It returns the name of the file.
 func storedDelivery(t *testing.T) string {
 	t.Helper()
 	w := deliverytest.New(t, now, "{type: ProgressivePerGroup, progressivePerGroup: {mandatoryDecisionGroups: [{groupName: canary}]}}",

@@ -41,7 +41,7 @@ func TestSettledWorksComeLast(t *testing.T) {
 	}
 }
 
-// TestTheFirstListOfAWatchDelaysNoNewWork lists an object of a work that no pass has looked at, as at a start, and one that changed.
+// TestTheFirstListOfAWatchDelaysNoNewWork lists an object of a work that no pass has looked at, as at a start, and an object that changed.
 func TestTheFirstListOfAWatchDelaysNoNewWork(t *testing.T) {
 	id := object.ID{Resource: "configmaps", Namespace: "n", Name: "o"}
 	for name, tc := range map[string]struct {

@@ -9,7 +9,7 @@ const (
 	maxDoublings      = 6
 )
 
-// Contest is what the agent knows about an object that another client has changed and the agent has put back.
+// Contest is what the agent stores about an object that another client has changed and the agent has put back.
 type Contest struct {
 	// Repairs is how often the object was put back in a row.
 	Repairs int
