@@ -174,9 +174,11 @@ func TestExplainDelivery(t *testing.T) {
 	user := s.deliveryTenant(t)
 	as := []string{"--as", user}
 	got := awaitOutput(t, explain(as...), append(failing, "and 1 cluster that you may not see")...)
-	leaks := []result{got, run(t.Context(), explain(append(as, "-o", "json")...)...), run(t.Context(), explain(append(as, "-o", "wide")...)...),
+	leaks := []result{
+		got, run(t.Context(), explain(append(as, "-o", "json")...)...), run(t.Context(), explain(append(as, "-o", "wide")...)...),
 		run(t.Context(), explain(append(as, s.hidden)...)...), run(t.Context(), append(as, "explain", "placement", "fleet", "-n", s.namespace)...),
-		run(t.Context(), append(as, "rollout", "status", "api", "-n", s.namespace, "--all", "-o", "yaml")...)}
+		run(t.Context(), append(as, "rollout", "status", "api", "-n", s.namespace, "--all", "-o", "yaml")...),
+	}
 	for i, each := range leaks {
 		named := strings.ReplaceAll(each.out+each.errOut, "cluster "+s.hidden+":", "") // the error names what the tenant gave
 		if strings.Contains(named, s.hidden) || strings.Contains(named, plainSecret) {
@@ -233,7 +235,7 @@ func (s deliveryFixture) checkDiff(t *testing.T, tenant string) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "set.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"api: 3 clusters changed, 0 clusters removed, 0 unchanged", "changed   Deployment shop/api   spec.replicas\n", "over " + s.namespace + "/fleet: Progressive, 3 clusters in 1 group"}

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestWorksEndByThemselves(t *testing.T) {
 	eventually(t, func(ctx context.Context) error {
 		err := f.Get(ctx, client.ObjectKeyFromObject(finished), finished)
 		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("%w: the finished work is there: %v, deleted at %v", errNotYet, err, finished.DeletionTimestamp)
+			return fmt.Errorf("%w: the finished work is there, deleted at %v", errors.Join(errNotYet, err), finished.DeletionTimestamp)
 		}
 		return nil
 	})

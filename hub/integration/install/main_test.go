@@ -23,13 +23,13 @@ var shared *hubtest.Hub
 func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
 
 // run runs a binary as the administrator of a hub, and returns its output.
-func run(t *testing.T, hub *hubtest.Hub, build func(context.Context) (string, error), args ...string) (string, error) {
+func run(ctx context.Context, t *testing.T, hub *hubtest.Hub, build func(context.Context) (string, error), args ...string) (string, error) {
 	t.Helper()
-	binary, err := build(t.Context())
+	binary, err := build(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), binary, args...)
+	command := exec.CommandContext(ctx, binary, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+hub.Kubeconfig())
 	output, err := command.CombinedOutput()
 	return string(output), err
@@ -40,7 +40,7 @@ func manager(ctx context.Context) (string, error) { return hubtest.ManagerBinary
 // mustRun is run for a command that must succeed.
 func mustRun(t *testing.T, hub *hubtest.Hub, build func(context.Context) (string, error), args ...string) string {
 	t.Helper()
-	output, err := run(t, hub, build, args...)
+	output, err := run(t.Context(), t, hub, build, args...)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, output)
 	}

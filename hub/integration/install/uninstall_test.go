@@ -45,7 +45,7 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "nowhere"}}
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return client.IgnoreAlreadyExists(admin.Create(ctx, set)) })
 
-	if output, err := run(t, hub, hubtest.PluginBinary, "uninstall", "--yes"); err == nil || !strings.Contains(output, uninstall.ErrManagerRuns.Error()) {
+	if output, err := run(t.Context(), t, hub, hubtest.PluginBinary, "uninstall", "--yes"); err == nil || !strings.Contains(output, uninstall.ErrManagerRuns.Error()) {
 		t.Errorf("while a manager runs: %v\n%s", err, output)
 	}
 	running.Kill()
@@ -67,8 +67,8 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	if again := mustRun(t, hub, hubtest.PluginBinary, "uninstall"); again != dry {
 		t.Errorf("the dry run changed the hub: before\n%s\nafter\n%s", dry, again)
 	}
-	hubtest.Eventually(t, testTimeout, func(context.Context) error {
-		_, err := run(t, hub, hubtest.PluginBinary, "uninstall", "--yes") // the lease of the killed manager ends
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		_, err := run(ctx, t, hub, hubtest.PluginBinary, "uninstall", "--yes") // the lease of the killed manager ends
 		return err
 	})
 	if output := mustRun(t, hub, hubtest.PluginBinary, "uninstall"); output != "Nothing of Berth hinders this hub.\n" {
