@@ -204,6 +204,24 @@ func TestAFailureIsOfTheClusterAndHasNoValues(t *testing.T) {
 	}
 }
 
+func TestARenderingIsBoundedBeforeItIsComplete(t *testing.T) {
+	manifests := make([]string, 2000)
+	for i := range manifests {
+		manifests[i] = fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: c%d}, data: {a: b}}`, i)
+	}
+	value := strings.Repeat("x", 100*1024)
+	overrides, errs := compile(t, `[{targets: [{resource: configmaps, namespace: shop, name: "*"}], patches: [{op: add, path: /data/x, value: `+value+
+		`}, {op: remove, path: /data/x}]}]`)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	spec, failure := overrides.Render(template(t, manifests...), edge(), 1<<20)
+	want := "overrides[0] of ConfigMap shop/c163: the overrides change more than 16777216 bytes on this cluster: let their targets match fewer manifests"
+	if spec != nil || failure != want {
+		t.Errorf("Render returned %t and %q, want %q", spec != nil, failure, want)
+	}
+}
+
 func TestCompileReportsEveryFault(t *testing.T) {
 	identity := func(path string) string {
 		return `overrides[0].patches[0].path: Invalid value: "` + path + `": an override may not change which object a manifest is: apiVersion, kind, name and namespace stay, and what the member fills in`

@@ -18,13 +18,17 @@ import (
 // ClusterCost is the most that all expressions of a set's overrides may cost together on one cluster, in cost units: about 20 ms.
 const ClusterCost = 200_000
 
+// clusterBytes is how many bytes the operations and the manifests that they change may have together on one cluster, counted anew for each
+// change. Without it, a value of 128 KiB that is written to thousands of small manifests takes memory before the limit of a work is checked.
+const clusterBytes = 16 << 20
+
 // Render returns the template for one cluster. The result is the template itself where no override selects the cluster or one of its
 // manifests; both are read-only. A failure is why the cluster cannot get the template; the result is nil then. Limit is how many bytes
 // the manifests may have together.
 func (o *Overrides) Render(template *workv1.ManifestWorkSpec, object *clusterv1.ManagedCluster, limit int) (out *workv1.ManifestWorkSpec, failure string) {
 	cluster := fleet.NewCluster(object)
 	out = template
-	spent := uint64(0)
+	spent, left := uint64(0), clusterBytes
 	for i := range o.list {
 		selected, cost := o.list[i].selects(cluster)
 		if spent += cost; spent > ClusterCost {
@@ -34,7 +38,7 @@ func (o *Overrides) Render(template *workv1.ManifestWorkSpec, object *clusterv1.
 			continue
 		}
 		for n := range template.Workload.Manifests {
-			raw, failure := o.list[i].apply(out.Workload.Manifests[n].Raw, cluster)
+			raw, failure := o.list[i].apply(out.Workload.Manifests[n].Raw, cluster, &left)
 			if failure != "" {
 				return nil, fmt.Sprintf("overrides[%d]%s", i, failure)
 			}
@@ -97,7 +101,8 @@ func (i identity) String() string {
 }
 
 // apply returns a manifest with the operations applied; nil where no target matches it. A failure names the operation and the object.
-func (o *override) apply(raw []byte, cluster *fleet.Cluster) (out []byte, failure string) {
+// It takes the bytes that it handles from left.
+func (o *override) apply(raw []byte, cluster *fleet.Cluster, left *int) (out []byte, failure string) {
 	var object identity
 	if json.Unmarshal(raw, &object) != nil || !o.targeted(object) {
 		return nil, "" // a manifest that cannot be read is refused where it is validated
@@ -109,6 +114,12 @@ func (o *override) apply(raw []byte, cluster *fleet.Cluster) (out []byte, failur
 			return nil, o.failureOf(i, object, failure)
 		}
 		operations = append(operations, operation)
+		if value := operation["value"]; value != nil {
+			*left -= len(*value)
+		}
+	}
+	if *left -= len(raw); *left < 0 {
+		return nil, fmt.Sprintf(" of %s: the overrides change more than %d bytes on this cluster: let their targets match fewer manifests", object, clusterBytes)
 	}
 	patched, err := operations.Apply(raw)
 	if err != nil {
