@@ -25,7 +25,7 @@ the reason.
 when the rollout has finished, and 1 where it stands still, with the reason and the next command, or has not ended after --timeout.
 
 You need the permission to get the set, its placements and their decisions. Without the permission to list ManifestWorks in all
-namespaces, the manager lists the clusters that you may see. Where no manager serves its views, there are only the numbers in the
+namespaces, and controllerrevisions in that of the set, the manager lists the clusters that you may see. Where no manager serves its views, there are only the numbers in the
 status of the set.`
 
 const rolloutStatusExamples = `  # How far is the rollout of the set web, and what holds it up?

@@ -99,6 +99,10 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 	if err := hub.Get(ctx, key, set); err != nil {
 		return reporter{}, fmt.Errorf("reading the set %s: %w", key, err)
 	}
+	former := &delivery.FormerReader{Hub: hub}
+	if _, err := former.Read(ctx, set); apierrors.IsForbidden(err) {
+		return o.viewReporter(ctx, key)
+	}
 	kinds := []source.Kind{source.WorkSetKind(), source.PlacementKind(), source.DecisionKind(), source.WorkKind()}
 	overridden := len(set.Spec.Overrides) > 0
 	if overridden {
@@ -119,7 +123,7 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 	for _, k := range cache.Scope.Kinds {
 		go func() { failed <- cache.KeepCurrent(ctx, k, at[k.Kind]) }()
 	}
-	return reporter{interval: frameInterval, current: func(_ context.Context, now time.Time) (*report.Report, error) {
+	return reporter{interval: frameInterval, current: func(ctx context.Context, now time.Time) (*report.Report, error) {
 		select {
 		case err := <-failed:
 			if err != nil {
@@ -137,6 +141,9 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 		}
 		if found.WorksHidden = len(found.Set.Spec.Overrides) > 0 && !overridden; found.WorksHidden {
 			return nil, errOverridesAdded
+		}
+		if found.Former, err = former.Read(ctx, found.Set); err != nil {
+			return nil, err
 		}
 		out, err := delivery.NewReport(found, now)
 		return &out, err

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
 	planner "github.com/berth-project/berth/internal/delivery"
@@ -51,8 +50,7 @@ func (r Revision) State() string {
 // History reads the templates that a set had, the newest first.
 func History(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestWorkReplicaSet) ([]Revision, error) {
 	list := &appsv1.ControllerRevisionList{}
-	selected := client.MatchingLabels{workv1.ReplicaSetLabel: planner.SetLabelValue(set.Namespace, set.Name)}
-	if err := hub.List(ctx, list, client.InNamespace(set.Namespace), selected); err != nil {
+	if err := hub.List(ctx, list, client.InNamespace(set.Namespace), keptOf(set)); err != nil {
 		return nil, fmt.Errorf("listing the ControllerRevisions of the set %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	out := []Revision{}

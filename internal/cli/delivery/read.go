@@ -51,8 +51,10 @@ func NewClient(config *rest.Config) (client.Client, error) {
 type Delivery struct {
 	Set        *workv1alpha1.ManifestWorkReplicaSet
 	Placements map[string]planner.Placement
+	// Former is the template of status.currentRevision; nil where it is not kept or was not read.
+	Former *workv1.ManifestWorkSpec
 	// Works are the works of the set, without their manifests. WorksHidden is set if the caller may not list them, or
-	// not the clusters that the overrides read.
+	// not the kept templates, or not the clusters that the overrides read.
 	Works       []*workv1.ManifestWork
 	WorksHidden bool
 	// Clusters are the clusters that the overrides of the set read, by name. A set without overrides reads none.
@@ -76,7 +78,7 @@ func (d *Delivery) addWork(work *workv1.ManifestWork) {
 	d.Works = append(d.Works, work)
 }
 
-// Read reads a set, its placements, their decisions, and its works where the caller may list works.
+// Read reads a set, its placements, their decisions, and where the caller may, its works and its former template.
 func Read(ctx context.Context, hub client.Reader, key client.ObjectKey) (Delivery, error) {
 	out := Delivery{Set: &workv1alpha1.ManifestWorkReplicaSet{}, Placements: map[string]planner.Placement{}}
 	if err := hub.Get(ctx, key, out.Set); err != nil {
@@ -88,6 +90,9 @@ func Read(ctx context.Context, hub client.Reader, key client.ObjectKey) (Deliver
 	err := out.readWorks(ctx, hub)
 	if err == nil && len(out.Set.Spec.Overrides) > 0 {
 		err = out.ReadClusters(ctx, hub)
+	}
+	if err == nil {
+		out.Former, err = (&FormerReader{Hub: hub}).Read(ctx, out.Set)
 	}
 	if apierrors.IsForbidden(err) {
 		out.Works, out.WorksHidden, err = nil, true, nil
@@ -176,7 +181,12 @@ func (d *Delivery) input(now time.Time) (planner.Input, error) {
 	if err != nil {
 		return planner.Input{}, err
 	}
-	rendered.addTo(&out)
+	out.Kept = map[string]bool{hash: true}
+	if d.Former != nil {
+		out.Kept[d.Set.Status.CurrentRevision] = true
+		out.Obstacle = planner.ReturnObstacle(&d.Set.Spec.ManifestWorkTemplate, d.Former)
+	}
+	rendered.addTo(&out, d.Former)
 	return out, nil
 }
 

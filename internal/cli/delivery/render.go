@@ -60,16 +60,19 @@ func (r *rendering) of(cluster string) (*workv1.ManifestWorkSpec, planner.Render
 	return r.renderer.Render(r.template, r.hash, r.clusters[cluster])
 }
 
-// addTo adds to the input of a plan what the template becomes on each selected cluster.
-func (r *rendering) addTo(in *planner.Input) {
+// addTo adds to the input of a plan what the template becomes on each selected cluster, and what the former one becomes; nil for none.
+func (r *rendering) addTo(in *planner.Input, former *workv1.ManifestWorkSpec) {
 	in.Invalid = r.renderer.Invalid()
 	if r.renderer == nil || in.Invalid != "" {
 		return
 	}
-	in.Rendered = map[string]planner.Rendering{}
+	in.Rendered, in.Former = map[string]planner.Rendering{}, map[string]planner.Rendering{}
 	for _, placement := range in.Placements {
 		for name := range placement.Decisions.ClusterNames() {
 			_, in.Rendered[name] = r.of(name)
+			if former != nil {
+				_, in.Former[name] = r.renderer.Render(former, in.Set.Status.CurrentRevision, r.clusters[name])
+			}
 		}
 	}
 }
