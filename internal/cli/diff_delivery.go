@@ -47,6 +47,9 @@ func (d *deliveryDiff) touched() bool {
 // deliveryDiff compares the sets and works of a change with what is stored, on the hub or in the files of --base. It sends no request to
 // a member.
 func (d *diffOptions) deliveryDiff(ctx context.Context, applied *file.Bundle, now time.Time) (*deliveryDiff, error) {
+	if err := delivery.Validate(applied.WorkSets, applied.Works); err != nil {
+		return nil, err
+	}
 	stored, err := d.storedDeliveries(ctx)
 	if err != nil {
 		return nil, err
