@@ -63,12 +63,13 @@ comma := ,
 empty :=
 list = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 
-# build_for builds programs for one platform. Arguments: OS/architecture, module folder, programs. The same sources give the same bytes.
+# build_for builds programs for one platform. Arguments: OS/architecture, module folder, programs. The same commit gives the same bytes, and its
+# version is in them.
 define build_for
 @echo "build: $(3) for $(1)"
 @mkdir -p $(RELEASE)/$(subst /,_,$(1))
 @cd $(2) && GOOS=$(word 1,$(subst /, ,$(1))) GOARCH=$(word 2,$(subst /, ,$(1))) \
-  go build -trimpath -ldflags '-s -w -buildid=' -o $(CURDIR)/$(RELEASE)/$(subst /,_,$(1))/ $(addprefix ./cmd/,$(3))
+  go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o $(CURDIR)/$(RELEASE)/$(subst /,_,$(1))/ $(addprefix ./cmd/,$(3))
 
 endef
 
