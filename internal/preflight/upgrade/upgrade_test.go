@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -26,6 +28,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/internal/preflight/upgrade"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 var (
@@ -220,4 +223,41 @@ func objects(findings []upgrade.Finding) []string {
 		out = append(out, finding.Object)
 	}
 	return out
+}
+
+func TestAReportNamesTheAgentsThatAChangeOfTheCAMayCutOff(t *testing.T) {
+	var objects []client.Object
+	var want []string
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		objects, want = append(objects, joined(name), namespace(name, name)), append(want, name)
+	}
+	following := joined("follows")
+	following.SetAnnotations(map[string]string{registration.CAHashAnnotationKey: "hash"})
+	objects = append(objects, following, namespace("follows", "follows"))
+	report, err := upgrade.Check(t.Context(), newHub(t, "", objects...), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed struct {
+		Stragglers []struct{ Cluster string }
+		Notes      []upgrade.Finding
+	}
+	if err := json.Unmarshal(data, &printed); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, straggler := range printed.Stragglers {
+		got = append(got, straggler.Cluster)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("clusters in JSON (-want +got):\n%s", diff)
+	}
+	text := "the agents of a; b; c; d; e and 2 more:"
+	if len(printed.Notes) != 1 || !strings.Contains(printed.Notes[0].Message, text) {
+		t.Errorf("notes are %+v, want one that says %q", printed.Notes, text)
+	}
 }
