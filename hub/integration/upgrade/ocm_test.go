@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,8 +113,25 @@ func follow(t *testing.T, hub *hubtest.Hub, to dynamic.Interface) {
 	if report = preflight(t, hub); len(report.Steps) > 0 {
 		t.Fatalf("steps are left: %+v", report.Steps)
 	}
-	if len(report.Stragglers) < 90 {
-		t.Errorf("%d agents may be cut off by a change of the CA, want every agent of Open Cluster Management", len(report.Stragglers))
+	checkStragglers(t, report, slices.Sorted(maps.Keys(healthOf(t, to))))
+}
+
+// checkStragglers checks that the report names every agent that a change of the CA may cut off, and that the note names the first ones.
+func checkStragglers(t *testing.T, report upgrade.Report, want []string) {
+	t.Helper()
+	var got []string
+	for _, straggler := range report.Stragglers {
+		got = append(got, straggler.Cluster)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the clusters whose agents a change of the CA may cut off (-want +got):\n%s", diff)
+	}
+	const first = 5
+	text := fmt.Sprintf("the agents of %s and %d more:", strings.Join(want[:first], "; "), len(want)-first)
+	if !slices.ContainsFunc(report.Notes, func(note upgrade.Finding) bool {
+		return note.Object == "agents" && strings.Contains(note.Message, text)
+	}) {
+		t.Errorf("no note says %q: %+v", text, report.Notes)
 	}
 }
 
