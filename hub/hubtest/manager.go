@@ -194,7 +194,7 @@ func (m *Manager) CheckLog(t testing.TB) {
 	at := m.checkedBytes
 	for line := range strings.Lines(log[at:]) {
 		for _, sign := range signs {
-			if strings.Contains(line, sign) && !isShutdownError(line) {
+			if strings.Contains(line, sign) && !isExpectedError(line) {
 				t.Errorf("the manager's log:\n%s", log[at:min(len(log), at+len(line)+maxLogBytes/4)])
 			}
 		}
@@ -206,8 +206,9 @@ func (m *Manager) CheckLog(t testing.TB) {
 	}
 }
 
-// isShutdownError returns whether a line is an error that follows from the stop of the manager: canceled work, or a first list
-// that was not complete.
-func isShutdownError(line string) bool {
-	return strings.Contains(line, context.Canceled.Error()) || strings.Contains(line, "Informer to sync")
+// isExpectedError returns whether a line is an error that follows from the stop of the manager, which are canceled work and a first list
+// that was not complete, or from the deletion of the test's namespace.
+func isExpectedError(line string) bool {
+	return strings.Contains(line, context.Canceled.Error()) || strings.Contains(line, "Informer to sync") ||
+		strings.Contains(line, "level=INFO") && strings.Contains(line, "because it is being terminated")
 }

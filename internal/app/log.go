@@ -1,12 +1,15 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -45,6 +48,12 @@ func newLogger(to io.Writer, format string, least slog.Level) logr.Logger {
 		return logr.FromSlogHandler(slog.NewTextHandler(lines, settings))
 	}
 	return logr.FromSlogHandler(slog.NewJSONHandler(lines, settings))
+}
+
+// isExpected reports whether an error needs no operator: the manager stops, or an object is created in a namespace that is being deleted,
+// such as the last event of a set.
+func isExpected(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 func parseLevel(name string) (slog.Level, error) {

@@ -257,7 +257,7 @@ func managerOptions(ctx context.Context, options Options, scheme *runtime.Scheme
 	return ctrl.Options{
 		Scheme: scheme,
 		// Errors after the manager is stopped follow from the stop. The error of Run holds what matters.
-		Logger:                              expectederror.Logger(options.Logger, func(error, string) bool { return ctx.Err() != nil }),
+		Logger:                              expectederror.Logger(options.Logger, func(err error, _ string) bool { return isExpected(ctx, err) }),
 		Cache:                               caches,
 		Metrics:                             metricsOptions(options),
 		HealthProbeBindAddress:              addressOff, // see probes
