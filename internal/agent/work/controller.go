@@ -84,6 +84,8 @@ type state struct {
 	attempts   map[object.ID]int
 	contests   map[object.ID]contest
 	since      map[plan.Stage]time.Time
+	// missing is since when this process has read that the hub lacks the work; zero while the hub has it.
+	missing time.Time
 	// kept is why objects of a work that goes stay on the member.
 	kept map[object.ID]string
 	// conflicts are the objects of other works that an event was sent about.

@@ -25,7 +25,9 @@ const (
 )
 
 // unmanaged looks at a record whose work the hub does not have: it is evicted after the grace period. A hub that was restored from an old
-// backup, or lost its works, is the usual cause of many such records, and then the brake keeps them.
+// backup, or lost its works, is the usual cause of many such records, and then the brake keeps them. The period counts from when this
+// process read that the work is missing, by a clock that no change of the time moves. The stored start is for users only: an agent that was
+// off, or a clock that jumps, evicts nothing.
 func (p *pass) unmanaged() (time.Time, error) {
 	err := p.Hub.Get(p.ctx, client.ManifestWork(p.Cluster, p.name), &workv1.ManifestWork{})
 	if err == nil {
@@ -35,14 +37,14 @@ func (p *pass) unmanaged() (time.Time, error) {
 		return time.Time{}, err //nolint:wrapcheck // a hub that refuses the agent may have the work
 	}
 	now := p.Clock.Now()
-	started := p.record.Status.EvictionStartTime
-	if started == nil {
+	due := p.state.evictAt(now, p.grace())
+	if p.record.Status.EvictionStartTime == nil {
 		p.Log.Warn("the hub has lost a work; its objects stay until the grace period is over", "work", p.name, "grace", p.grace())
 		_, err := p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": metav1.NewTime(now)})
 		p.decide(false)
-		return now.Add(p.grace()), err
+		return due, err
 	}
-	if due := started.Add(p.grace()); now.Before(due) {
+	if now.Before(due) {
 		p.decide(false)
 		return due, nil
 	}
@@ -60,6 +62,14 @@ func (p *pass) unmanaged() (time.Time, error) {
 		p.reportHeld()
 	}
 	return step.Again, err
+}
+
+// evictAt returns when a record may be evicted whose work is missing now.
+func (s *state) evictAt(now time.Time, grace time.Duration) time.Time {
+	if s.missing.IsZero() {
+		s.missing = now
+	}
+	return s.missing.Add(grace)
 }
 
 // brakes returns whether so many works are missing that the hub has more likely lost them than deleted them.

@@ -71,6 +71,7 @@ func (p *pass) keep() (time.Time, error) {
 		return time.Time{}, err
 	}
 	p.state.follow(p.work)
+	p.state.missing = time.Time{}
 	if err := p.returned(); err != nil {
 		return time.Time{}, err
 	}
