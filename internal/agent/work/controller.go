@@ -64,6 +64,8 @@ type Controller struct {
 
 	mu     sync.Mutex
 	states map[string]*state
+	// holders follows the wants and entries of states.
+	holders holders
 	// held is whether the eviction of a work is held. reporting keeps the reports about it in order.
 	held      bool
 	reporting sync.Mutex
@@ -131,7 +133,7 @@ func (c *Controller) Run(ctx context.Context) {
 
 // runAlone keeps the works until the context ends or an agent of Open Cluster Management runs on the member.
 func (c *Controller) runAlone(ctx context.Context) {
-	c.queue, c.states, c.held = queue.New(c.Clock), map[string]*state{}, false
+	c.queue, c.states, c.holders, c.held = queue.New(c.Clock), map[string]*state{}, holders{}, false
 	c.hubEvents, c.memberEvents = event.New(c.Hub, c.Clock, c.Log), event.New(c.Records, c.Clock, c.Log)
 	c.Metrics.Reset()
 	ctx, stop := context.WithCancel(ctx)
@@ -189,16 +191,16 @@ func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.states, name)
+	c.holders.set(name, nil, nil)
 }
 
 // touched enqueues the works of an object that another client changed.
 func (c *Controller) touched(id object.ID, version string) {
 	c.mu.Lock()
 	urgent := map[string]queue.Priority{}
-	for name, state := range c.states {
-		_, wanted := state.wants[id]
-		read, known := state.versions[id]
-		if !wanted && !hasEntry(state.entries, id) || known && read == version {
+	for name := range c.holders.of(id) {
+		read, known := c.states[name].versions[id]
+		if known && read == version {
 			continue
 		}
 		urgent[name] = queue.News
@@ -210,13 +212,4 @@ func (c *Controller) touched(id object.ID, version string) {
 	for name, priority := range urgent {
 		c.queue.Add(name, priority, settleTime)
 	}
-}
-
-func hasEntry(entries []plan.Entry, id object.ID) bool {
-	for _, entry := range entries {
-		if entry.ID == id {
-			return true
-		}
-	}
-	return false
 }

@@ -33,6 +33,7 @@ func (p *pass) resolve() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.work, p.state.wants, p.state.entries, p.state.recorded = p.work, wants, entriesOf(p.record), p.record != nil
+	p.holders.set(p.name, wants, p.state.entries)
 }
 
 // publish shows the record to the other works.
@@ -40,6 +41,7 @@ func (p *pass) publish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.entries, p.state.recorded = entriesOf(p.record), p.record != nil
+	p.holders.set(p.name, p.state.wants, p.state.entries)
 }
 
 // readObjects reads what was not read in this pass.
@@ -146,10 +148,11 @@ func (c *Controller) others(except string, id object.ID) []plan.Other {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []plan.Other
-	for name, state := range c.states {
+	for name := range c.holders.of(id) {
 		if name == except {
 			continue
 		}
+		state := c.states[name]
 		other := plan.Other{Work: name, Hash: state.wants[id]}
 		if state.work != nil {
 			other.Created = state.work.CreationTimestamp.Time

@@ -92,6 +92,7 @@ func (c *Controller) readAll(ctx context.Context) error {
 		state := c.state(name)
 		c.mu.Lock()
 		state.entries, state.recorded = entriesOf(record), true
+		c.holders.set(name, state.wants, state.entries)
 		c.mu.Unlock()
 		c.queue.Add(name, queue.Routine, 0)
 	}
@@ -105,6 +106,7 @@ func (c *Controller) readAll(ctx context.Context) error {
 		}
 		c.mu.Lock()
 		state.work, state.wants = work, wants
+		c.holders.set(work.Name, wants, state.entries)
 		c.mu.Unlock()
 	}
 	return ctx.Err()

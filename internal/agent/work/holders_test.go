@@ -1,0 +1,63 @@
+package work
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/berth-project/berth/internal/agent/work/object"
+	"github.com/berth-project/berth/internal/agent/work/plan"
+)
+
+// TestHoldersFindTheWorksThatALookAtEveryWorkFinds changes works at random, and removes them all at the end.
+func TestHoldersFindTheWorksThatALookAtEveryWorkFinds(t *testing.T) {
+	var all []object.ID
+	for i := range 4 {
+		all = append(all, object.ID{Resource: "configmaps", Namespace: "n", Name: strconv.Itoa(i)})
+	}
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test repeats its histories
+		h, states := holders{}, map[string]*state{}
+		for range 20 {
+			work, s := strconv.Itoa(random.IntN(3)), newState()
+			s.wants = map[object.ID]string{}
+			for range random.IntN(4) {
+				s.wants[all[random.IntN(len(all))]] = "hash"
+			}
+			for range random.IntN(4) {
+				s.entries = append(s.entries, plan.Entry{ID: all[random.IntN(len(all))]})
+			}
+			states[work] = s
+			h.set(work, s.wants, s.entries)
+			for _, id := range all {
+				if diff := cmp.Diff(holdersAmong(states, id), h.of(id), cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("seed %d: works of %s (-want +got):\n%s", seed, id, diff)
+				}
+			}
+		}
+		for work := range states {
+			h.set(work, nil, nil)
+		}
+		if len(h.works) > 0 || len(h.objects) > 0 {
+			t.Fatalf("seed %d: after all works have left: %v, %v", seed, h.works, h.objects)
+		}
+	}
+}
+
+// holdersAmong looks at every work.
+func holdersAmong(states map[string]*state, id object.ID) map[string]bool {
+	out := map[string]bool{}
+	for name, s := range states {
+		_, wanted := s.wants[id]
+		for _, entry := range s.entries {
+			wanted = wanted || entry.ID == id
+		}
+		if wanted {
+			out[name] = true
+		}
+	}
+	return out
+}
