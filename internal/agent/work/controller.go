@@ -162,15 +162,15 @@ func (c *Controller) sync(ctx context.Context, name string) {
 		return
 	}
 	c.Report(err)
-	state := c.state(name)
 	if err != nil {
+		state := c.state(name)
 		state.statusFailures++
 		c.Log.Warn("a work was not kept", "work", name, "error", err)
 		c.queue.Add(name, queue.Retry, retryDelay(state.statusFailures, c.Random()))
 		return
 	}
-	state.statusFailures = 0
-	if !again.IsZero() {
+	if !again.IsZero() { // a work that is looked at again has a state
+		c.state(name).statusFailures = 0
 		c.queue.Add(name, queue.Routine, max(again.Sub(c.Clock.Now()), minDelay))
 	}
 }
