@@ -123,31 +123,45 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 	for _, k := range cache.Scope.Kinds {
 		go func() { failed <- cache.KeepCurrent(ctx, k, at[k.Kind]) }()
 	}
-	return reporter{interval: frameInterval, current: func(ctx context.Context, now time.Time) (*report.Report, error) {
-		select {
-		case err := <-failed:
-			if err != nil {
-				return nil, err
-			}
-		default:
-		}
-		bundle, err := cache.Bundle()
+	live := liveReport{cache: cache, failed: failed, former: former, namespace: h.Namespace, name: name, clusters: overridden}
+	return reporter{interval: frameInterval, current: live.current}, nil
+}
+
+// liveReport reports a set from watches.
+type liveReport struct {
+	cache           *source.WatchCache
+	failed          <-chan error
+	former          *delivery.FormerReader
+	namespace, name string
+	// clusters is whether the clusters are watched, which sets with overrides need.
+	clusters bool
+}
+
+// current returns the report of the set as the watches show it now.
+func (l liveReport) current(ctx context.Context, now time.Time) (*report.Report, error) {
+	select {
+	case err := <-l.failed:
 		if err != nil {
 			return nil, err
 		}
-		found, err := delivery.FromBundle(bundle, h.Namespace, name)
-		if err != nil {
-			return nil, err
-		}
-		if found.WorksHidden = len(found.Set.Spec.Overrides) > 0 && !overridden; found.WorksHidden {
-			return nil, errOverridesAdded
-		}
-		if found.Former, err = former.Read(ctx, found.Set); err != nil {
-			return nil, err
-		}
-		out, err := delivery.NewReport(found, now)
-		return &out, err
-	}}, nil
+	default:
+	}
+	bundle, err := l.cache.Bundle()
+	if err != nil {
+		return nil, err
+	}
+	found, err := delivery.FromBundle(bundle, l.namespace, l.name)
+	if err != nil {
+		return nil, err
+	}
+	if found.WorksHidden = len(found.Set.Spec.Overrides) > 0 && !l.clusters; found.WorksHidden {
+		return nil, errOverridesAdded
+	}
+	if found.Former, err = l.former.Read(ctx, found.Set); err != nil {
+		return nil, err
+	}
+	out, err := delivery.NewReport(found, now)
+	return &out, err
 }
 
 var errOverridesAdded = errors.New("the set got overrides while it was watched, which need the clusters: start the command again")

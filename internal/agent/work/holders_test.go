@@ -19,7 +19,7 @@ func TestHoldersFindTheWorksThatALookAtEveryWorkFinds(t *testing.T) {
 		all = append(all, object.ID{Resource: "configmaps", Namespace: "n", Name: strconv.Itoa(i)})
 	}
 	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test repeats its histories
+		random := rand.New(rand.NewPCG(seed, 0))
 		h, states := holders{}, map[string]*state{}
 		for range 20 {
 			work, s := strconv.Itoa(random.IntN(3)), newState()

@@ -243,8 +243,10 @@ func TestAReportNamesTheAgentsThatAChangeOfTheCAMayCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	var printed struct {
-		Stragglers []struct{ Cluster string }
-		Notes      []upgrade.Finding
+		Stragglers []struct {
+			Cluster string `json:"cluster"`
+		} `json:"stragglers"`
+		Notes []upgrade.Finding `json:"notes"`
 	}
 	if err := json.Unmarshal(data, &printed); err != nil {
 		t.Fatal(err)
