@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
@@ -265,7 +266,8 @@ func watchSlices(t *testing.T, to dynamic.Interface) *sliceWatcher {
 	for _, slice := range list.Items {
 		out.before[keyOf(&slice)] = sliceText(&slice)
 	}
-	watching, err := to.Resource(decisions).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	// The API server may close a watch at any time. The retry continues where it ended, so no change is missed.
+	watching, err := watchtools.NewRetryWatcherWithContext(t.Context(), list.GetResourceVersion(), sliceClient{to.Resource(decisions)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,6 +278,14 @@ func watchSlices(t *testing.T, to dynamic.Interface) *sliceWatcher {
 		}
 	}()
 	return out
+}
+
+// sliceClient watches every slice.
+type sliceClient struct{ slices dynamic.ResourceInterface }
+
+// WatchWithContext implements cache.WatcherWithContext.
+func (c sliceClient) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return c.slices.Watch(ctx, options)
 }
 
 func (f *sliceWatcher) record(event watch.Event) {
