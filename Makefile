@@ -27,7 +27,7 @@ HELM := bin/helm
 COUNT ?= 6
 
 # Flags of go test. A machine under load gets the time it needs: nothing here is a timed test.
-TESTFLAGS ?= -timeout 30m
+TESTFLAGS ?= -timeout 60m
 
 # The prose that Vale lints. hack/vale/vale.ini lists the exceptions.
 PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs examples hub/README.md

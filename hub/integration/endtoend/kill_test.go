@@ -23,6 +23,8 @@ const (
 	// maxPause bounds the time between a change and a kill, and between two kills. A rollout to three members takes about a second.
 	maxPause = 1500 * time.Millisecond
 	maxKills = 3
+	// hubRound is the round in which the hub is killed, unless it was before.
+	hubRound = 5
 )
 
 // TestEverythingIsDeliveredOnceWhateverIsKilled changes sets and decisions, and kills the hub, the manager and the agents meanwhile. After
@@ -73,7 +75,7 @@ func (r *run) round(number int) {
 	actions := r.change(number)
 	for range 1 + r.random.IntN(maxKills) {
 		time.Sleep(time.Duration(r.random.Int64N(int64(maxPause))))
-		actions = append(actions, r.kill())
+		actions = append(actions, r.kill(number == hubRound && r.kills["hub"] == 0))
 	}
 	r.t.Logf("round %d: %s", number, strings.Join(actions, "; "))
 	r.settle(r.want)
@@ -155,12 +157,12 @@ func (r *run) toggleCluster() string {
 	return name + " selected: " + value
 }
 
-// kill kills a process and starts it again, the hub less often than the others.
-func (r *run) kill() string {
+// kill kills a process and starts it again, the hub less often than the others, or where it is due.
+func (r *run) kill(hubIsDue bool) string {
 	r.t.Helper()
 	var victim string
 	switch choice := r.random.IntN(7); {
-	case choice == 0:
+	case choice == 0 || hubIsDue:
 		victim = "hub"
 		r.hub.Kill()
 		if r.random.IntN(2) == 0 {

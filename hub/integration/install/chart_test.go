@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,9 +14,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -194,7 +200,9 @@ func TestTheChartOfTheAgentInstallsWhatJoinInstalls(t *testing.T) {
 	if err := agent.Install(t.Context(), shared.Config()); err != nil {
 		t.Fatal(err)
 	}
+	inChart := map[string]bool{}
 	for _, object := range agentRelease().with("profile=admin").objects(t) {
+		inChart[object.GetKind()+" "+object.GetName()] = true
 		stored := object.DeepCopy()
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(object), stored); err != nil {
 			t.Errorf("join does not install %s %s: %v", object.GetKind(), object.GetName(), err)
@@ -212,6 +220,29 @@ func TestTheChartOfTheAgentInstallsWhatJoinInstalls(t *testing.T) {
 		}
 		if diff := cmp.Diff(stored.Object, object.Object); diff != "" {
 			t.Errorf("%s %s of the chart is another than that of join (-join +chart):\n%s", object.GetKind(), object.GetName(), diff)
+		}
+	}
+	checkNothingElse(t, admin, inChart)
+}
+
+// checkNothingElse requires that the chart has every object of some kinds in the namespace of the agent.
+func checkNothingElse(t *testing.T, member client.Client, inChart map[string]bool) {
+	t.Helper()
+	for kind, list := range map[string]client.ObjectList{
+		"Deployment": &appsv1.DeploymentList{}, "Lease": &coordinationv1.LeaseList{}, "Role": &rbacv1.RoleList{}, "RoleBinding": &rbacv1.RoleBindingList{}, "Secret": &corev1.SecretList{},
+	} {
+		if err := member.List(t.Context(), list, client.InNamespace(join.AgentNamespace)); err != nil {
+			t.Fatal(err)
+		}
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			object, err := meta.Accessor(item)
+			if err == nil && !inChart[kind+" "+object.GetName()] {
+				err = fmt.Errorf("the chart lacks %s %s, which join installs", kind, object.GetName())
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }
