@@ -27,7 +27,10 @@ const (
 	denied   = "Denied IdentityContradictsLabel"
 )
 
-var errNotTainted = errors.New("the cluster is not tainted")
+var (
+	errNotTainted   = errors.New("the cluster is not tainted")
+	errBindingsLeft = errors.New("role bindings are left")
+)
 
 // reviewsOfOCM are the permissions that the operator of Open Cluster Management reviews with the credentials of an agent. It counts the
 // agent as degraded without any one.
@@ -197,10 +200,13 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 		t.Error(err)
 	}
-	left := &rbacv1.RoleBindingList{}
-	if err := s.List(t.Context(), left, client.InNamespace("payments")); err != nil || len(left.Items) > 0 {
-		t.Errorf("role bindings are left: %v, %v", left.Items, err)
-	}
+	s.eventually(func(ctx context.Context) error {
+		left := &rbacv1.RoleBindingList{}
+		if err := s.List(ctx, left, client.InNamespace("payments")); err != nil || len(left.Items) > 0 {
+			return fmt.Errorf("%w: %v", errors.Join(err, errBindingsLeft), left.Items)
+		}
+		return nil
+	})
 }
 
 func TestSimulatedAndUnacceptedClustersGetNothing(t *testing.T) {

@@ -124,7 +124,7 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	}
 	s.awaitDeleting(addOn)
 	if message := s.awaitCondition("works", clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining); message !=
-		"The namespace works still has 1 ManagedClusterAddOn and 2 ManifestWorks" {
+		"The namespace works still has 1 ManagedClusterAddOn and 2 ManifestWorks; works are removed without the agent, once it is silent for 10m0s" {
 		t.Errorf("the message is %q", message)
 	}
 	s.wantKept(early)

@@ -123,7 +123,8 @@ func (m *members) story(ctx context.Context) error {
 	return m.showReturned(ctx)
 }
 
-// report waits until Berth has decided, and prints how long that took and the decision.
+// report waits until Berth has decided, and prints how long that took and the selected clusters. An explanation would go on to the delivery,
+// which is still under way.
 func (m *members) report(ctx context.Context, what string, began time.Time) error {
 	if err := m.hub.WaitUntilDecided(ctx); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (m *members) report(ctx context.Context, what string, began time.Time) erro
 	if err := m.print("\n%s after %.1f s.\n", what, m.clock.Since(began).Seconds()); err != nil {
 		return err
 	}
-	return m.explain(ctx, "store", "tills")
+	return m.show(ctx, "", "get", "groups", "tills", "-n", storeNamespace)
 }
 
 // join creates the tokens, and starts the members side by side.
