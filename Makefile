@@ -160,6 +160,8 @@ bench-engine: $(BENCHSTAT) ## Run the benchmarks of the engine and summarise the
 $(GOLANGCI_LINT): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(CONTROLLER_GEN): PACKAGE := sigs.k8s.io/controller-tools/cmd/controller-gen
 $(BENCHSTAT): PACKAGE := golang.org/x/perf/cmd/benchstat
+# Vale reads Go files by a parser in C.
+$(VALE): export CGO_ENABLED := 1
 $(VALE): PACKAGE := github.com/vale-cli/vale/v3/cmd/vale
 $(DEADCODE): PACKAGE := golang.org/x/tools/cmd/deadcode
 $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
