@@ -191,7 +191,7 @@ func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.states, name)
-	c.holders.set(name, nil, nil)
+	c.watch.endNamed(c.holders.set(name, nil, nil))
 }
 
 // touched enqueues the works of an object that another client changed.

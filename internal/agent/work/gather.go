@@ -33,7 +33,7 @@ func (p *pass) resolve() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.work, p.state.wants, p.state.entries, p.state.recorded = p.work, wants, entriesOf(p.record), p.record != nil
-	p.holders.set(p.name, wants, p.state.entries)
+	p.watch.endNamed(p.holders.set(p.name, wants, p.state.entries))
 }
 
 // publish shows the record to the other works.
@@ -41,7 +41,7 @@ func (p *pass) publish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.entries, p.state.recorded = entriesOf(p.record), p.record != nil
-	p.holders.set(p.name, p.state.wants, p.state.entries)
+	p.watch.endNamed(p.holders.set(p.name, p.state.wants, p.state.entries))
 }
 
 // readObjects reads what was not read in this pass.

@@ -12,8 +12,8 @@ type holders struct {
 	objects map[string]map[object.ID]bool
 }
 
-// set replaces the objects of a work. A work without objects is dropped.
-func (h *holders) set(work string, wants map[object.ID]string, entries []plan.Entry) {
+// set replaces the objects of a work, and returns those that no work has any more. A work without objects is dropped.
+func (h *holders) set(work string, wants map[object.ID]string, entries []plan.Entry) []object.ID {
 	if h.works == nil {
 		h.works, h.objects = map[object.ID]map[string]bool{}, map[string]map[object.ID]bool{}
 	}
@@ -24,9 +24,10 @@ func (h *holders) set(work string, wants map[object.ID]string, entries []plan.En
 	for _, entry := range entries {
 		held[entry.ID] = true
 	}
+	var dropped []object.ID
 	for id := range h.objects[work] {
-		if !held[id] {
-			h.remove(id, work)
+		if !held[id] && h.remove(id, work) {
+			dropped = append(dropped, id)
 		}
 	}
 	for id := range held {
@@ -37,16 +38,20 @@ func (h *holders) set(work string, wants map[object.ID]string, entries []plan.En
 	}
 	if len(held) == 0 {
 		delete(h.objects, work)
-		return
+		return dropped
 	}
 	h.objects[work] = held
+	return dropped
 }
 
-func (h *holders) remove(id object.ID, work string) {
+// remove takes an object from a work, and returns whether no work has it any more.
+func (h *holders) remove(id object.ID, work string) bool {
 	delete(h.works[id], work)
-	if len(h.works[id]) == 0 {
-		delete(h.works, id)
+	if len(h.works[id]) > 0 {
+		return false
 	}
+	delete(h.works, id)
+	return true
 }
 
 // of returns the names of the works of an object. They are read-only.

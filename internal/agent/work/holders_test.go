@@ -2,6 +2,7 @@ package work
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -30,9 +31,16 @@ func TestHoldersFindTheWorksThatALookAtEveryWorkFinds(t *testing.T) {
 			for range random.IntN(4) {
 				s.entries = append(s.entries, plan.Entry{ID: all[random.IntN(len(all))]})
 			}
-			states[work] = s
-			h.set(work, s.wants, s.entries)
+			before := map[object.ID]bool{}
 			for _, id := range all {
+				before[id] = len(h.of(id)) > 0
+			}
+			states[work] = s
+			dropped := h.set(work, s.wants, s.entries)
+			for _, id := range all {
+				if want := before[id] && len(h.of(id)) == 0; slices.Contains(dropped, id) != want {
+					t.Fatalf("seed %d: %s is dropped: %t, want %t", seed, id, !want, want)
+				}
 				if diff := cmp.Diff(holdersAmong(states, id), h.of(id), cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("seed %d: works of %s (-want +got):\n%s", seed, id, diff)
 				}

@@ -24,13 +24,19 @@ type watches struct {
 	mu      sync.Mutex
 	running sync.WaitGroup
 	// started has the watches by what they follow: an ID without a name is the labelled objects of a resource.
-	started map[object.ID]cache.Controller
+	started map[object.ID]*follower
 	// reported has the resources that were reported as not watched.
 	reported map[object.ID]bool
 }
 
+// follower is one running watch.
+type follower struct {
+	informer cache.Controller
+	stop     context.CancelFunc
+}
+
 func newWatches(ctx context.Context, member *remote.Member, changed func(object.ID, string)) *watches {
-	return &watches{ctx: ctx, member: member, changed: changed, started: map[object.ID]cache.Controller{}, reported: map[object.ID]bool{}}
+	return &watches{ctx: ctx, member: member, changed: changed, started: map[object.ID]*follower{}, reported: map[object.ID]bool{}}
 }
 
 // labelled returns what the watch of the labelled objects of a resource follows.
@@ -74,8 +80,21 @@ func (w *watches) follow(id object.ID, source func() *cache.ListWatch) {
 			},
 		},
 	})
-	w.started[id] = informer
-	w.running.Go(func() { informer.RunWithContext(w.ctx) })
+	ctx, stop := context.WithCancel(w.ctx)
+	w.started[id] = &follower{informer: informer, stop: stop}
+	w.running.Go(func() { informer.RunWithContext(ctx) })
+}
+
+// endNamed ends the watches of single objects. The labelled objects of their resources stay watched.
+func (w *watches) endNamed(ids []object.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		if started := w.started[id]; started != nil && id.Name != "" {
+			started.stop()
+			delete(w.started, id)
+		}
+	}
 }
 
 // synced returns whether the labelled objects of a resource are watched, and syncedNamed whether one object is.
@@ -84,8 +103,8 @@ func (w *watches) synced(id object.ID) bool { return w.syncedNamed(labelled(id))
 func (w *watches) syncedNamed(id object.ID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	informer := w.started[id]
-	return informer != nil && informer.HasSynced()
+	started := w.started[id]
+	return started != nil && started.informer.HasSynced()
 }
 
 // firstReport returns whether a resource is reported as not watched for the first time.
