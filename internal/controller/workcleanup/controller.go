@@ -44,7 +44,10 @@ type Options struct {
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &reconciler{client: mgr.GetClient(), options: options, recorder: mgr.GetEventRecorder("workcleanup-controller")}
+	r := &reconciler{
+		client: mgr.GetClient(), options: options, recorder: mgr.GetEventRecorder("workcleanup-controller"),
+		missing: missing{since: map[string]time.Time{}, keep: 2 * options.Timeout},
+	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&workv1.ManifestWork{}, builder.WithPredicates(mayEnd())).
@@ -61,6 +64,7 @@ type reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
 	options  Options
+	missing  missing
 }
 
 // Reconcile looks at one work.
@@ -76,7 +80,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ManagedCluster %s: %w", work.Namespace, err)
 	}
-	todo, after := makePlan(work, err == nil, r.options.Timeout, r.options.Clock.Now())
+	now := r.options.Clock.Now()
+	todo, after := makePlan(work, r.missing.look(work.Namespace, err == nil, now), r.options.Timeout, now)
 	switch todo {
 	case remove:
 		err = r.remove(ctx, work)

@@ -22,14 +22,14 @@ const (
 	release
 )
 
-// makePlan returns what happens to a work, and when to look again; zero for never. cluster is whether its ManagedCluster exists, timeout
-// how long a deletion waits without it; zero for no end.
-func makePlan(work *workv1.ManifestWork, cluster bool, timeout time.Duration, now time.Time) (action, time.Duration) {
+// makePlan returns what happens to a work, and when to look again; zero for never. missing is since when it has no ManagedCluster, zero
+// while it has one; timeout is how long a deletion waits without it, zero for no end.
+func makePlan(work *workv1.ManifestWork, missing time.Time, timeout time.Duration, now time.Time) (action, time.Duration) {
 	if !work.DeletionTimestamp.IsZero() {
-		if cluster || timeout <= 0 || !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
+		if missing.IsZero() || timeout <= 0 || !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
 			return keep, 0
 		}
-		if left := work.DeletionTimestamp.Add(timeout).Sub(now); left > 0 {
+		if left := latest(missing, work.DeletionTimestamp.Time).Add(timeout).Sub(now); left > 0 {
 			return keep, left // the cluster may come back, as after a mistake
 		}
 		return release, 0
@@ -42,6 +42,13 @@ func makePlan(work *workv1.ManifestWork, cluster bool, timeout time.Duration, no
 		return keep, left
 	}
 	return remove, 0
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // finishedAt returns when a work with a time to live has finished. The works of a set have none: the set would create them again.

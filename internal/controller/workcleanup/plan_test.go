@@ -25,7 +25,7 @@ func TestPlan(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		work   *workv1.ManifestWork
 		change func(*workv1.ManifestWork)
-		gone   bool
+		gone   time.Duration
 		want   action
 		after  time.Duration
 	}{
@@ -39,18 +39,23 @@ func TestPlan(t *testing.T) {
 		"without a time to live":            {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { w.Spec.DeleteOption = nil }},
 		"of a set":                          {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { w.Labels = map[string]string{workv1.ReplicaSetLabel: "a.b"} }},
 		"of a set, without its label":       {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { w.Annotations = map[string]string{workv1.OwnerUIDAnnotation: "u"} }},
-		"of a cluster that is gone":         {work: finished(time.Second, 60), gone: true, after: 59 * time.Second},
+		"of a cluster that is gone":         {work: finished(time.Second, 60), gone: timeout, after: 59 * time.Second},
 		"deleted":                           {work: finished(time.Hour, 60), change: deleted},
-		"deleted, and the cluster is gone":  {work: finished(time.Hour, 60), change: deleted, gone: true, want: release},
-		"deleted a moment ago, no cluster":  {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { w.DeletionTimestamp = &metav1.Time{Time: now} }, gone: true, after: timeout},
-		"deleted, without the finalizer":    {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { deleted(w); w.Finalizers = []string{"other"} }, gone: true},
-		"deleted, of a set, and no cluster": {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { deleted(w); w.Labels = map[string]string{workv1.ReplicaSetLabel: "a.b"} }, gone: true, want: release},
+		"deleted, and the cluster is gone":  {work: finished(time.Hour, 60), change: deleted, gone: timeout, want: release},
+		"deleted a moment ago, no cluster":  {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { w.DeletionTimestamp = &metav1.Time{Time: now} }, gone: timeout, after: timeout},
+		"deleted, no cluster since lately":  {work: finished(time.Hour, 60), change: deleted, gone: time.Minute, after: timeout - time.Minute},
+		"deleted, without the finalizer":    {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { deleted(w); w.Finalizers = []string{"other"} }, gone: timeout},
+		"deleted, of a set, and no cluster": {work: finished(time.Hour, 60), change: func(w *workv1.ManifestWork) { deleted(w); w.Labels = map[string]string{workv1.ReplicaSetLabel: "a.b"} }, gone: timeout, want: release},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if test.change != nil {
 				test.change(test.work)
 			}
-			if got, after := makePlan(test.work, !test.gone, timeout, now); got != test.want || after != test.after {
+			missing := time.Time{}
+			if test.gone > 0 {
+				missing = now.Add(-test.gone)
+			}
+			if got, after := makePlan(test.work, missing, timeout, now); got != test.want || after != test.after {
 				t.Errorf("makePlan = %d, %s, want %d, %s", got, after, test.want, test.after)
 			}
 		})
@@ -60,7 +65,29 @@ func TestPlan(t *testing.T) {
 func TestWithoutATimeoutNoWorkIsReleased(t *testing.T) {
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, Finalizers: []string{workv1.ManifestWorkFinalizer}}}
 	work.DeletionTimestamp.Time = time.Unix(1, 0)
-	if got, after := makePlan(work, false, 0, time.Unix(1e9, 0)); got != keep || after != 0 {
+	if got, after := makePlan(work, time.Unix(1, 0), 0, time.Unix(1e9, 0)); got != keep || after != 0 {
 		t.Errorf("makePlan = %d, %s", got, after)
+	}
+}
+
+// TestMissingIsCountedFromTheFirstLook: a cluster that comes back is not missing, and old entries are dropped.
+func TestMissingIsCountedFromTheFirstLook(t *testing.T) {
+	m := missing{since: map[string]time.Time{}, keep: time.Hour}
+	start := time.Unix(1e6, 0)
+	if got := m.look("a", false, start); !got.Equal(start) {
+		t.Errorf("the first look returns %s", got)
+	}
+	if got := m.look("a", false, start.Add(time.Minute)); !got.Equal(start) {
+		t.Errorf("the second look returns %s", got)
+	}
+	if got := m.look("a", true, start.Add(time.Minute)); !got.IsZero() {
+		t.Errorf("a cluster that exists is missing since %s", got)
+	}
+	if got := m.look("a", false, start.Add(2*time.Minute)); !got.Equal(start.Add(2 * time.Minute)) {
+		t.Errorf("after its return it is missing since %s", got)
+	}
+	m.look("b", false, start.Add(2*time.Hour))
+	if len(m.since) != 1 {
+		t.Errorf("old entries are kept: %v", m.since)
 	}
 }
