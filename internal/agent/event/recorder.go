@@ -7,6 +7,7 @@ package event
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +60,7 @@ func (r *Recorder) Warning(about corev1.ObjectReference, reason, message string)
 
 func (r *Recorder) add(about corev1.ObjectReference, kind, reason, message string) {
 	if len(message) > maxMessage {
-		message = message[:maxMessage-3] + "..."
+		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 	}
 	now, namespace := metav1.NewTime(r.clock.Now()), about.Namespace
 	if namespace == "" {

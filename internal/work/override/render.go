@@ -29,6 +29,7 @@ func (o *Overrides) Render(template *workv1.ManifestWorkSpec, object *clusterv1.
 	cluster := fleet.NewCluster(object)
 	out = template
 	spent, left := uint64(0), clusterBytes
+	var objects []identity
 	for i := range o.list {
 		selected, cost := o.list[i].selects(cluster)
 		if spent += cost; spent > ClusterCost {
@@ -37,8 +38,11 @@ func (o *Overrides) Render(template *workv1.ManifestWorkSpec, object *clusterv1.
 		if !selected {
 			continue
 		}
-		for n := range template.Workload.Manifests {
-			raw, failure := o.list[i].apply(out.Workload.Manifests[n].Raw, cluster, &left)
+		if objects == nil {
+			objects = identify(template)
+		}
+		for n := range objects {
+			raw, failure := o.list[i].apply(objects[n], out.Workload.Manifests[n].Raw, cluster, &left)
 			if failure != "" {
 				return nil, fmt.Sprintf("overrides[%d]%s", i, failure)
 			}
@@ -100,12 +104,23 @@ func (i identity) String() string {
 	return i.Kind + " " + i.Metadata.Namespace + "/" + i.Metadata.Name
 }
 
-// apply returns a manifest with the operations applied; nil where no target matches it. A failure names the operation and the object.
-// It takes the bytes that it handles from left.
-func (o *override) apply(raw []byte, cluster *fleet.Cluster, left *int) (out []byte, failure string) {
-	var object identity
-	if json.Unmarshal(raw, &object) != nil || !o.targeted(object) {
-		return nil, "" // a manifest that cannot be read is refused where it is validated
+// identify returns which objects the manifests are. No override changes that. A manifest that cannot be read is refused where it is
+// validated, and is no object here.
+func identify(template *workv1.ManifestWorkSpec) []identity {
+	out := make([]identity, len(template.Workload.Manifests))
+	for i := range out {
+		if json.Unmarshal(template.Workload.Manifests[i].Raw, &out[i]) != nil {
+			out[i] = identity{}
+		}
+	}
+	return out
+}
+
+// apply returns the manifest of an object with the operations applied; nil where no target matches it. A failure names the operation and
+// the object. It takes the bytes that it handles from left.
+func (o *override) apply(object identity, raw []byte, cluster *fleet.Cluster, left *int) (out []byte, failure string) {
+	if object == (identity{}) || !o.targeted(object) {
+		return nil, ""
 	}
 	operations := make(jsonpatch.Patch, 0, len(o.patches))
 	for i := range o.patches {
