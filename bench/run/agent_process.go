@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -130,12 +129,14 @@ func (a *agentProcess) measure(ctx context.Context) ([]bench.Figure, error) {
 		}
 		out = append(out, bench.Figure{Name: fmt.Sprintf("resident with %d works of %d manifests", count, manifestsPerWork), Unit: bench.MiB, Value: mib(resident)})
 	}
-	rest, err := a.measureRest(ctx)
-	if err != nil {
-		return nil, err
+	for _, measure := range []func(context.Context) ([]bench.Figure, error){a.measureLatency, a.measureRest, a.measureRestart} {
+		figures, err := measure(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, figures...)
 	}
-	again, err := a.measureRestart(ctx)
-	return append(append(out, rest...), again...), err
+	return out, nil
 }
 
 // deliver stores works, and waits until the member has the objects of the last.
@@ -271,11 +272,7 @@ func (a *agentProcess) measureRestart(ctx context.Context) ([]bench.Figure, erro
 	if a.agent, err = a.hub.StartAgent(ctx, a.flags); err != nil {
 		return nil, err
 	}
-	err = a.await(ctx, "the agent to apply a new work", func(ctx context.Context) (bool, error) {
-		err := a.onMember.Get(ctx, client.ObjectKey{Namespace: "default", Name: fresh.Name + "-0"}, &corev1.ConfigMap{})
-		return err == nil, client.IgnoreNotFound(err)
-	})
-	if err != nil {
+	if err := a.awaitObject(ctx, fresh.Name+"-0"); err != nil {
 		return nil, err
 	}
 	took := time.Since(began)

@@ -51,6 +51,8 @@ type testMember struct {
 	name  string
 	hub   *hubtest.Hub
 	agent *hubtest.Agent
+	// metricsAddress is where the agent serves its metrics.
+	metricsAddress string
 	// initial are the objects that the member had before its agent.
 	initial map[types.UID]bool
 }
@@ -139,7 +141,7 @@ func (h *testHub) createPlacement() {
 // join starts a member with its agent.
 func (h *testHub) join(name string) {
 	h.t.Helper()
-	m := &testMember{name: name, agent: hubtest.NewAgent(h.t)}
+	m := &testMember{name: name, agent: hubtest.NewAgent(h.t), metricsAddress: hubtest.FreeAddress(h.t)}
 	m.hub = hubtest.New(h.t, hubtest.Options{Manifests: config.MemberCRDs()})
 	m.WithWatch = hubtest.NewClient(h.t, m.hub.Config())
 	if err := m.Create(h.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plainNamespace}}); err != nil {
@@ -163,5 +165,5 @@ func (h *testHub) join(name string) {
 
 func (h *testHub) startAgent(of *testMember) {
 	h.t.Helper()
-	of.agent.Start(h.t, of.hub, h.agentArgs...)
+	of.agent.Start(h.t, of.hub, append([]string{"--health-probe-bind-address=" + of.metricsAddress}, h.agentArgs...)...)
 }

@@ -221,7 +221,10 @@ func (h *testHub) collect(to *haystack, when, changed string) {
 		to.addObject("the records "+when, records)
 		to.addObject("the events of a member "+when, events)
 	}
-	to.add("the metrics of the manager "+when, h.managerMetrics())
+	to.add("the metrics of the manager "+when, h.metrics(h.manager.MetricsAddress))
+	for _, m := range h.members {
+		to.add("the metrics of an agent "+when, h.metrics(m.metricsAddress))
+	}
 	h.collectCommands(to, when, changed)
 }
 
@@ -234,9 +237,10 @@ func (s *haystack) addObject(what string, object any) {
 	s.add(what, string(text))
 }
 
-func (h *testHub) managerMetrics() string {
+// metrics reads the metrics of a manager or an agent.
+func (h *testHub) metrics(address string) string {
 	h.t.Helper()
-	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.manager.MetricsAddress+"/metrics", http.NoBody)
+	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)
 	if err != nil {
 		h.t.Fatal(err)
 	}
