@@ -57,6 +57,11 @@ func AgentBinary(ctx context.Context) (string, error) {
 	return buildBinary(ctx, "berth-agent", "./cmd/berth-agent", "-C", filepath.Join(packageDir(), "..", ".."), "-ldflags", "-s -w")
 }
 
+// NodeBinary returns the path of an up-to-date kubenode: kubelet and its kind, from the Kubernetes that the hub embeds.
+func NodeBinary(ctx context.Context) (string, error) {
+	return buildBinary(ctx, "kubenode", "./cmd/kubenode", "-C", filepath.Join(packageDir(), ".."), "-tags", "node")
+}
+
 // HelmBinary returns the path of the release of Helm that hack/helm pins, unless `make` has built it already.
 func HelmBinary(ctx context.Context) (string, error) {
 	root := filepath.Join(packageDir(), "..", "..")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/remote"
 )
@@ -89,6 +90,6 @@ func (w *Works) controller(cluster string) (*work.Controller, error) {
 	member, err3 := remote.New(toMember, clock.RealClock{})
 	return &work.Controller{
 		Hub: hub, Records: records, Member: member, Cluster: cluster, HubHash: work.HubHash(w.hub.Host), AgentID: "agent-of-" + cluster,
-		Clock: clock.RealClock{}, Random: rand.Float64, Report: func(error) {}, Log: slog.New(slog.DiscardHandler),
+		Clock: clock.RealClock{}, Random: rand.Float64, Report: func(error) {}, Held: func(string) {}, Metrics: telemetry.New(), Log: slog.New(slog.DiscardHandler),
 	}, errors.Join(err1, err2, err3)
 }

@@ -16,7 +16,7 @@ import (
 // TestTenThousandWorksAreSmall decodes works with 10 KB of manifests, as a cache does, and bounds what is kept of them. A manager may take
 // 25 MB more for them, and needs a part of it for its indexes.
 func TestTenThousandWorksAreSmall(t *testing.T) {
-	const works, limit = 10_000, 20 << 20
+	const works, limit = 10_000, 12 << 20
 	text := reportedWork(t)
 	before := heap()
 	kept := make([]*workv1.ManifestWork, works)

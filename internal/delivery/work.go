@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -112,30 +111,4 @@ func Strip(work *workv1.ManifestWork) *workv1.ManifestWork {
 	}
 	share(work)
 	return work
-}
-
-// share replaces texts by a copy that all works share. Each work has the labels of its set, and most have the same conditions.
-func share(work *workv1.ManifestWork) {
-	one := func(text string) string { return unique.Make(text).Value() }
-	work.Name = one(work.Name)
-	for i := range work.Finalizers {
-		work.Finalizers[i] = one(work.Finalizers[i])
-	}
-	for _, texts := range []*map[string]string{&work.Labels, &work.Annotations} {
-		if *texts == nil {
-			continue
-		}
-		shared := make(map[string]string, len(*texts))
-		for key, value := range *texts {
-			if key != workv1.StartedAtAnnotation { // each work has its own
-				value = one(value)
-			}
-			shared[one(key)] = value
-		}
-		*texts = shared
-	}
-	for i := range work.Status.Conditions {
-		c := &work.Status.Conditions[i]
-		c.Type, c.Status, c.Reason, c.Message = one(c.Type), metav1.ConditionStatus(one(string(c.Status))), one(c.Reason), one(c.Message)
-	}
 }

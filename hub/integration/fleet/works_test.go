@@ -1,0 +1,69 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/agentfleet"
+)
+
+// TestAFleetOfWorkAgents: the agents that benchmarks use deliver works to their members, and a restart applies nothing again.
+func TestAFleetOfWorkAgents(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{})
+	admin, clusters := hubtest.NewClient(t, hub.Config()), []string{"c0", "c1"}
+	deliver := func(name string) {
+		for _, cluster := range clusters {
+			work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}}
+			text := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":%q}}`, name)
+			work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: text}}}
+			if err := admin.Create(t.Context(), work); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, cluster := range clusters {
+		if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver("first")
+	agents, err := agentfleet.StartWorks(t.Context(), hub.Config(), clusters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(agents.Stop)
+	awaitDelivered(t, agents, clusters, "first")
+	if err := agents.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	deliver("second") // agents that deliver it have read everything
+	awaitDelivered(t, agents, clusters, "second")
+	if applies := agents.Applies(); applies > 2*len(clusters) {
+		t.Errorf("%d applies of %d objects", applies, 2*len(clusters))
+	}
+}
+
+// awaitDelivered waits until the member of each cluster has a ConfigMap.
+func awaitDelivered(t *testing.T, agents *agentfleet.Works, clusters []string, name string) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+		for _, cluster := range clusters {
+			if !agents.Has(cluster, "default", name) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Fatalf("delivering %s: %v", name, err)
+	}
+}
