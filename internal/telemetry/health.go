@@ -45,13 +45,15 @@ type HealthState struct {
 	ClockSuspected bool
 	// UnjoinedSelected is how many selected clusters never joined or are denied. While it is above 0, no such cluster is tainted.
 	UnjoinedSelected int
+	// EvictionsHeld is how many clusters keep the objects of works that the hub has lost.
+	EvictionsHeld int
 }
 
 // Health are the metrics of the health controller. It is a prometheus.Collector for its state.
 type Health struct {
 	state                      func() HealthState
 	clusters, suspended, clock *prometheus.Desc
-	unjoinedSelected           *prometheus.Desc
+	unjoinedSelected, held     *prometheus.Desc
 	taints                     *prometheus.CounterVec
 }
 
@@ -79,6 +81,8 @@ func newHealth(c *metricSet, state func() HealthState) *Health {
 			"1 while the clocks of most clusters differ from the clock of the manager in the same direction by more than five lease periods, else 0."),
 		unjoinedSelected: c.collected("berth_health_unjoined_selected",
 			"ManagedClusters that were selected at the start although they never joined or are denied. While it is above 0, no such cluster is tainted unless --taint-unjoined is set."),
+		held: c.collected("berth_clusters_evictions_held",
+			"ManagedClusters with the condition WorkEvictionHeld: the objects of works stay there, although the hub has lost the works."),
 		taints: c.counter("berth_health_taints_total",
 			"Health taints that were added or removed, by key without its domain.",
 			Label{Name: "taint", Values: []string{unreachable, unavailable, denied}}, Label{Name: "change", Values: []string{added, removed}}),
@@ -91,6 +95,7 @@ func (h *Health) Describe(to chan<- *prometheus.Desc) {
 	to <- h.suspended
 	to <- h.clock
 	to <- h.unjoinedSelected
+	to <- h.held
 }
 
 // Collect implements prometheus.Collector.
@@ -104,6 +109,7 @@ func (h *Health) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(h.suspended, prometheus.GaugeValue, boolValue(state.Suspended))
 	to <- prometheus.MustNewConstMetric(h.clock, prometheus.GaugeValue, boolValue(state.ClockSuspected))
 	to <- prometheus.MustNewConstMetric(h.unjoinedSelected, prometheus.GaugeValue, float64(state.UnjoinedSelected))
+	to <- prometheus.MustNewConstMetric(h.held, prometheus.GaugeValue, float64(state.EvictionsHeld))
 }
 
 func boolValue(on bool) float64 {

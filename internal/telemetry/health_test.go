@@ -14,7 +14,7 @@ import (
 
 func TestHealthMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	state := telemetry.HealthState{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1, UnjoinedSelected: 5}
+	state := telemetry.HealthState{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1, UnjoinedSelected: 5, EvictionsHeld: 6}
 	h := telemetry.NewHealth(registry, func() telemetry.HealthState { return state })
 	h.AddTaints([]string{clusterv1.ManagedClusterTaintUnreachable}, nil)
 	h.AddTaints([]string{clusterv1.ManagedClusterTaintUnavailable}, []string{clusterv1.ManagedClusterTaintUnreachable})
@@ -31,6 +31,7 @@ func TestHealthMetrics(t *testing.T) {
 		"berth_health_taints_total change=added taint=denied":        0,
 		"berth_health_taints_total change=removed taint=denied":      0,
 		"berth_health_unjoined_selected":                             5,
+		"berth_clusters_evictions_held":                              6,
 		"berth_health_taints_total change=removed taint=unavailable": 0,
 	}
 	if diff := cmp.Diff(want, readMetrics(t, registry)); diff != "" {

@@ -259,6 +259,9 @@ func (h *healthCache) state() telemetry.HealthState {
 		Suspended: h.disruption != nil, ClockSuspected: h.managerClockSuspected != 0, UnjoinedSelected: len(h.unjoined.selected),
 	}
 	for _, e := range h.clusters {
+		if e.cluster != nil && meta.IsStatusConditionTrue(e.cluster.Status.Conditions, clusterv1.ManagedClusterConditionWorkEvictionHeld) {
+			out.EvictionsHeld++
+		}
 		switch {
 		case e.cluster == nil:
 		case e.available == metav1.ConditionTrue:

@@ -343,9 +343,9 @@ func TestState(t *testing.T) {
 			r.setCluster(b.Obj(), noon)
 		}
 	}
-	r.setCluster(cluster("new").Obj(), noon)
+	r.setCluster(cluster("new").condition(clusterv1.ManagedClusterConditionWorkEvictionHeld, "True").Obj(), noon)
 	r.setLease("no-cluster", noon, noon)
-	want := telemetry.HealthState{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1}
+	want := telemetry.HealthState{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1, EvictionsHeld: 1}
 	if diff := cmp.Diff(want, r.state()); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
