@@ -22,6 +22,9 @@ VALE := bin/vale
 DEADCODE := bin/deadcode
 PROMETHEUS := bin/prometheus
 HELM := bin/helm
+# What runs containers, from packages of the distribution, for the tests on a real node.
+NODE := bin/node
+NODE_PACKAGES := containerd runc containernetworking-plugins libseccomp2 nftables libnftables1 libnftnl11 libmnl0 libjansson4 libxtables12 libedit2 libbsd0 libmd0 libgmp10
 
 # How often each benchmark of the engine runs: benchstat needs several runs to tell a difference from noise.
 COUNT ?= 6
@@ -105,7 +108,7 @@ lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the c
 	hack/deadcode $(DEADCODE)
 
 .PHONY: test
-test: $(PROMETHEUS) $(HELM) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
+test: $(PROMETHEUS) $(HELM) $(NODE) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
 	$(call in_each_module,test,go test $(TESTFLAGS) ./...)
 	@$(MAKE) fuzz
 
@@ -121,13 +124,18 @@ LONGFUZZTIME ?= 5m
 LONGFLAGS ?= -timeout 12h
 
 .PHONY: long
-long: $(PROMETHEUS) $(HELM) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
+long: $(PROMETHEUS) $(HELM) $(NODE) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
 	$(call in_each_module,long,BERTH_LONG=1 go test $(LONGFLAGS) ./...)
 	@$(MAKE) fuzz FUZZTIME=$(LONGFUZZTIME)
 
 .PHONY: integration
-integration: $(PROMETHEUS) $(HELM) ## Run only the tests against a real hub.
+integration: $(PROMETHEUS) $(HELM) $(NODE) ## Run only the tests against a real hub.
 	cd hub && go test $(TESTFLAGS) -count=1 ./integration/...
+
+.PHONY: e2e
+e2e: $(HELM) $(NODE) ## Install Berth on a real node of this machine, deliver containers that run, and disturb it. Needs root.
+	@[ "$$(id -u)" = 0 ] || { echo "make e2e needs root"; exit 1; }
+	cd hub && BERTH_LONG=1 go test -v -timeout 60m -count=1 ./integration/node
 
 .PHONY: demo
 demo: build ## Start a hub with an example fleet and show its decisions.
@@ -174,6 +182,12 @@ $(HELM): hack/helm/go.mod hack/helm/go.sum
 	@echo "building $(@F)"
 	cd hack/helm && go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
 	@touch $@
+
+# Unpacks what runs containers. A machine that cannot have it runs all other tests; those on a real node say so and are skipped.
+$(NODE): hack/unpack Makefile
+	@echo "unpacking $(@F)"
+	hack/unpack $@ $(NODE_PACKAGES) || echo "NO CONTAINER RUNS IN THE TESTS OF THIS MACHINE: $@ is missing"
+	@[ ! -d $@ ] || touch $@
 
 # Prometheus and promtool, from the distribution's package: a test runs the dashboard and the alerts on them.
 $(PROMETHEUS): hack/prometheus

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/bench"
 )
 
-// measureLatency stores works one by one on an idle hub: the time from the response of the hub until the member has the object, and from
-// then until the hub has the status. A ConfigMap is healthy as soon as it exists.
+// measureLatency stores works one by one on an idle hub. It measures the time from the response of the hub until the member has the
+// object, and from then until the hub has the status. A ConfigMap is healthy as soon as it exists.
 func (a *agentProcess) measureLatency(ctx context.Context) ([]bench.Figure, error) {
 	a.options.logf("agent: delivering %d works one by one", singleWorks)
 	var applied, reported sample

@@ -29,8 +29,8 @@ const (
 
 var errNotYet = errors.New("not yet")
 
-// cluster is a Kubernetes cluster with one node, on which containers really run: the API server of berth-hub without a manager, and the
-// scheduler, controllers, kubelet and kube-proxy of the same release of Kubernetes, with containerd and runc.
+// cluster is a Kubernetes cluster with one node, on which containers really run. The API server is berth-hub without a manager. The
+// scheduler, controllers, kubelet and kube-proxy are of the same release of Kubernetes.
 type cluster struct {
 	*machine
 	client.WithWatch

@@ -41,6 +41,8 @@ type machine struct {
 	// packages has the unpacked packages, folder everything that the processes write.
 	packages, folder string
 	processes        map[string]*process.Process
+	// commands are how the processes were started.
+	commands map[string][]string
 	// order has the names of the processes as they were started.
 	order []string
 }
@@ -48,7 +50,7 @@ type machine struct {
 // packagesFolder returns where `make bin/node` unpacks containerd and its kind.
 func packagesFolder() string { return filepath.Join("..", "..", "..", "bin", "node") }
 
-// requireMachine skips the test where no node can run, and says why.
+// requireMachine skips the test where no node can run, with the reason.
 func requireMachine(t *testing.T) {
 	t.Helper()
 	why := ""
@@ -83,7 +85,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, packages: packages, folder: folder, processes: map[string]*process.Process{}}
+	m := &machine{t: t, packages: packages, folder: folder, processes: map[string]*process.Process{}, commands: map[string][]string{}}
 	m.removeNamespaces() // of a run that was killed
 	t.Cleanup(m.stop)
 	m.addNetwork()
@@ -178,12 +180,27 @@ func (m *machine) start(name, program string, args ...string) {
 			m.t.Setenv(key, value)
 		}
 	}
-	started, err := process.Start(m.t.Context(), process.NewOutput(outputLimit, ""), "nsenter", append([]string{"--net=/run/netns/" + namespace, program}, args...)...)
+	m.commands[name] = append([]string{"--net=/run/netns/" + namespace, program}, args...)
+	m.order = append(m.order, name)
+	m.startAgain(name)
+}
+
+func (m *machine) startAgain(name string) {
+	m.t.Helper()
+	started, err := process.Start(m.t.Context(), process.NewOutput(outputLimit, ""), "nsenter", m.commands[name]...)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	m.processes[name] = started
-	m.order = append(m.order, name)
+}
+
+// restart stops a process and starts it again.
+func (m *machine) restart(name string) {
+	m.t.Helper()
+	if !m.processes[name].Stop() {
+		m.t.Errorf("%s did not stop in time", name)
+	}
+	m.startAgain(name)
 }
 
 // run runs a command and returns its output.

@@ -1,6 +1,6 @@
 // Package node tests Berth on a cluster whose containers really run: a kubelet, containerd and runc on this machine.
 //
-// It needs root and the packages that `make bin/node` unpacks, and says so where they are missing. Everything runs in a network namespace
+// It needs root and the packages that `make bin/node` unpacks, and is skipped where they are missing. Everything runs in a network namespace
 // and a folder of its own, and nothing is left behind.
 package node
 
@@ -24,6 +24,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 )
 
 // TestFromTheChartToARunningContainer installs the manager by its chart, joins the cluster as a member of itself by the chart of the
-// agent, and delivers a Deployment whose containers answer. Then it delivers the next version, and takes everything away.
+// agent, and delivers a Deployment whose containers answer. Then it delivers the next version, and takes everything away. The long variant disturbs it before.
 func TestFromTheChartToARunningContainer(t *testing.T) {
 	c := newCluster(t)
 	c.installManager()
@@ -44,6 +45,9 @@ func TestFromTheChartToARunningContainer(t *testing.T) {
 	c.requireVersion("v1")
 	c.deliver("v2")
 	c.requireVersion("v2")
+	if hubtest.LongTests() {
+		c.disturb()
+	}
 	c.remove()
 }
 
@@ -156,7 +160,7 @@ func manifests(t *testing.T, version string) []workv1.Manifest {
 	return out
 }
 
-// requireVersion asks the Service, through kube-proxy, until the containers of a version answer.
+// requireVersion requests the Service, through kube-proxy, until the containers of a version respond.
 func (c *cluster) requireVersion(version string) {
 	c.t.Helper()
 	service := &corev1.Service{}

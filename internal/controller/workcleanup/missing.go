@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// missing stores since when this process has seen a cluster missing: a ManagedCluster that does not exist cannot say so. After a restart
+// missing stores since when this process has seen a cluster missing: a ManagedCluster that does not exist has no timestamp. After a restart
 // the wait begins again.
 type missing struct {
 	mu    sync.Mutex

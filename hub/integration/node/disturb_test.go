@@ -1,0 +1,212 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// disturb does to the manager and its cluster what administrators and machines do, under load.
+func (c *cluster) disturb() {
+	c.t.Helper()
+	c.createInventory()
+	under := c.startLoad()
+	under.during("nothing", func() { c.pause(10 * time.Second) })
+	under.during("rolling update", c.rollManager)
+	under.during("leader killed by SIGKILL", c.killLeader)
+	under.during("node drained", c.drain)
+	under.during("webhook certificate replaced", c.replaceCertificate)
+	under.during("API server restarted", func() { c.restartHub(nil) })
+	under.during("authority rotated", func() {
+		c.restartHub(func() { c.hubCommand("ca", "rotate") })
+	})
+	under.end()
+	c.requireVersion("v2")
+}
+
+// createInventory stores clusters without agents, beside the member.
+func (c *cluster) createInventory() {
+	c.t.Helper()
+	for i := range inventory {
+		object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("inventory-%d", i)}}
+		object.Spec.HubAcceptsClient = true
+		if err := c.Create(c.t.Context(), object); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// pause lets time pass under load.
+func (c *cluster) pause(duration time.Duration) {
+	select {
+	case <-time.After(duration): //nolint:forbidigo // it measures a span of real time
+	case <-c.t.Context().Done():
+	}
+}
+
+// rollManager restarts the managers one by one, as an upgrade does.
+func (c *cluster) rollManager() {
+	c.t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, time.Now().String())
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "berth"}}
+	if err := c.Patch(c.t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		c.t.Fatal(err)
+	}
+	c.awaitManager()
+}
+
+// awaitManager waits until both managers are ready and up to date, and no former one is left.
+func (c *cluster) awaitManager() {
+	c.t.Helper()
+	c.await("two ready managers", func(ctx context.Context) error {
+		d := &appsv1.Deployment{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: managerNamespace, Name: "berth"}, d); err != nil {
+			return err
+		}
+		pods, err := c.managers(ctx)
+		if err != nil {
+			return err
+		}
+		if d.Status.ObservedGeneration != d.Generation || d.Status.ReadyReplicas != 2 || d.Status.UpdatedReplicas != 2 || len(pods) != 2 {
+			return fmt.Errorf("%d pods, %+v: %w", len(pods), d.Status, errNotYet)
+		}
+		return nil
+	})
+}
+
+func (c *cluster) managers(ctx context.Context) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	err := c.List(ctx, list, client.InNamespace(managerNamespace), client.MatchingLabels{"app.kubernetes.io/name": "berth"})
+	return list.Items, err //nolint:wrapcheck // the API server names the pods
+}
+
+// leader returns the identity in the lease of the managers.
+func (c *cluster) leader(ctx context.Context) (string, error) {
+	list := &coordinationv1.LeaseList{}
+	if err := c.List(ctx, list, client.InNamespace(managerNamespace)); err != nil {
+		return "", err //nolint:wrapcheck // the API server names the lease
+	}
+	for i := range list.Items {
+		if holder := list.Items[i].Spec.HolderIdentity; holder != nil && *holder != "" {
+			return *holder, nil
+		}
+	}
+	return "", fmt.Errorf("no manager leads: %w", errNotYet)
+}
+
+// killLeader kills the process of the leader, and waits until another manager leads and the killed one is back.
+func (c *cluster) killLeader() {
+	c.t.Helper()
+	former, err := c.leader(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	pods, err := c.managers(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	killed := false
+	for i := range pods {
+		if status := pods[i].Status.ContainerStatuses; strings.HasPrefix(former, pods[i].Name) && len(status) == 1 {
+			c.mustContainerd("tasks", "kill", "--signal", "SIGKILL", strings.TrimPrefix(status[0].ContainerID, "containerd://"))
+			killed = true
+		}
+	}
+	if !killed {
+		c.t.Fatalf("the leader %s is none of the pods", former)
+	}
+	began := time.Now()
+	c.await("another leader", func(ctx context.Context) error {
+		if now, err := c.leader(ctx); err != nil || now == former {
+			return fmt.Errorf("%s leads: %w", now, errNotYet)
+		}
+		return nil
+	})
+	c.t.Logf("another manager leads %.1f s after the SIGKILL", time.Since(began).Seconds())
+	c.awaitManager()
+}
+
+// drain evicts every pod of the manager, as kubectl drain does, which respects the disruption budget. There is one node, so the pods come
+// back to it.
+func (c *cluster) drain() {
+	c.t.Helper()
+	pods, err := c.managers(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range pods {
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: pods[i].Name}}
+		err := wait.PollUntilContextTimeout(c.t.Context(), pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
+			err := c.SubResource("eviction").Create(ctx, &pods[i], eviction)
+			if apierrors.IsTooManyRequests(err) {
+				return false, nil // by the disruption budget
+			}
+			return err == nil, err //nolint:wrapcheck // the API server names the pod
+		})
+		if err != nil {
+			c.t.Fatalf("evicting %s: %v", pods[i].Name, err)
+		}
+	}
+	c.awaitManager()
+}
+
+// replaceCertificate deletes the certificate of the webhooks, and waits until another one is served and its former authority is gone.
+func (c *cluster) replaceCertificate() {
+	c.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "berth-serving"}}
+	if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		c.t.Fatal(err)
+	}
+	former := secret.UID
+	if err := c.Delete(c.t.Context(), secret); err != nil {
+		c.t.Fatal(err)
+	}
+	c.await("another certificate", func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+			return err
+		}
+		if secret.UID == former {
+			return errNotYet
+		}
+		return nil
+	})
+	c.pause(80 * time.Second) // then the former authority is no longer trusted
+}
+
+// restartHub restarts the API server with everything behind it. Before is called while it still runs.
+func (c *cluster) restartHub(before func()) {
+	c.t.Helper()
+	if before != nil {
+		before()
+	}
+	c.restart("hub")
+	c.await("the API server", func(ctx context.Context) error {
+		_, err := c.managers(ctx)
+		return err
+	})
+	c.awaitManager()
+	c.pause(10 * time.Second)
+}
+
+// hubCommand runs a command of berth-hub on the data of the running hub.
+func (c *cluster) hubCommand(args ...string) {
+	c.t.Helper()
+	binary, err := hubtest.Binary(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Log(c.mustRunInside(append([]string{binary}, append(args, "--data-dir", c.path("hub"))...)...))
+}
