@@ -145,7 +145,7 @@ func (c *Controller) runAlone(ctx context.Context) {
 	running.Go(func() { c.awaitOCM(ctx); stop() })
 	running.Go(func() { c.hubEvents.Run(ctx) })
 	running.Go(func() { c.memberEvents.Run(ctx) })
-	if c.works.awaitSync(ctx, c.Clock) && c.start(ctx) {
+	if c.start(ctx) {
 		c.reportHeld()
 		running.Go(func() { c.watchRecords(ctx) })
 		c.queue.Run(ctx, workers, c.sync)

@@ -22,16 +22,19 @@ import (
 // startRetry is when a start that failed is tried again.
 const startRetry = 30 * time.Second
 
-// start makes the member able to store records, and reads them, until that succeeds; false when the context ends before. A member of a
-// cluster without works is left as it is.
+// start waits for the works, makes the member able to store records, and reads them, until that succeeds; false when the context ends
+// before. A member of a cluster without works is left as it is.
 func (c *Controller) start(ctx context.Context) bool {
-	for ctx.Err() == nil {
+	records, err := c.listRecords(ctx) // while the works are listed
+	if !c.works.awaitSync(ctx, c.Clock) {
+		return false
+	}
+	for ; ctx.Err() == nil; records, err = c.listRecords(ctx) {
 		again := startRetry
-		served, err := c.recordsServed(ctx)
 		switch {
 		case err != nil:
-		case served:
-			if err = c.readAll(ctx); err == nil {
+		case records != nil:
+			if err = c.readAll(ctx, records); err == nil {
 				return true
 			}
 		case c.works.empty():
@@ -47,6 +50,15 @@ func (c *Controller) start(ctx context.Context) bool {
 		_ = backoff.Sleep(ctx, c.Clock, again) // the loop ends with the context
 	}
 	return false
+}
+
+// listRecords returns all records; nil where the member lacks their kind.
+func (c *Controller) listRecords(ctx context.Context) (*workv1.AppliedManifestWorkList, error) {
+	if served, err := c.recordsServed(ctx); err != nil || !served {
+		return nil, err
+	}
+	out := &workv1.AppliedManifestWorkList{}
+	return out, c.Records.List(ctx, client.AppliedManifestWork(""), metav1.ListOptions{}, out) //nolint:wrapcheck // the client names the records
 }
 
 // recordsServed returns whether the member has the kind of records.
@@ -77,11 +89,7 @@ func (c *Controller) pin(records []workv1.AppliedManifestWork) {
 }
 
 // readAll fills the memory of the agent from the records and the works, so that the first pass sees which works share an object.
-func (c *Controller) readAll(ctx context.Context) error {
-	records := &workv1.AppliedManifestWorkList{}
-	if err := c.Records.List(ctx, client.AppliedManifestWork(""), metav1.ListOptions{}, records); err != nil {
-		return err //nolint:wrapcheck // the client names the records
-	}
+func (c *Controller) readAll(ctx context.Context, records *workv1.AppliedManifestWorkList) error {
 	c.pin(records.Items)
 	for i := range records.Items {
 		record := &records.Items[i]
