@@ -85,8 +85,11 @@ func messageOf(err error, id object.ID) string {
 	if id.Group != "" || id.Resource != "secrets" {
 		return err.Error() + adviceOf(err)
 	}
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return err.Error() // it has names only
+	if by, _, denied := strings.Cut(strings.ReplaceAll(err.Error(), " denied the request", " denied request"), " denied request"); denied {
+		return by + " denied the Secret" // a webhook or a policy may quote what it denies
+	}
+	if apierrors.IsForbidden(err) && namesOnly(err) || apierrors.IsNotFound(err) {
+		return err.Error()
 	}
 	var fields []string
 	for _, cause := range causes(err) {
@@ -108,6 +111,13 @@ func messageOf(err error, id object.ID) string {
 	}
 	slices.Sort(fields)
 	return strings.TrimSpace(fmt.Sprintf("the member refuses the Secret: %s (%d %s) %s", reason, code, http.StatusText(int(code)), strings.Join(slices.Compact(fields), ", "))) + adviceOf(err)
+}
+
+// namesOnly returns whether a refusal is one of the API server itself, with names of users and objects but no value.
+func namesOnly(err error) bool {
+	return slices.ContainsFunc([]string{`is forbidden: User "`, "because it is being terminated", "exceeded quota: "}, func(words string) bool {
+		return strings.Contains(err.Error(), words)
+	})
 }
 
 // adviceOf returns what to do about an error that a retry does not mend.

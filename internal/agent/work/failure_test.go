@@ -16,6 +16,11 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/plan"
 )
 
+// denial is a refusal with the text of a webhook or a policy.
+func denial(text string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: text}}
+}
+
 // TestFailuresOfTheMember has errors as the API server sends them. planted is in each of them, and must be in no message about a Secret.
 func TestFailuresOfTheMember(t *testing.T) {
 	const planted = "hidden"
@@ -39,7 +44,11 @@ func TestFailuresOfTheMember(t *testing.T) {
 		"an invalid value":           {invalid(field.Invalid(field.NewPath("data[k]"), planted, "a valid key must consist of…")), plan.Invalid, "data[k]"},
 		"a list with one key twice":  {typed, plan.Invalid, ""},
 		"too large":                  {apierrors.NewRequestEntityTooLargeError(planted), plan.TooLarge, ""},
-		"forbidden":                  {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("no rule")), plan.Forbidden, "no rule"},
+		"forbidden":                  {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New(`User "u" cannot patch resource "secrets"`)), plan.Forbidden, `User "u" cannot patch`},
+		"a namespace that ends":      {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("unable to create new content in namespace n because it is being terminated")), plan.Forbidden, "being terminated"},
+		"denied by a webhook":        {denial(`admission webhook "policy" denied the request: ` + planted), plan.Forbidden, `admission webhook "policy" denied the Secret`},
+		"denied by a policy":         {denial(`things "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ` + planted), plan.Forbidden, "ValidatingAdmissionPolicy 'p' with binding 'b' denied the Secret"},
+		"forbidden by anything else": {denial(planted), plan.Forbidden, "Forbidden"},
 		"no response":                {errors.New("dialing: " + planted), plan.Unavailable, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {

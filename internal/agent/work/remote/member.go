@@ -65,7 +65,7 @@ func New(config *rest.Config, c clock.PassiveClock) (*Member, error) {
 		return nil, fmt.Errorf("preparing watches of the member: %w", err)
 	}
 	return &Member{
-		config: config, own: own, metadata: headers, kinds: &kinds{member: reader, clock: c, read: map[schema.GroupVersion]served{}},
+		config: config, own: own, metadata: headers, kinds: &kinds{member: reader, clock: c, read: map[schema.GroupVersion]*served{}},
 		executors: map[string]dynamic.Interface{},
 	}, nil
 }

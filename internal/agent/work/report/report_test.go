@@ -118,18 +118,54 @@ func TestProgressingIsNeverOlderThanItsGeneration(t *testing.T) {
 }
 
 func TestAStatusFits(t *testing.T) {
+	failed := plan.Verdict{State: plan.Failed, Message: strings.Repeat("long ", 1000)}
+	for sentence, test := range map[string]struct{ healthy, failing int }{
+		"many long messages":                  {failing: 60},
+		"one failure among many":              {healthy: 150, failing: 1},
+		"more manifests than a status has":    {healthy: 1000, failing: 1},
+		"more failures than a status has":     {failing: 1000},
+		"more than a status has, all healthy": {healthy: 1000},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			work := Work{Generation: 1, Evaluator: NewEvaluator(), Now: time.Unix(1e9, 0)}
+			for i := range test.healthy + test.failing {
+				m := manifest(i, ready())
+				if i >= test.healthy {
+					m.Verdict = failed
+				}
+				work.Manifests = append(work.Manifests, m)
+			}
+			status := Status(workv1.ManifestWorkStatus{}, work)
+			if got := size(status); got > MaxBytes {
+				t.Errorf("the status has %d bytes", got)
+			}
+			if !meta.IsStatusConditionTrue(status.Conditions, workv1.WorkStatusTrimmed) {
+				t.Errorf("the conditions are %v", summary(status))
+			}
+			if test.failing > 0 {
+				last := status.ResourceStatus.Manifests[len(status.ResourceStatus.Manifests)-1]
+				if c := meta.FindStatusCondition(last.Conditions, workv1.WorkApplied); c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "long") {
+					t.Errorf("of a manifest that is not applied, the condition is %+v", c)
+				}
+			}
+			work.Now = work.Now.Add(time.Hour)
+			if diff := cmp.Diff(status, Status(*status.DeepCopy(), work)); diff != "" {
+				t.Errorf("another pass changes the status (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAStatusThatFitsAgainIsWhole: the condition StatusTrimmed goes with its cause.
+func TestAStatusThatFitsAgainIsWhole(t *testing.T) {
 	work := Work{Generation: 1, Evaluator: NewEvaluator()}
-	for i := range 60 {
-		m := manifest(i, ready())
-		m.Verdict = plan.Verdict{State: plan.Failed, Message: strings.Repeat("long ", 1000)}
-		work.Manifests = append(work.Manifests, m)
+	for i := range 200 {
+		work.Manifests = append(work.Manifests, manifest(i, ready()))
 	}
-	status := Status(workv1.ManifestWorkStatus{}, work)
-	if got := size(status); got > MaxBytes {
-		t.Errorf("the status has %d bytes", got)
-	}
-	if !meta.IsStatusConditionTrue(status.Conditions, workv1.WorkStatusTrimmed) {
-		t.Errorf("the conditions are %v", summary(status))
+	trimmed := Status(workv1.ManifestWorkStatus{}, work)
+	work.Generation, work.Manifests = 2, work.Manifests[:5]
+	if whole := Status(trimmed, work); meta.FindStatusCondition(whole.Conditions, workv1.WorkStatusTrimmed) != nil || len(whole.ResourceStatus.Manifests) != 5 {
+		t.Errorf("the conditions are %v, of %d manifests", summary(whole), len(whole.ResourceStatus.Manifests))
 	}
 }
 
