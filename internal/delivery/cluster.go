@@ -22,8 +22,8 @@ type cluster struct {
 	// work is the work of the set; nil without one. duplicates are other works of the set, and foreign works carry only its label.
 	work                *workv1.ManifestWork
 	duplicates, foreign []*workv1.ManifestWork
-	// fault is the refusal of the last write; nil without one.
-	fault *Fault
+	// fault is the refusal of the last write of the present template, formerFault that of the former template; nil without one.
+	fault, formerFault *Fault
 	// rendered is what the template becomes on the cluster.
 	rendered Rendering
 
@@ -105,6 +105,8 @@ func (p *planner) classify(c *cluster) {
 	}
 	if fault, has := p.in.Faults[c.name]; has && fault.Hash == c.rendered.Hash {
 		c.fault = &fault
+	} else if has && p.former() != "" && fault.Hash == p.formerOf(c).Hash {
+		c.formerFault = &fault
 	}
 	c.state, c.since = StateOf(c.work, c.rendered.Hash, p.in.Now)
 	taken := c.taken(p.name)
@@ -149,9 +151,10 @@ func (c *cluster) repairs() bool {
 func (c *cluster) current() bool { return c.work != nil && IsCurrent(c.work, c.rendered.Hash) }
 
 // delayed reports whether the last write failed a moment ago.
-func (c *cluster) delayed(now time.Time) bool {
-	return c.fault != nil && now.Before(c.fault.Retry)
-}
+func (c *cluster) delayed(now time.Time) bool { return c.fault.delays(now) }
+
+// delays reports whether the write must not be sent again yet.
+func (f *Fault) delays(now time.Time) bool { return f != nil && now.Before(f.Retry) }
 
 // generationAfter returns the generation of a work after its spec was replaced.
 func generationAfter(work *workv1.ManifestWork) string {

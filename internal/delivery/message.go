@@ -51,6 +51,8 @@ func (p *planner) reason(c *cluster) string {
 		return "it keeps what it has: " + c.rendered.Failure
 	case c.fault != nil && c.state != rollout.StateProgressing:
 		return "the API server refused the work: " + c.fault.Message
+	case c.formerFault != nil && c.work == nil:
+		return "the API server refused the work with the former template: " + c.formerFault.Message
 	case c.taken(p.name) != nil:
 		return "ManifestWork " + p.name + " is not of this set: delete it, or rename the set"
 	case c.held:

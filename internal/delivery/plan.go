@@ -224,9 +224,13 @@ func (p *planner) formerOf(c *cluster) Rendering { return renderingOf(p.in.Forme
 
 // specWrite returns the write that stores the spec of a revision, whose rendering has the hash. Ok is false while it has to wait.
 func (p *planner) specWrite(c *cluster, revision, hash string) (write Write, ok bool) {
+	fault := c.fault
+	if revision != p.in.Hash {
+		fault = c.formerFault
+	}
 	switch {
-	case c.delayed(p.in.Now):
-		p.wakeAt(c.fault.Retry)
+	case fault.delays(p.in.Now):
+		p.wakeAt(fault.Retry)
 		return Write{}, false
 	case c.taken(p.name) != nil: // it waits until the other work is gone
 		return Write{}, false

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/rollout"
 )
 
 // TestVector19AClusterThatJoinsAHeldRolloutGetsTheFormerTemplate follows vector 19, for a rollout that is paused, unapproved or breached.
@@ -123,5 +125,34 @@ func TestAForgedTemplateIsNotUsed(t *testing.T) {
 	good.OwnerReferences[0].UID = "other"
 	if hash := delivery.RevisionHash(w.set, good); hash != "" {
 		t.Errorf("a revision of another owner has hash %s", hash)
+	}
+}
+
+// TestARefusalOfTheFormerTemplateDoesNotStartThePresentOne: a cluster joins while the present template is held back, and the API server
+// refuses the former one. The refusal is no failure of the present template, which stays held back.
+func TestARefusalOfTheFormerTemplateDoesNotStartThePresentOne(t *testing.T) {
+	w := newWorld(t, "p")
+	w.selects("p", "a")
+	w.pass(t)
+	w.agents(t, "a", "Applied Available Progressing=False", w.now)
+	w.pass(t)
+	former := w.hash(t)
+	w.kept[former] = true
+	w.template("2")
+	w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: All, paused: true}")
+	w.selects("p", "a d")
+	w.written = nil
+	retry := w.now.Add(time.Minute)
+	w.faults["d"] = delivery.Fault{Hash: former, Permanent: true, Message: "exceeded quota", Since: w.now, Retry: retry}
+	out := w.pass(t)
+	w.expectWrites(t)
+	if got := out.Verdicts[1]; got.State != rollout.StateToApply || !strings.Contains(got.Message, "exceeded quota") || !out.Until.Equal(retry) {
+		t.Errorf("%+v, until %s", got, out.Until)
+	}
+	w.now = retry
+	w.pass(t)
+	w.expectWrites(t, "Create d")
+	if got := w.work(t, "d").Annotations[workv1.TemplateHashAnnotation]; got != former {
+		t.Errorf("the cluster got the template %s, want %s", got, former)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // maxShared bounds the label maps and the lists of conditions that are kept for further works. A full pool starts empty.
-const maxShared = 4096
+const maxShared = 1024
 
 // maxConditions is how long a list of conditions may be to be shared. The agent writes four.
 const maxConditions = 4

@@ -18,6 +18,9 @@ const (
 	labelPlacement  = workv1.PlacementNameLabel
 	annotationOwner = workv1.OwnerAnnotation
 
+	// annotationsOfOthers stands in the memory of a manager for the annotations of other clients. It is never stored.
+	annotationsOfOthers = "others"
+
 	// startedAtLayout is RFC 3339 with microseconds.
 	startedAtLayout = "2006-01-02T15:04:05.000000Z07:00"
 )
@@ -93,20 +96,37 @@ func labelsFor(set *workv1alpha1.ManifestWorkReplicaSet, placement string) (labe
 	return labels, propagated
 }
 
+// readConditions returns the conditions that plans read, with messages of a bounded length: an agent may write any number of any size.
+func readConditions(list []metav1.Condition) []metav1.Condition {
+	list = slices.DeleteFunc(list, func(each metav1.Condition) bool {
+		return !slices.Contains([]string{
+			workv1.WorkApplied, workv1.WorkAvailable, workv1.WorkProgressing, workv1.WorkDegraded, workv1.WorkComplete, workv1.WorkDeleting,
+		}, each.Type)
+	})
+	for i := range list {
+		list[i].Message = cutText(list[i].Message, maxMessage)
+	}
+	return slices.Clip(list)
+}
+
 // Strip returns a work without what no plan reads: the manifests, the reported values, the annotations of other clients, and the
 // state of every manifest but the first that fails. It keeps deleteOption. Texts that are the same in many works are kept once. The work is
 // changed.
 func Strip(work *workv1.ManifestWork) *workv1.ManifestWork {
 	work.ManagedFields, work.OwnerReferences = nil, nil
+	annotated := len(work.Annotations) > 0
 	maps.DeleteFunc(work.Annotations, func(key, _ string) bool {
 		return key != annotationOwner && !strings.HasPrefix(key, "berth-project.io/")
 	})
+	if annotated && len(work.Annotations) == 0 {
+		work.Annotations[annotationsOfOthers] = "" // so that a patch does not take the work for one without annotations
+	}
 	work.Spec = workv1.ManifestWorkSpec{DeleteOption: work.Spec.DeleteOption}
 	failing := firstFailure(work)
 	work.Status.ResourceStatus.Manifests = nil
+	work.Status.Conditions = readConditions(work.Status.Conditions)
 	if failing != nil {
-		kept := *failing
-		kept.StatusFeedbacks = workv1.StatusFeedbackResult{}
+		kept := workv1.ManifestCondition{ResourceMeta: failing.ResourceMeta, Conditions: readConditions(failing.Conditions)}
 		work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{kept}
 	}
 	share(work)

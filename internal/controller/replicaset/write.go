@@ -1,6 +1,7 @@
 package replicaset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -42,7 +43,7 @@ func (r *reconciler) send(ctx context.Context, s *setState, owner types.UID, spe
 				conflicts.Store(true)
 			}
 			r.metrics.AddWrite(write.Verb, result(err), specs.size(write))
-			s.settle(write.Cluster, specs.wanted(write.Cluster), err, r.options.Clock.Now())
+			s.settle(write.Cluster, cmp.Or(write.Hash, specs.wanted(write.Cluster)), err, r.options.Clock.Now())
 			if err != nil && !isConflict(err) {
 				log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))
 			}

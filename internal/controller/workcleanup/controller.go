@@ -46,7 +46,8 @@ type Options struct {
 func Add(mgr manager.Manager, options Options) error {
 	r := &reconciler{
 		client: mgr.GetClient(), options: options, recorder: mgr.GetEventRecorder("workcleanup-controller"),
-		missing: missing{since: map[string]time.Time{}, keep: 2 * options.Timeout},
+		missing:  sightings{first: map[string]sighting{}, keep: 2 * options.Timeout},
+		finished: sightings{first: map[string]sighting{}},
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
@@ -64,7 +65,8 @@ type reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
 	options  Options
-	missing  missing
+	// missing are the clusters that do not exist, finished the works that are complete. Both are bounded by the works.
+	missing, finished sightings
 }
 
 // Reconcile looks at one work.
@@ -72,16 +74,23 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if r.options.Blocked() {
 		return reconcile.Result{RequeueAfter: blockedRetry}, nil
 	}
-	work := &workv1.ManifestWork{}
+	work, now := &workv1.ManifestWork{}, r.options.Clock.Now()
 	if err := r.client.Get(ctx, request.NamespacedName, work); err != nil {
+		r.finished.look(request.String(), "", now)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	err := r.client.Get(ctx, client.ObjectKey{Name: work.Namespace}, &clusterv1.ManagedCluster{})
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ManagedCluster %s: %w", work.Namespace, err)
 	}
-	now := r.options.Clock.Now()
-	todo, after := makePlan(work, r.missing.look(work.Namespace, err == nil, now), r.options.Timeout, now)
+	cluster := ""
+	if err != nil {
+		cluster = "missing"
+	}
+	todo, after := makePlan(input{
+		work: work, missing: r.missing.look(work.Namespace, cluster, now), finished: r.finished.look(request.String(), finishedAs(work), now),
+		timeout: r.options.Timeout, now: now,
+	})
 	switch todo {
 	case remove:
 		err = r.remove(ctx, work)

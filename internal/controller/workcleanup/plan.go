@@ -1,6 +1,7 @@
 package workcleanup
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,23 +23,32 @@ const (
 	release
 )
 
-// makePlan returns what happens to a work, and when to look again; zero for never. missing is since when it has no ManagedCluster, zero
-// while it has one; timeout is how long a deletion waits without it, zero for no end.
-func makePlan(work *workv1.ManifestWork, missing time.Time, timeout time.Duration, now time.Time) (action, time.Duration) {
+// input is what a plan depends on.
+type input struct {
+	work *workv1.ManifestWork
+	// missing is since when the work has no ManagedCluster, finished since when it is complete; zero otherwise.
+	missing, finished time.Time
+	// timeout is how long a deletion waits without a cluster; zero for no end.
+	timeout time.Duration
+	now     time.Time
+}
+
+// makePlan returns what happens to a work, and when to look again; zero for never.
+func makePlan(in input) (action, time.Duration) {
+	work := in.work
 	if !work.DeletionTimestamp.IsZero() {
-		if missing.IsZero() || timeout <= 0 || !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
+		if in.missing.IsZero() || in.timeout <= 0 || !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
 			return keep, 0
 		}
-		if left := latest(missing, work.DeletionTimestamp.Time).Add(timeout).Sub(now); left > 0 {
+		if left := latest(in.missing, work.DeletionTimestamp.Time).Add(in.timeout).Sub(in.now); left > 0 {
 			return keep, left // the cluster may come back, as after a mistake
 		}
 		return release, 0
 	}
-	finished, ok := finishedAt(work)
-	if !ok {
+	if in.finished.IsZero() {
 		return keep, 0
 	}
-	if left := finished.Add(ttl(work)).Sub(now); left > 0 {
+	if left := in.finished.Add(ttl(work)).Sub(in.now); left > 0 {
 		return keep, left
 	}
 	return remove, 0
@@ -51,17 +61,18 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// finishedAt returns when a work with a time to live has finished. The works of a set have none: the set would create them again.
-func finishedAt(work *workv1.ManifestWork) (time.Time, bool) {
+// finishedAs returns which object and generation has finished; empty for a work that has not, and for one without a time to live. The works of
+// a set have none: the set would create them again.
+func finishedAs(work *workv1.ManifestWork) string {
 	option := work.Spec.DeleteOption
 	if option == nil || option.TTLSecondsAfterFinished == nil || ofSet(work) {
-		return time.Time{}, false
+		return ""
 	}
 	complete := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkComplete)
 	if complete == nil || complete.Status != metav1.ConditionTrue || complete.ObservedGeneration != work.Generation {
-		return time.Time{}, false
+		return ""
 	}
-	return complete.LastTransitionTime.Time, true
+	return fmt.Sprintf("%s in generation %d", work.UID, work.Generation)
 }
 
 func ofSet(work *workv1.ManifestWork) bool {

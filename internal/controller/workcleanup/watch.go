@@ -19,13 +19,12 @@ func mayEnd() predicate.Predicate {
 		if !ok {
 			return false
 		}
-		_, finished := finishedAt(work)
-		return finished || !work.DeletionTimestamp.IsZero()
+		return finishedAs(work) != "" || !work.DeletionTimestamp.IsZero()
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return ends(e.Object) },
 		UpdateFunc:  func(e event.UpdateEvent) bool { return ends(e.ObjectNew) },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return ends(e.Object) }, // to forget it
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
