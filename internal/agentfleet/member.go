@@ -23,13 +23,22 @@ func serveMembers(ctx context.Context, objects *store) (url string, stop func(),
 	if err != nil {
 		return "", nil, fmt.Errorf("serving members: %w", err)
 	}
-	server := &http.Server{Handler: members{objects}, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: members{objects}, ReadHeaderTimeout: time.Minute, Protocols: withoutTLS()}
+	server.Protocols.SetHTTP1(true)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = server.Serve(listener) // it ends when it is closed
 	}()
 	return "http://" + listener.Addr().String(), func() { _ = server.Close(); <-ended }, nil
+}
+
+// withoutTLS returns HTTP/2 without TLS, with which an agent needs one connection for all of its requests to its member. A thousand agents
+// in one process would need more files than it may open.
+func withoutTLS() *http.Protocols {
+	out := &http.Protocols{}
+	out.SetUnencryptedHTTP2(true)
+	return out
 }
 
 // members are the API servers of the members.

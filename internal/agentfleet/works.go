@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -84,7 +85,7 @@ func (w *Works) start(ctx context.Context) error {
 func (w *Works) controller(cluster string) (*work.Controller, error) {
 	toHub := rest.CopyConfig(w.hub)
 	toHub.QPS, toHub.Dial = -1, new(net.Dialer).DialContext // a dialer of its own gives it a connection of its own
-	toMember := &rest.Config{Host: w.members + "/" + cluster, QPS: -1}
+	toMember := &rest.Config{Host: w.members + "/" + cluster, QPS: -1, Transport: &http.Transport{Protocols: withoutTLS()}}
 	hub, err1 := client.New(toHub)
 	records, err2 := client.New(toMember)
 	member, err3 := remote.New(toMember, clock.RealClock{})
