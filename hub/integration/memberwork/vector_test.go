@@ -245,9 +245,7 @@ func TestVector29AFinishedJobIsNotMadeAgain(t *testing.T) {
 func TestVector34AnExecutorWithoutRights(t *testing.T) {
 	f := newFixture(t)
 	w := f.newWork("w", configA)
-	w.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: f.cluster, Name: "team"},
-	}}
+	w.Spec.Executor = f.executor("team")
 	f.create(f.hub, w)
 	if applied := f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionFalse); !strings.Contains(applied.Message, "system:serviceaccount:"+f.cluster+":team") {
 		t.Errorf("the message is %q", applied.Message)
@@ -255,16 +253,7 @@ func TestVector34AnExecutorWithoutRights(t *testing.T) {
 	if err := f.gone(t.Context(), f.on, f.configMap("a")); err != nil {
 		t.Error(err)
 	}
-	f.create(f.on,
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "team"}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch"}},
-		}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "team"},
-			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: f.cluster, Name: "team"}},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "team"},
-		},
-	)
+	f.permit("team", "get", "create", "patch")
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 }
 

@@ -104,8 +104,13 @@ type state struct {
 
 	// Below are read by other works, under mu.
 
-	work    *workv1.ManifestWork
+	work *workv1.ManifestWork
+	// wants has the objects that the work names, with the hash of the manifest; empty where it only reports the object. refused has those
+	// that it may not write, or cannot. entries is what it has.
 	wants   map[object.ID]string
+	refused map[object.ID]bool
+	// drops returns which objects the work is about to delete; nil before its first pass.
+	drops   func(object.ID) bool
 	entries []plan.Entry
 	// recorded is whether the member has a record.
 	recorded bool

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/remote"
 )
 
-// resolve finds the resources of the manifests, and publishes what the work wants.
+// resolve finds the resources of the manifests, and publishes what the work wants and has.
 func (p *pass) resolve() {
 	mapping := func(kind schema.GroupVersionKind) (string, bool, error) { return p.Member.Resource(p.ctx, kind) }
 	wants := map[object.ID]string{}
@@ -27,21 +27,78 @@ func (p *pass) resolve() {
 			p.manifests[i] = m.Resolve(mapping, &p.work.Spec)
 		}
 		if m := p.manifests[i]; m.Fault == nil {
-			wants[m.ID] = m.Hash
+			wants[m.ID] = wantOf(&m)
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.work, p.state.wants, p.state.entries, p.state.recorded = p.work, wants, entriesOf(p.record), p.record != nil
+	p.state.work, p.state.wants, p.state.entries, p.state.recorded = p.work, wants, p.known(), p.record != nil
+	p.state.drops = p.drops()
 	p.watch.endNamed(p.holders.set(p.name, wants, p.state.entries))
 }
 
-// publish shows the record to the other works.
+// wantOf returns the hash of what a manifest writes; empty where it only reports its object.
+func wantOf(m *object.Manifest) string {
+	if m.Settings.Strategy.Type == object.ReadOnly {
+		return ""
+	}
+	return m.Hash
+}
+
+// drops returns which of its objects the work is about to delete. A manifest with a mistake may be that of any of them.
+func (p *pass) drops() func(object.ID) bool {
+	orphans, leaving := p.orphans(), p.leaving
+	named, certain := map[object.ID]bool{}, len(p.manifests) > 0
+	for _, m := range p.manifests {
+		named[m.ID], certain = true, certain && m.Fault == nil
+	}
+	return func(id object.ID) bool { return (leaving || certain && !named[id]) && !orphans(id) }
+}
+
+// orphans returns which objects stay on the member when they leave the work.
+func (p *pass) orphans() func(object.ID) bool {
+	if p.work == nil {
+		return object.Orphans(nil)
+	}
+	return object.Orphans(p.work.Spec.DeleteOption)
+}
+
+// publish shows the record to the other works. A work that the hub lost, or that goes, wants nothing any more.
 func (p *pass) publish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.entries, p.state.recorded = entriesOf(p.record), p.record != nil
+	if p.work == nil || p.work.DeletionTimestamp != nil {
+		p.state.wants, p.state.refused = nil, nil
+	}
+	p.state.entries, p.state.recorded = p.known(), p.record != nil
 	p.watch.endNamed(p.holders.set(p.name, p.state.wants, p.state.entries))
+}
+
+// known returns the entries of the record, with what this process has applied since they were stored.
+func (p *pass) known() []plan.Entry {
+	entries := entriesOf(p.record)
+	for i, entry := range entries {
+		if applied, ok := p.state.applied[entry.ID]; ok && (entry.UID == "" || entry.UID == applied.UID) {
+			entries[i].UID, entries[i].Hash, entries[i].Adopted = applied.UID, applied.Hash, entry.Adopted || applied.Raced
+		}
+	}
+	return entries
+}
+
+// publishRefused shows to the other works which objects the work may not write, or cannot. An object that another work owns is not among
+// them: it is applied once its owner leaves it.
+func (p *pass) publishRefused(step plan.Step) {
+	refused, seen := map[object.ID]bool{}, map[object.ID]bool{}
+	for _, m := range p.manifests {
+		verdict := step.Verdicts[m.Ordinal]
+		if !seen[m.ID] && verdict.State == plan.Failed && verdict.Code.Final() && verdict.Code != plan.OwnedByWork {
+			refused[m.ID] = true
+		}
+		seen[m.ID] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.refused = refused
 }
 
 // readObjects reads what was not read in this pass.
@@ -78,6 +135,7 @@ func (p *pass) readObject(id object.ID, version string, executor *workv1.Manifes
 	switch {
 	case apierrors.IsNotFound(err):
 		p.read[id] = nil
+		delete(p.state.applied, id)
 	case err != nil:
 		p.unread[id] = failureOf(err, id, "", 1, p.Clock.Now())
 	default:
@@ -96,12 +154,12 @@ func (p *pass) store(id object.ID, found *unstructured.Unstructured) {
 // input returns what the next step depends on.
 func (p *pass) input() plan.Input {
 	in := plan.Input{
-		Now: p.Clock.Now(), Work: p.name, Leaving: p.leaving, Manifests: p.manifests, Orphan: func(object.ID) bool { return false },
+		Now: p.Clock.Now(), Work: p.name, Leaving: p.leaving, Manifests: p.manifests, Orphan: p.orphans(),
 		Recorded: p.record != nil, Record: entriesOf(p.record), Objects: map[object.ID]plan.Object{}, Unread: p.unread,
 		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Contests: map[object.ID]plan.Contest{}, Since: p.state.since, RemovalWait: p.DeletionWait,
 	}
 	if p.work != nil {
-		in.Created, in.Orphan = p.work.CreationTimestamp.Time, object.Orphans(p.work.Spec.DeleteOption)
+		in.Created = p.work.CreationTimestamp.Time
 	}
 	for id, contest := range p.state.contests {
 		in.Contests[id] = contest.Contest
@@ -153,13 +211,15 @@ func (c *Controller) others(except string, id object.ID) []plan.Other {
 			continue
 		}
 		state := c.states[name]
-		other := plan.Other{Work: name, Hash: state.wants[id]}
+		other := plan.Other{Work: name, Hash: state.wants[id], Refused: state.refused[id]}
 		if state.work != nil {
 			other.Created = state.work.CreationTimestamp.Time
 		}
 		at := slices.IndexFunc(state.entries, func(entry plan.Entry) bool { return entry.ID == id })
 		if at >= 0 {
-			other.Recorded, other.UID, other.Adopted = true, state.entries[at].UID, state.entries[at].Adopted
+			entry := state.entries[at]
+			other.Drops = state.drops != nil && state.drops(id)
+			other.Recorded, other.Applied, other.UID, other.Adopted = true, entry.Hash != "", entry.UID, entry.Adopted
 		}
 		if other.Hash != "" || other.Recorded {
 			out = append(out, other)

@@ -49,7 +49,8 @@ func (p *pass) usedBy(namespace object.ID) string {
 	var out []string
 	for name, state := range p.states {
 		for _, entry := range state.entries {
-			if name != p.name && entry.ID.Namespace == namespace.Name {
+			planned := entry.UID == "" && state.refused[entry.ID] // it does not exist, and the work may not create it
+			if name != p.name && entry.ID.Namespace == namespace.Name && !planned {
 				out = append(out, "it holds "+entry.ID.String()+" of the work "+name)
 			}
 		}

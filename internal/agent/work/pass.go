@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/agent/work/queue"
 )
 
 // maxSteps bounds the steps of one pass: a work has ten ranks, and each takes a few steps.
@@ -159,8 +160,9 @@ func (p *pass) steps() (plan.Step, error) {
 		step := plan.Plan(p.input())
 		if len(step.Calls) == 0 {
 			p.waits(step)
+			p.publishRefused(step)
 			for _, other := range step.Wake {
-				p.wake(other)
+				p.queue.Add(other, queue.News, plan.HandoverWait)
 			}
 			return step, p.ctx.Err()
 		}

@@ -109,7 +109,7 @@ func (c *Controller) readAll(ctx context.Context, records *workv1.AppliedManifes
 		state, wants := c.state(work.Name), map[object.ID]string{}
 		for _, m := range object.Parse(&work.Spec) {
 			if m = m.Resolve(mapping, &work.Spec); m.Fault == nil && work.DeletionTimestamp == nil {
-				wants[m.ID] = m.Hash
+				wants[m.ID] = wantOf(&m)
 			}
 		}
 		c.mu.Lock()

@@ -50,13 +50,27 @@ type simulatedWork struct {
 	manifests []object.Manifest
 	orphans   bool
 	leaving   bool
-	applied   map[object.ID]Applied
-	since     map[Stage]time.Time
+	// denied is what its executor may not do.
+	denied   right
+	applied  map[object.ID]Applied
+	failures map[object.ID]Failure
+	refused  map[object.ID]bool
+	since    map[Stage]time.Time
 }
 
-// TestHistories runs random histories of two works that share objects, with failures at every call and restarts of the agent. After
-// every call each object that a work created is on its record, and no object of another client was deleted. Once the failures end,
-// the member has what the works name.
+// right is what an executor may not do.
+type right int
+
+const (
+	nothing right = iota
+	write
+	readOrWrite
+)
+
+// TestHistories runs random histories of two works that share objects, with failures at every call and restarts of the agent. Some works
+// only report objects, or have an executor without permissions. After every call each object that a work created is on its record, and no
+// object of another client was deleted. Once the failures end, the member has what the works name, and no work waits for a work that may not
+// write.
 func TestHistories(t *testing.T) {
 	const histories = 3000
 	for seed := range uint64(histories) {
@@ -140,7 +154,7 @@ func (m *member) happen() {
 		}
 	case 7:
 		if w != nil {
-			w.applied, w.since = map[object.ID]Applied{}, map[Stage]time.Time{}
+			w.applied, w.failures, w.refused, w.since = map[object.ID]Applied{}, map[object.ID]Failure{}, nil, map[Stage]time.Time{}
 			m.note("restart %s", name)
 		}
 	case 8:
@@ -159,19 +173,26 @@ func (m *member) finalize() {
 
 func (m *member) edited(w *simulatedWork) *simulatedWork {
 	if w == nil {
-		w = &simulatedWork{created: m.now, applied: map[object.ID]Applied{}, since: map[Stage]time.Time{}}
+		w = &simulatedWork{created: m.now, applied: map[object.ID]Applied{}, failures: map[object.ID]Failure{}, since: map[Stage]time.Time{}}
+		w.denied = []right{nothing, nothing, nothing, nothing, write, readOrWrite}[m.random.IntN(6)]
 	}
 	w.manifests, w.orphans = nil, m.random.IntN(5) == 0
 	for i, id := range ids() {
 		if m.random.IntN(2) == 0 {
 			continue
 		}
+		strategy := m.strategy()
 		w.manifests = append(w.manifests, object.Manifest{
-			Ordinal: i, ID: id, Object: &unstructured.Unstructured{}, Hash: fmt.Sprintf("v%d", m.random.IntN(2)),
-			Settings: object.Settings{Strategy: workv1.UpdateStrategy{Type: object.Update}},
+			Ordinal: i, ID: id, Object: &unstructured.Unstructured{}, Hash: fmt.Sprintf("v%d of %s", m.random.IntN(2), strategy),
+			Settings: object.Settings{Strategy: workv1.UpdateStrategy{Type: strategy}},
 		})
 	}
 	return w
+}
+
+func (m *member) strategy() workv1.UpdateStrategyType {
+	all := []workv1.UpdateStrategyType{object.Update, object.Update, object.Update, object.Update, object.CreateOnly, object.ReadOnly}
+	return all[m.random.IntN(len(all))]
 }
 
 func (m *member) newThing(by string) *thing {
@@ -193,6 +214,9 @@ func (m *member) pass(name string) error {
 			return nil
 		}
 		for _, call := range step.Calls {
+			if m.refuses(w, call) {
+				continue
+			}
 			failed := m.random.IntN(100) < m.faults
 			lost := failed && m.random.IntN(2) == 0 // the member executes the call and the response is lost
 			var err error
@@ -214,9 +238,28 @@ func (m *member) pass(name string) error {
 	return fmt.Errorf("%w: %s does not settle", errBoom, name)
 }
 
+// refuses returns whether the executor of a work may not send a call about an object.
+func (m *member) refuses(w *simulatedWork, call Call) bool {
+	if call.Verb == WriteRecord || call.Verb == DeleteRecord || w.denied == nothing {
+		return false
+	}
+	hash := ""
+	if call.Manifest != nil {
+		hash = call.Manifest.Hash
+	}
+	w.failures[call.Entry.ID] = Failure{Hash: hash, Code: Forbidden, Until: m.now.Add(time.Minute)}
+	return true
+}
+
 // over ends a pass.
 func (m *member) over(name string, step Step) {
 	since := m.works[name].since
+	m.works[name].refused = map[object.ID]bool{}
+	for _, x := range m.works[name].manifests {
+		if verdict := step.Verdicts[x.Ordinal]; verdict.State == Failed && verdict.Code.Final() && verdict.Code != OwnedByWork {
+			m.works[name].refused[x.ID] = true
+		}
+	}
 	if step.Wait == nil {
 		clear(since)
 	} else if _, ok := since[step.Wait.Stage]; !ok {
@@ -229,11 +272,23 @@ func (m *member) over(name string, step Step) {
 
 func (m *member) input(name string, w *simulatedWork) Input {
 	record, recorded := m.records[name]
+	maps.DeleteFunc(w.applied, func(id object.ID, applied Applied) bool {
+		return m.things[id] == nil || m.things[id].uid != applied.UID
+	})
 	in := Input{
 		Now: m.now, Work: name, Created: w.created, Leaving: w.leaving, Manifests: w.manifests, Orphan: func(object.ID) bool { return w.orphans },
-		Recorded: recorded, Record: record, Objects: map[object.ID]Object{}, Others: map[object.ID][]Other{}, Applied: w.applied, Since: w.since,
+		Recorded: recorded, Record: record, Objects: map[object.ID]Object{}, Unread: map[object.ID]Failure{},
+		Others: map[object.ID][]Other{}, Applied: w.applied, Failures: w.failures, Since: w.since,
+	}
+	if w.denied == readOrWrite {
+		for _, id := range ids() {
+			in.Unread[id] = Failure{Code: Forbidden, Until: m.now.Add(time.Minute)}
+		}
 	}
 	for id, found := range m.things {
+		if w.denied == readOrWrite {
+			break
+		}
 		in.Objects[id] = Object{
 			UID: found.uid, Labelled: found.label == name, OtherLabel: found.label != "" && found.label != name, Owned: found.owners[name],
 			Fields: fmt.Sprint(found.fields[name]), Terminating: found.terminating, Serving: true,
@@ -244,12 +299,18 @@ func (m *member) input(name string, w *simulatedWork) Input {
 			continue
 		}
 		for _, id := range ids() {
-			o := Other{Work: other, Created: ow.created}
-			if at := slices.IndexFunc(ow.manifests, func(x object.Manifest) bool { return x.ID == id }); at >= 0 {
+			o := Other{Work: other, Created: ow.created, Refused: ow.refused[id]}
+			if at := slices.IndexFunc(ow.manifests, writes(id)); at >= 0 {
 				o.Hash = ow.manifests[at].Hash
 			}
+			named := slices.ContainsFunc(ow.manifests, func(x object.Manifest) bool { return x.ID == id })
+			o.Drops = (ow.leaving || len(ow.manifests) > 0 && !named) && !ow.orphans
 			if at := slices.IndexFunc(m.records[other], func(e Entry) bool { return e.ID == id }); at >= 0 {
-				o.Recorded, o.UID, o.Adopted = true, m.records[other][at].UID, m.records[other][at].Adopted
+				entry := m.records[other][at]
+				if applied, ok := ow.applied[id]; ok && (entry.UID == "" || entry.UID == applied.UID) {
+					entry.UID, entry.Hash = applied.UID, applied.Hash
+				}
+				o.Recorded, o.Applied, o.UID, o.Adopted = true, entry.Hash != "", entry.UID, entry.Adopted
 			}
 			if o.Hash != "" || o.Recorded {
 				in.Others[id] = append(in.Others[id], o)
@@ -257,6 +318,11 @@ func (m *member) input(name string, w *simulatedWork) Input {
 		}
 	}
 	return in
+}
+
+// writes returns whether a manifest writes an object.
+func writes(id object.ID) func(object.Manifest) bool {
+	return func(x object.Manifest) bool { return x.ID == id && x.Settings.Strategy.Type != object.ReadOnly }
 }
 
 // execute changes the member as a call does.
@@ -278,12 +344,14 @@ func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) er
 			found = m.newThing(name)
 			m.things[id] = found
 		}
-		if found.hash != call.Manifest.Hash {
+		marks := !call.Create && createOnly(call.Manifest)
+		if found.hash != call.Manifest.Hash && !marks {
 			for owner := range found.fields { // they lose the fields that change
 				found.fields[owner]++
 			}
+			found.hash = call.Manifest.Hash
 		}
-		found.hash, found.released = call.Manifest.Hash, false
+		found.released = found.released && call.Entry.Adopted
 		found.fields[name]++
 		if call.Label {
 			found.label = name
@@ -292,7 +360,7 @@ func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) er
 			delete(found.owners, name)
 		}
 		if !lost {
-			w.applied[id] = Applied{UID: found.uid, Hash: found.hash, Fields: fmt.Sprint(found.fields[name])}
+			w.applied[id] = Applied{UID: found.uid, Hash: call.Manifest.Hash, Fields: fmt.Sprint(found.fields[name])}
 		}
 	case Release:
 		if found == nil || found.uid != call.Entry.UID {
@@ -327,7 +395,10 @@ func (m *member) forgetReleased() {
 }
 
 func (m *member) onRecord(id object.ID, found *thing) bool {
-	for _, record := range m.records {
+	for name, record := range m.records {
+		if w := m.works[name]; w != nil && w.denied != nothing {
+			continue // it created nothing
+		}
 		if slices.ContainsFunc(record, func(e Entry) bool { return e.ID == id && (e.UID == "" || e.UID == found.uid) && !e.Adopted }) {
 			return true
 		}
@@ -342,7 +413,7 @@ func (m *member) checkPromises() error {
 			continue
 		}
 		known := m.onRecord(id, found)
-		if w := m.works[found.label]; w != nil && slices.ContainsFunc(w.manifests, func(x object.Manifest) bool { return x.ID == id }) {
+		if w := m.works[found.label]; w != nil && slices.ContainsFunc(w.manifests, writes(id)) {
 			known = true
 		}
 		if !known {
@@ -352,28 +423,36 @@ func (m *member) checkPromises() error {
 	return nil
 }
 
-// checkSettled checks that the member has what the works name.
+// checkSettled checks that the member has what the works name, as far as they may write.
 func (m *member) checkSettled() error {
-	wanted := map[object.ID][]string{}
+	wanted, kept, onlyCreated := map[object.ID][]string{}, map[object.ID]bool{}, map[object.ID]bool{}
 	for name, w := range m.works {
 		if w.leaving {
 			return fmt.Errorf("%w: %s is not gone", errBoom, name)
 		}
-		if len(w.manifests) == 0 {
-			for _, entry := range m.records[name] {
-				wanted[entry.ID] = append(wanted[entry.ID], "") // an empty work keeps what it has
+		if w.denied != nothing {
+			continue
+		}
+		named := map[object.ID]bool{}
+		for _, x := range w.manifests {
+			named[x.ID] = true
+			if writes(x.ID)(x) {
+				wanted[x.ID] = append(wanted[x.ID], x.Hash)
+				onlyCreated[x.ID] = onlyCreated[x.ID] || createOnly(&x)
 			}
 		}
-		for _, x := range w.manifests {
-			wanted[x.ID] = append(wanted[x.ID], x.Hash)
+		for _, entry := range m.records[name] { // an empty work keeps what it has, and a work that only reports an object keeps it too
+			if len(w.manifests) == 0 || named[entry.ID] && !slices.ContainsFunc(w.manifests, writes(entry.ID)) {
+				kept[entry.ID] = true
+			}
 		}
 	}
 	for _, id := range ids() {
 		found, hashes := m.things[id], wanted[id]
 		switch {
-		case len(hashes) > 0 && !slices.Contains(hashes, "") && (found == nil || !slices.Contains(hashes, found.hash)):
+		case len(hashes) > 0 && (found == nil || !kept[id] && !onlyCreated[id] && !slices.Contains(hashes, found.hash)):
 			return fmt.Errorf("%w: %s is %+v, want one of %v", errBoom, id, found, hashes)
-		case len(hashes) == 0 && found != nil && (found.by != "" || found.label != "" || len(found.owners) > 0):
+		case len(hashes) == 0 && !kept[id] && found != nil && (found.by != "" || found.label != "" || len(found.owners) > 0):
 			return fmt.Errorf("%w: %s is left: %+v", errBoom, id, found)
 		}
 	}

@@ -65,12 +65,18 @@ type Object struct {
 type Other struct {
 	Work    string
 	Created time.Time
-	// Hash is that of its manifest; empty where it does not want the object any more.
+	// Hash is that of its manifest; empty where it does not write the object, or not any more.
 	Hash string
-	// Recorded is whether the object is on its record, with the UID and Adopted there.
+	// Refused is whether its last attempt failed in a manner that a retry does not mend, as without the permission to write.
+	Refused bool
+	// Recorded is whether the object is on its record, with the UID and Adopted there. Applied is whether it has written the object.
+	// A work that only names an object, or may not write it, does not own it.
 	Recorded bool
-	UID      string
-	Adopted  bool
+	Applied  bool
+	// Drops is whether it is about to delete the object, because its manifest or the work itself is gone.
+	Drops   bool
+	UID     string
+	Adopted bool
 }
 
 // Applied is the result of an apply of this process.

@@ -126,15 +126,15 @@ func (p *planner) verdict(m *object.Manifest, duplicate bool) Verdict {
 	return Verdict{}
 }
 
-// owner returns the older work that keeps the object with another manifest; empty where no work does. Works that apply under field
-// managers of their own live together.
+// owner returns the older work that has applied another manifest to the object and keeps it; empty where no work has. Works that apply under
+// field managers of their own live together.
 func (p *planner) owner(m *object.Manifest) string {
 	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply && apply != nil && apply.FieldManager != defaultManager {
 		return ""
 	}
 	for _, other := range p.Others[m.ID] {
 		older := cmp.Or(other.Created.Compare(p.Created), cmp.Compare(other.Work, p.Work)) < 0
-		if older && other.Hash != "" && other.Hash != m.Hash {
+		if older && other.Applied && other.Hash != "" && other.Hash != m.Hash {
 			return other.Work
 		}
 	}
@@ -166,17 +166,18 @@ func (p *planner) entry(m *object.Manifest) Entry {
 		e.Hash, e.Fields = applied.Hash, applied.Fields
 		e.Adopted = e.Adopted || applied.Raced
 	}
-	if createOnly(m) && e.Hash == "" {
-		e.Hash = m.Hash
+	if createOnly(m) && e.Hash == "" && (o.Owned || e.Adopted && o.Finished) {
+		e.Hash = m.Hash // else the work has written nothing
 	}
 	e.Completed = o.Finished && e.Hash == m.Hash
 	return e
 }
 
-// sharedCreation returns whether another work of this agent created an object. Its record may not have the UID yet.
+// sharedCreation returns whether another work of this agent created an object. Its record may not have the UID yet. An entry of a work that
+// never wrote the object, while no label names a work, proves nothing: the object may have been left to its users since.
 func (p *planner) sharedCreation(id object.ID, o Object) bool {
 	return slices.ContainsFunc(p.Others[id], func(other Other) bool {
-		return other.Recorded && !other.Adopted && (other.UID == o.UID || other.UID == "" && o.OtherLabel)
+		return other.Recorded && !other.Adopted && (other.UID == o.UID && other.Applied || (other.UID == o.UID || other.UID == "") && o.OtherLabel)
 	})
 }
 
@@ -274,7 +275,7 @@ func (p *planner) apply(c candidate) {
 	case exists && o.Terminating: // what replaces it is created once it is gone
 		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Failed, Code: Unavailable, Message: "the object is being deleted; it is created again once it is gone"}
 		return
-	case !exists && c.entry.Completed, exists && createOnly(c.manifest), exists && c.entry.Hash == hash && (!drifted || c.entry.Completed):
+	case !exists && c.entry.Completed, exists && keepsAsItIs(c), exists && c.entry.Hash == hash && (!drifted || c.entry.Completed):
 		p.settle(c.manifest)
 		return
 	case exists && c.entry.Hash == hash && p.Now.Before(p.Contests[id].Until):
@@ -292,6 +293,12 @@ func (p *planner) settle(m *object.Manifest) {
 		p.again(p.Contests[m.ID].Quiet)
 	}
 	p.step.Verdicts[m.Ordinal] = verdict
+}
+
+// keepsAsItIs returns whether a manifest changes nothing of an object that exists. An object that another work created still gets the marks of
+// this one, so that both have it.
+func keepsAsItIs(c candidate) bool {
+	return createOnly(c.manifest) && (c.entry.Adopted || c.entry.Hash != "")
 }
 
 func createOnly(m *object.Manifest) bool { return m.Settings.Strategy.Type == object.CreateOnly }

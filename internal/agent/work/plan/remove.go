@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/object"
 )
 
-// handoverWait is when to look again at an object that another work takes over.
-const handoverWait = 2 * time.Second
+// HandoverWait is when to look again at an object that another work takes over. Both works do, so it bounds how often they wake each other.
+const HandoverWait = 2 * time.Second
 
 // fate is what becomes of an object that its work does not name any more.
 type fate int
@@ -63,7 +63,7 @@ func (p *planner) removeOne(entry Entry) (stays, blocks bool) {
 	call := Call{Verb: Delete, Entry: withUID(entry, o.UID)}
 	switch p.fate(entry, o) {
 	case unread:
-		p.again(cmp.Or(p.Unread[entry.ID].Until, p.Now.Add(handoverWait)))
+		p.again(cmp.Or(p.Unread[entry.ID].Until, p.Now.Add(HandoverWait)))
 		return true, true
 	case disappear:
 		return true, true
@@ -105,31 +105,33 @@ func (p *planner) fate(entry Entry, o Object) fate {
 		return release // another object with a copy of the marks
 	case entry.Adopted, o.Occupied != "", p.Orphan(entry.ID), p.heir(entry.ID, o.UID) != "":
 		return release
-	case p.expected(entry.ID): // it is released once it is on the other record
-		return unread
 	case o.Terminating:
 		return disappear
+	case p.expected(entry.ID): // it is released once the other work has applied it
+		return unread
 	default:
 		return remove
 	}
 }
 
-// heir returns the first other work that has an object on its record; empty where no work has.
+// heir returns the first other work that has an object on its record, has applied it and keeps it; empty where no work does. Of two works that
+// drop an object, neither leaves it to the other.
 func (p *planner) heir(id object.ID, uid string) string {
 	var out string
 	for _, other := range p.Others[id] {
-		if other.Recorded && other.UID == uid && (out == "" || other.Work < out) {
+		if other.Recorded && other.Applied && !other.Drops && other.UID == uid && (out == "" || other.Work < out) {
 			out = other.Work
 		}
 	}
 	return out
 }
 
-// expected returns whether another work wants an object that is not on its record yet, and wakes these works.
+// expected returns whether another work is about to apply an object, and wakes these works. A work that was refused is not waited for: it
+// may never be permitted.
 func (p *planner) expected(id object.ID) bool {
 	out := false
 	for _, other := range p.Others[id] {
-		if other.Hash != "" {
+		if other.Hash != "" && !other.Refused {
 			out, p.step.Wake = true, append(p.step.Wake, other.Work)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,6 +125,9 @@ func (m *Member) Apply(
 		return nil, err
 	}
 	strategy := call.Manifest.Settings.Strategy
+	if strategy.Type == object.CreateOnly && !call.Create {
+		return mark(ctx, to, record, live, call.Label, manager)
+	}
 	if strategy.Type == object.CreateOnly {
 		return to.Create(ctx, body, metav1.CreateOptions{FieldManager: manager}) //nolint:wrapcheck // the API server names the object
 	}
@@ -178,6 +182,29 @@ func (m *Member) Delete(ctx context.Context, executor *workv1.ManifestWorkExecut
 	})
 }
 
+// mark puts the marks of a record on an object, and changes nothing else. It merges: an apply would take back what the manager applied before.
+func mark(
+	ctx context.Context, to dynamic.ResourceInterface, record Record, live *unstructured.Unstructured, label bool, manager string,
+) (*unstructured.Unstructured, error) {
+	owners := append(slices.Clone(live.GetOwnerReferences()), reference(record))
+	header := map[string]any{"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "ownerReferences": owners}
+	if label {
+		header["labels"] = map[string]any{workv1.RecordLabel: Label(record.Name)}
+	}
+	return patchHeader(ctx, to, live.GetName(), header, manager)
+}
+
+// patchHeader merges fields into the metadata of an object.
+func patchHeader(
+	ctx context.Context, to dynamic.ResourceInterface, name string, header map[string]any, manager string,
+) (*unstructured.Unstructured, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": header})
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return to.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}) //nolint:wrapcheck // the API server names the object
+}
+
 // Release takes the marks of a record off an object, as an executor. With an heir, the label names the heir's record.
 func (m *Member) Release(
 	ctx context.Context, executor *workv1.ManifestWorkExecutor, record Record, found *unstructured.Unstructured, entry plan.Entry, heir string,
@@ -200,12 +227,8 @@ func (m *Member) Release(
 	if found.GetLabels()[workv1.RecordLabel] == Label(record.Name) {
 		header["labels"] = map[string]any{workv1.RecordLabel: label}
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": header})
-	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
-	}
-	_, err = at(as, entry.ID, entry.Version).Patch(ctx, entry.ID.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: updateManager})
-	return err //nolint:wrapcheck // the API server names the object
+	_, err = patchHeader(ctx, at(as, entry.ID, entry.Version), entry.ID.Name, header, updateManager)
+	return err
 }
 
 // as returns a client with the identity of an executor; nil is the agent itself.
