@@ -131,6 +131,11 @@ func (c *cluster) buildImages() {
 	for _, name := range programs {
 		c.mustContainerd("images", "import", "--index-name", image(name), c.path("images", name+".tar"))
 	}
+	for _, name := range strings.Fields(c.mustContainerd("images", "list", "-q")) { // the archives have names of their own, too
+		if !strings.HasPrefix(name, imagePrefix) {
+			c.mustContainerd("images", "remove", name)
+		}
+	}
 }
 
 // image returns the name of an image.
@@ -189,5 +194,25 @@ func (c *cluster) helm(args ...string) string {
 	}
 	home := c.path("helm")
 	env := []string{"env", "HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home, binary, "--kubeconfig", c.kubeconfig()}
-	return c.mustRun(append(env, args...)...)
+	printed, err := c.run(append(env, args...)...)
+	if err != nil {
+		c.describe()
+		c.t.Fatal(err)
+	}
+	return printed
+}
+
+// describe logs what a user would look at.
+func (c *cluster) describe() {
+	c.t.Helper()
+	binary, err := hubtest.Binary(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"get", "pods,jobs", "-A", "-o", "wide"}, {"get", "events", "-A"}, {"logs", "-n", managerNamespace, "--tail=20", "--prefix", "--selector=app.kubernetes.io/instance=berth"},
+	} {
+		printed, err := c.run(append([]string{binary, "kubectl", "--kubeconfig", c.kubeconfig()}, args...)...)
+		c.t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, printed)
+	}
 }

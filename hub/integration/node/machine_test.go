@@ -122,7 +122,7 @@ func hierarchies(t *testing.T) []string {
 		return []string{cgroups}
 	}
 	var out []string
-	for _, name := range []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "devices", "freezer", "hugetlb", "systemd"} {
+	for _, name := range []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "devices", "freezer", "hugetlb", "systemd", "unified"} {
 		root := filepath.Join(cgroups, name)
 		if info, err := os.Stat(root); err == nil && info.IsDir() {
 			out = append(out, root)
@@ -164,23 +164,18 @@ func (m *machine) writeFile(path, content string) {
 	}
 }
 
-// environment lets programs find the unpacked packages.
-func (m *machine) environment() []string {
-	return append(os.Environ(),
-		"PATH="+strings.Join([]string{m.packages + "/usr/bin", m.packages + "/usr/sbin", os.Getenv("PATH")}, ":"),
-		"LD_LIBRARY_PATH="+m.packages+"/usr/lib/x86_64-linux-gnu:"+m.packages+"/usr/lib/aarch64-linux-gnu")
+// withPackages returns a command that finds the unpacked packages.
+func (m *machine) withPackages(args ...string) []string {
+	return append([]string{
+		"env", "PATH=" + strings.Join([]string{m.packages + "/usr/bin", m.packages + "/usr/sbin", os.Getenv("PATH")}, ":"),
+		"LD_LIBRARY_PATH=" + m.packages + "/usr/lib/x86_64-linux-gnu:" + m.packages + "/usr/lib/aarch64-linux-gnu",
+	}, args...)
 }
 
 // start starts a program in the network namespace. It ends with the test.
 func (m *machine) start(name, program string, args ...string) {
 	m.t.Helper()
-	for _, pair := range m.environment() { // a child gets the environment of this process
-		key, value, _ := strings.Cut(pair, "=")
-		if key == "PATH" || key == "LD_LIBRARY_PATH" {
-			m.t.Setenv(key, value)
-		}
-	}
-	m.commands[name] = append([]string{"--net=/run/netns/" + namespace, program}, args...)
+	m.commands[name] = append([]string{"--net=/run/netns/" + namespace}, m.withPackages(append([]string{program}, args...)...)...)
 	m.order = append(m.order, name)
 	m.startAgain(name)
 }
@@ -207,12 +202,12 @@ func (m *machine) restart(name string) {
 func (m *machine) run(args ...string) (string, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(m.t.Context()), commandTimeout)
 	defer stop()
+	args = m.withPackages(args...)
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	command.Env = m.environment()
 	var printed bytes.Buffer
 	command.Stdout, command.Stderr = &printed, &printed
 	if err := command.Run(); err != nil {
-		return printed.String(), fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, printed.String())
+		return printed.String(), fmt.Errorf("%s: %w: %s", strings.Join(args[3:], " "), err, printed.String())
 	}
 	return printed.String(), nil
 }
@@ -260,7 +255,7 @@ func (m *machine) stop() {
 		}
 		if m.t.Failed() {
 			printed := m.processes[name].Output().String()
-			m.t.Logf("the end of the output of %s:\n%s", name, printed[max(0, len(printed)-3000):])
+			m.t.Logf("the end of the output of %s:\n%s", name, printed[max(0, len(printed)-1500):])
 		}
 	}
 	m.unmount()
@@ -280,7 +275,11 @@ func (m *machine) stopContainers() {
 	if kubelet := m.processes["kubelet"]; kubelet != nil {
 		kubelet.Stop()
 	}
-	for _, task := range strings.Fields(m.mustContainerd("tasks", "list", "-q")) {
+	tasks, err := m.run(m.containerd("tasks", "list", "-q")...)
+	if err != nil {
+		m.t.Error(err)
+	}
+	for _, task := range strings.Fields(tasks) {
 		if _, err := m.run(m.containerd("tasks", "delete", "--force", task)...); err != nil && !strings.Contains(err.Error(), "not found") {
 			m.t.Error(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/apply"
@@ -87,6 +87,8 @@ type reconciler struct {
 	// live reads from the API server, past the cache of the client.
 	live    client.Reader
 	options Options
+	// works has the works in the cache of the client.
+	works toolscache.Indexer
 	// pool has a place for each concurrent write of works.
 	pool chan struct{}
 	pace *pace
@@ -221,14 +223,9 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 	if err := r.render(ctx, s, set, specs, &out); err != nil {
 		return out, nil, err
 	}
-	list := &workv1.ManifestWorkList{}
-	selected := client.MatchingFields{setIndex: delivery.SetLabelValue(set.Namespace, set.Name)}
-	if err := r.client.List(ctx, list, selected, client.UnsafeDisableDeepCopy); err != nil {
-		return out, nil, fmt.Errorf("listing the works of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
-	}
-	cached := make([]*workv1.ManifestWork, len(list.Items))
-	for i := range list.Items {
-		cached[i] = &list.Items[i]
+	cached, err := r.worksOf(delivery.SetLabelValue(set.Namespace, set.Name))
+	if err != nil {
+		return out, nil, err
 	}
 	out.Works, out.Faults = s.memory.Overlay(cached, out.Now), s.faultsByCluster(out.Now)
 	return out, specs, nil

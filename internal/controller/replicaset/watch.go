@@ -2,12 +2,15 @@ package replicaset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -31,6 +34,8 @@ const (
 	placementIndex = "berth.placement"
 )
 
+var errNoIndexer = errors.New("the informer has no indexer")
+
 // queue is the type of queue that controller-runtime expects.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -43,16 +48,10 @@ func Transform(object any) (any, error) {
 }
 
 func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, &workv1.ManifestWork{}, setIndex, func(object client.Object) []string {
-		if label := object.GetLabels()[workv1.ReplicaSetLabel]; label != "" {
-			return []string{label}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("indexing the works: %w", err)
+	if err := r.indexWorks(ctx, mgr.GetCache()); err != nil {
+		return err
 	}
-	err = mgr.GetFieldIndexer().IndexField(ctx, &workv1alpha1.ManifestWorkReplicaSet{}, placementIndex, placementsOf)
+	err := mgr.GetFieldIndexer().IndexField(ctx, &workv1alpha1.ManifestWorkReplicaSet{}, placementIndex, placementsOf)
 	if err != nil {
 		return fmt.Errorf("indexing the sets: %w", err)
 	}
@@ -73,6 +72,44 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 		return fmt.Errorf("watching sets: %w", err)
 	}
 	return nil
+}
+
+// indexWorks indexes the works by their sets. The index of the cache's own kind would have a second entry for each work, by its namespace.
+func (r *reconciler) indexWorks(ctx context.Context, informers cache.Informers) error {
+	informer, err := informers.GetInformer(ctx, &workv1.ManifestWork{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("indexing the works: %w", err)
+	}
+	shared, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return fmt.Errorf("indexing the works: %w: %T", errNoIndexer, informer)
+	}
+	err = shared.AddIndexers(toolscache.Indexers{setIndex: func(object any) ([]string, error) {
+		if work, ok := object.(*workv1.ManifestWork); ok && work.Labels[workv1.ReplicaSetLabel] != "" {
+			return []string{work.Labels[workv1.ReplicaSetLabel]}, nil
+		}
+		return nil, nil
+	}})
+	if err != nil {
+		return fmt.Errorf("indexing the works: %w", err)
+	}
+	r.works = shared.GetIndexer()
+	return nil
+}
+
+// worksOf returns the works with the label of a set, in no order. They are read-only.
+func (r *reconciler) worksOf(label string) ([]*workv1.ManifestWork, error) {
+	found, err := r.works.ByIndex(setIndex, label)
+	if err != nil {
+		return nil, fmt.Errorf("listing the works with the label %s: %w", label, err)
+	}
+	out := make([]*workv1.ManifestWork, 0, len(found))
+	for _, each := range found {
+		if work, ok := each.(*workv1.ManifestWork); ok {
+			out = append(out, work)
+		}
+	}
+	return out, nil
 }
 
 // placementsOf returns the names of the placements of a set.
