@@ -69,13 +69,19 @@ func (r release) template() []string {
 // helm runs Helm without a cluster and without the user's configuration.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	return helmOn(t, filepath.Join(t.TempDir(), "none"), args...)
+}
+
+// helmOn runs Helm with a kubeconfig and without the user's configuration.
+func helmOn(t *testing.T, kubeconfig string, args ...string) (string, error) {
+	t.Helper()
 	binary, err := hubtest.HelmBinary(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), binary, args...)
 	home := t.TempDir()
-	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+filepath.Join(home, "none"))
+	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+kubeconfig)
 	var failure bytes.Buffer
 	command.Stderr = &failure
 	output, err := command.Output()

@@ -22,7 +22,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -36,7 +35,7 @@ const (
 func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
 	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
-	flags := append(token(t, hub, registration.DriverCSR), "--node-label=topology.kubernetes.io/region=eu", "--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
+	flags := append(hub.JoinFlags(t, name, registration.DriverCSR), "--node-label=topology.kubernetes.io/region=eu", "--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
 	member := startMember(t, admin, data, flags)
 	hubtest.Eventually(t, timeout, wantReport(admin))
 
@@ -91,28 +90,6 @@ func startMember(t *testing.T, admin client.Client, data string, flags []string)
 	}
 	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
 	return out
-}
-
-// token returns the flags with which a member joins.
-func token(t *testing.T, hub *hubtest.Hub, driver string) []string {
-	t.Helper()
-	to, err := join.NewClient(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint, err := join.FindEndpoint(t.Context(), to, hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	hash, err := endpoint.Hash()
-	if err != nil {
-		t.Fatal(err)
-	}
-	created, _, err := join.Token{Cluster: name, Driver: driver, TTL: time.Hour}.Create(t.Context(), to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{"--hub=" + endpoint.URL, "--ca-hash=" + hash, "--token=" + created}
 }
 
 // reported checks the status of the condition Available, and that the taint unreachable follows it.

@@ -20,7 +20,7 @@ var errNotUsedUp = errors.New("the join token is not used up")
 func TestAMemberOfAHubThatSignsNoCertificates(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Args: []string{"--no-agent-certificates"}})
 	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
-	flags := append(token(t, hub, registration.DriverToken), "--driver="+registration.DriverToken)
+	flags := append(hub.JoinFlags(t, name, registration.DriverToken), "--driver="+registration.DriverToken)
 	member := startMember(t, admin, data, flags)
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
