@@ -1,0 +1,111 @@
+package install
+
+import (
+	"encoding/base64"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// planted is a value that no report may have.
+const planted = "correct-horse-battery-staple"
+
+func manifests(texts ...string) workv1.ManifestsTemplate {
+	var out workv1.ManifestsTemplate
+	for _, text := range texts {
+		out.Manifests = append(out.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(text)}})
+	}
+	return out
+}
+
+// plant creates objects that hold the planted value, each in another way.
+func plant(t *testing.T, hub client.Client, namespace string) {
+	t.Helper()
+	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"password"},"stringData":{"password":"` + planted + `"}}`
+	lastApplied := map[string]string{corev1.LastAppliedConfigAnnotation: `{"kind":"ManifestWork","spec":{"workload":{"manifests":[` + secret + `]}}}`}
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "work", Annotations: lastApplied}}
+	work.Spec.Workload = manifests(secret, configMap)
+	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "set"}}
+	set.Spec.ManifestWorkTemplate.Workload = manifests(secret)
+	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "web"}}
+	set.Spec.Overrides = []workv1alpha1.ClusterOverride{{
+		Targets: []workv1.ResourceIdentifier{{Resource: "secrets", Namespace: "default", Name: "password"}},
+		Patches: []workv1alpha1.OverridePatch{{Op: "replace", Path: "/stringData/password", Value: &runtime.RawExtension{Raw: []byte(`"` + planted + `"`)}}},
+	}}
+	for _, object := range []client.Object{
+		work, set,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "own"}, StringData: map[string]string{"password": planted}},
+	} {
+		if err := hub.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGatherCollectsNoSecret collects the state of a hub and looks for a planted value in every file.
+func TestGatherCollectsNoSecret(t *testing.T) {
+	admin := hubtest.NewClient(t, shared.Config())
+	namespace := shared.Namespace(t)
+	plant(t, admin, namespace)
+	folder := t.TempDir()
+	archive := filepath.Join(folder, "report.tar.gz")
+	output := mustRun(t, shared, hubtest.PluginBinary, "gather", "--output="+archive)
+	if !strings.Contains(output, archive+" written") {
+		t.Errorf("the command printed\n%s", output)
+	}
+	if output, err := run(t.Context(), t, shared, hubtest.PluginBinary, "gather", "--output="+archive); err == nil || !strings.Contains(output, "exists: name another file") {
+		t.Errorf("over an existing file: %v\n%s", err, output)
+	}
+	if output, err := exec.CommandContext(t.Context(), "tar", "-x", "-z", "-C", folder, "-f", archive).CombinedOutput(); err != nil {
+		t.Fatalf("unpacking the archive: %v: %s", err, output)
+	}
+	found := map[string]string{}
+	err := fs.WalkDir(os.DirFS(folder), "berth-gather", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(folder, path))
+		found[strings.TrimPrefix(path, "berth-gather/")] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range found {
+		for _, secret := range []string{planted, base64.StdEncoding.EncodeToString([]byte(planted))} {
+			if strings.Contains(content, secret) {
+				t.Errorf("%s has the planted value:\n%s", path, content)
+			}
+		}
+	}
+	objects := "objects/"
+	for path, want := range map[string]string{
+		"versions.txt":   "hub: Kubernetes v1.",
+		"preflight.json": `"steps":`,
+		"summary.txt":    "placements.cluster.open-cluster-management.io: ",
+		objects + "manifestworks.work.open-cluster-management.io/" + namespace + "/work.yaml":          "password: REDACTED",
+		objects + "manifestworkreplicasets.work.open-cluster-management.io/" + namespace + "/set.yaml": "value: REDACTED",
+		objects + "customresourcedefinitions.apiextensions.k8s.io/" + placements + ".yaml":             "storedVersions:",
+		objects + "validatingadmissionpolicies.admissionregistration.k8s.io/berth-agents.yaml":         "kind: ValidatingAdmissionPolicy",
+	} {
+		if !strings.Contains(found[path], want) {
+			t.Errorf("%s has no %q:\n%s", path, want, found[path])
+		}
+	}
+	if strings.Contains(found["summary.txt"], "incomplete") {
+		t.Errorf("an administrator of a whole hub reads everything:\n%s", found["summary.txt"])
+	}
+	mustRun(t, shared, hubtest.PluginBinary, "get", "placements", "-A", "-R", "-f", filepath.Join(folder, "berth-gather", "objects"))
+}
