@@ -62,6 +62,9 @@ RELEASE := bin/release
 REGISTRY ?=
 IMAGEFLAGS ?=
 
+# The release that this tree leads to. internal/version puts it into every binary.
+VERSION := $(shell sed -n 's/^const release = "\(.*\)"$$/\1/p' internal/version/version.go)
+
 comma := ,
 empty :=
 list = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
@@ -86,7 +89,18 @@ binaries: ## Build the programs of a release for every platform into bin/release
 .PHONY: image
 image: binaries ## Build images into bin/image/, one OCI archive a program, with SBOMs; push them with REGISTRY=host/prefix.
 	cd hack/release && go run . image --binaries $(CURDIR)/$(RELEASE) --out $(CURDIR)/bin/image --programs $(call list,$(IMAGES)) \
-	  --platforms $(call list,$(PLATFORMS)) --push '$(REGISTRY)' $(IMAGEFLAGS)
+	  --platforms $(call list,$(PLATFORMS)) --release $(VERSION) --push '$(REGISTRY)' $(IMAGEFLAGS)
+
+.PHONY: release
+release: IMAGEFLAGS += --tag $(VERSION)
+release: clean-tree image ## Build everything that a release holds into bin/dist/, with checksums. The same commit gives the same bytes.
+	cd hack/release && go run . files --binaries $(CURDIR)/$(RELEASE) --images $(CURDIR)/bin/image --charts $(CURDIR)/charts \
+	  --definitions $(CURDIR)/config/crd --release $(VERSION) --out $(CURDIR)/bin/dist
+
+# A release is built from a commit, so that its version is true.
+.PHONY: clean-tree
+clean-tree:
+	@test -z "$$(git status --porcelain --untracked-files=no)" || { echo "release: the tree has changes; commit or stash them, so that the version names what is built"; exit 1; }
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Regenerate deepcopy, CRDs, RBAC and the reference documentation.

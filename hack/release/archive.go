@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -100,41 +101,43 @@ func (b *bundle) layout(folder string) error {
 
 // archiveFolder writes the files below a folder to a tar archive, in the order of their names, without times and owners.
 func archiveFolder(folder, file string) error {
+	return createFile(file, func(out io.Writer) error { return writeTar(out, os.DirFS(folder), "") })
+}
+
+// createFile creates a file with what write writes.
+func createFile(file string, write func(io.Writer) error) error {
 	out, err := os.Create(file)
 	if err != nil {
 		return fmt.Errorf("making the archive: %w", err)
 	}
-	defer out.Close() //nolint:errcheck // closed below, with its error
-	writer := tar.NewWriter(out)
-	root := os.DirFS(folder)
-	err = fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == "." {
-			return err
-		}
-		return archiveEntry(writer, root, path, entry)
-	})
-	if err != nil {
-		return fmt.Errorf("archiving %s: %w", file, err)
-	}
-	if err := writer.Close(); err != nil {
-		return fmt.Errorf("archiving %s: %w", file, err)
-	}
-	if err := out.Close(); err != nil {
+	if err := errors.Join(write(out), out.Close()); err != nil {
 		return fmt.Errorf("archiving %s: %w", file, err)
 	}
 	return nil
 }
 
-func archiveEntry(writer *tar.Writer, root fs.FS, path string, entry fs.DirEntry) error {
+// writeTar writes the files of a file system to a tar archive, their names with a prefix.
+func writeTar(out io.Writer, root fs.FS, prefix string) error {
+	writer := tar.NewWriter(out)
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == "." {
+			return err
+		}
+		return archiveEntry(writer, root, path, prefix, entry)
+	})
+	return errors.Join(err, writer.Close())
+}
+
+func archiveEntry(writer *tar.Writer, root fs.FS, path, prefix string, entry fs.DirEntry) error {
 	if entry.IsDir() {
 		//nolint:wrapcheck // the caller names the archive
-		return writer.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path + "/", Mode: executable, Format: tar.FormatPAX})
+		return writer.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: prefix + path + "/", Mode: executable, Format: tar.FormatPAX})
 	}
 	info, err := entry.Info()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: readable, Size: info.Size(), Format: tar.FormatPAX}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: prefix + path, Mode: readable, Size: info.Size(), Format: tar.FormatPAX}
 	if err := writer.WriteHeader(header); err != nil {
 		return err //nolint:wrapcheck // the caller names the archive
 	}

@@ -25,6 +25,8 @@ const (
 	user = "65532:65532"
 	// executable is the mode of the program and of folders.
 	executable = 0o755
+	// shortRevision is how many characters of a commit are in a version.
+	shortRevision = 12
 )
 
 // program is one binary for one platform.
@@ -33,6 +35,8 @@ type program struct {
 	platform v1.Platform
 	content  []byte
 	info     *buildinfo.BuildInfo
+	// release is the release in the version of a commit without a tag; empty for the version that the toolchain gives it.
+	release string
 }
 
 // readProgram reads the binary of a program for a platform such as "linux/amd64", and what the Go toolchain recorded in it. A binary that
@@ -70,9 +74,18 @@ func (p *program) setting(key string) string {
 	return ""
 }
 
-// version returns the version of the program: that of its module, which the toolchain takes from the tag of the commit.
+// version returns the version of the program, as the program itself prints it: that of its module, which the toolchain takes from the tag of
+// the commit. Without a tag it is the release with the commit.
 func (p *program) version() string {
-	return strings.Trim(p.info.Main.Version, "()")
+	out, revision := strings.Trim(p.info.Main.Version, "()"), p.setting("vcs.revision")
+	if p.release == "" || len(revision) < shortRevision || !strings.Contains(out, revision[:shortRevision]) {
+		return out
+	}
+	out = p.release + "+" + revision[:shortRevision]
+	if p.setting("vcs.modified") == "true" {
+		out += ".dirty"
+	}
+	return out
 }
 
 // tag returns the version as a tag of an image, in which "+" is not allowed.

@@ -1,4 +1,4 @@
-// Command release builds what a release of Berth holds: images for every platform, software bills of materials (SBOMs), and
+// Command release builds what a release of Berth holds: programs, images for every platform, software bills of materials (SBOMs), charts, and
 // checksums.
 //
 // It owns the form of these files. It builds no binary: the Makefile does. The same binaries give the same bytes on every machine: no
@@ -15,10 +15,14 @@ import (
 )
 
 const usage = `usage: release image [flags]
+       release files [flags]
+       release charts FOLDER CHART...
        release sums FOLDER
 
-image  writes one OCI archive for each program, with an image for every platform and its SBOM, and pushes them if --push is given
-sums   writes FOLDER/SHA256SUMS over every other file of the folder`
+image   writes one OCI archive for each program, with an image for every platform and its SBOM, and pushes them if --push is given
+files   writes what a release holds: programs with SBOMs, images, charts and definitions, with checksums
+charts  packages charts into a folder
+sums    writes FOLDER/SHA256SUMS over every other file of the folder`
 
 var errUsage = errors.New(usage)
 
@@ -37,6 +41,14 @@ func run(args []string, out io.Writer) error {
 			return err
 		}
 		return writeImages(options, out)
+	case len(args) > 0 && args[0] == "files":
+		options, err := parseFileOptions(args[1:])
+		if err != nil {
+			return err
+		}
+		return writeFiles(options)
+	case len(args) > 2 && args[0] == "charts":
+		return packageCharts(args[1], args[2:])
 	case len(args) == 2 && args[0] == "sums":
 		return writeSums(args[1])
 	default:
@@ -54,8 +66,8 @@ type imageOptions struct {
 	programs, platforms []string
 	// push is a repository prefix such as "localhost:5001/berth"; empty pushes nothing. The image of the program berth is at PUSH/berth.
 	push string
-	// tag is the tag of pushed images.
-	tag string
+	// tag is the tag of the images. release is the release that commits without a tag of their own lead to.
+	tag, release string
 	// insecure pushes over plain HTTP.
 	insecure bool
 }
@@ -69,7 +81,8 @@ func parseImageOptions(args []string) (imageOptions, error) {
 	flags.StringVar(&programs, "programs", "berth,berth-agent,berth-hub", "programs, separated by commas")
 	flags.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms, separated by commas")
 	flags.StringVar(&o.push, "push", "", "registry and repository prefix to push to, such as localhost:5001/berth")
-	flags.StringVar(&o.tag, "tag", "", "tag of the pushed images; the version of the program by default")
+	flags.StringVar(&o.tag, "tag", "", "tag of the images; the version of the program by default")
+	flags.StringVar(&o.release, "release", "", "release, such as v0.1.0, in the versions of programs whose commit has no tag")
 	flags.BoolVar(&o.insecure, "insecure", false, "push over plain HTTP")
 	if err := flags.Parse(args); err != nil {
 		return o, fmt.Errorf("reading the flags of image: %w", err)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"io"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -201,5 +203,62 @@ func TestSumsAreCheckedBySha256sum(t *testing.T) {
 	}
 	if diff := cmp.Diff("a: OK\nb: OK\n", string(output)); diff != "" {
 		t.Errorf("checked files (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReleaseHoldsEverythingAndIsReproducible(t *testing.T) {
+	binaries := build(t, host, "linux/arm64")
+	image := func(out string) []string {
+		return []string{"image", "--binaries", binaries, "--out", out, "--programs", "hello", "--release", "v0.1.0", "--tag", "v0.1.0"}
+	}
+	var sums [2]string
+	var listed []string
+	for i := range sums {
+		images, out := t.TempDir(), filepath.Join(t.TempDir(), "dist")
+		if err := run(image(images), io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{
+			"files", "--binaries", binaries, "--images", images, "--charts", "../../charts", "--definitions", "../../config/crd", "--release", "v0.1.0", "--out", out,
+		}
+		if err := run(args, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(filepath.Join(out, sumsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i], listed = string(content), nil
+		for line := range strings.Lines(sums[i]) {
+			listed = append(listed, strings.Fields(line)[1])
+		}
+	}
+	if diff := cmp.Diff(sums[0], sums[1]); diff != "" {
+		t.Errorf("two releases of the same programs differ:\n%s", diff)
+	}
+	want := []string{
+		"berth-0.1.0.tgz", "berth-agent-0.1.0.tgz", "definitions.yaml", "hello.oci.tar",
+		"hello_linux_amd64", "hello_linux_amd64.cdx.json", "hello_linux_arm64", "hello_linux_arm64.cdx.json",
+	}
+	if diff := cmp.Diff(want, listed); diff != "" {
+		t.Errorf("files of the release (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheVersionOfACommitNamesItsRelease(t *testing.T) {
+	const revision = "0123456789abcdef0123456789abcdef01234567"
+	tests := map[string]struct{ module, modified, want string }{
+		"a tag":                   {"v0.1.0", "false", "v0.1.0"},
+		"a commit without a tag":  {"v0.0.0-20261120100000-0123456789ab", "false", "v0.1.0+0123456789ab"},
+		"a commit with changes":   {"v0.0.0-20261120100000-0123456789ab+dirty", "true", "v0.1.0+0123456789ab.dirty"},
+		"a module of other users": {"(devel)", "false", "devel"},
+	}
+	for name, test := range tests {
+		p := &program{release: "v0.1.0", info: &buildinfo.BuildInfo{Main: debug.Module{Version: test.module}, Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: revision}, {Key: "vcs.modified", Value: test.modified},
+		}}}
+		if got := p.version(); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
 	}
 }

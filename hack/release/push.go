@@ -18,11 +18,15 @@ func writeImages(o imageOptions, out io.Writer) error {
 			if err != nil {
 				return err
 			}
+			p.release = o.release
 			programs = append(programs, p)
 		}
 		b, err := newBundle(programs)
 		if err != nil {
 			return err
+		}
+		if o.tag != "" {
+			b.tag = o.tag
 		}
 		if err := b.write(o.out); err != nil {
 			return err
@@ -51,11 +55,7 @@ func (b *bundle) push(o imageOptions) (string, error) {
 	if o.insecure {
 		options = append(options, name.Insecure)
 	}
-	tag := b.tag
-	if o.tag != "" {
-		tag = o.tag
-	}
-	reference, err := name.NewTag(o.push+"/"+b.name+":"+tag, options...)
+	reference, err := name.NewTag(o.push+"/"+b.name+":"+b.tag, options...)
 	if err != nil {
 		return "", fmt.Errorf("naming the image of %s: %w", b.name, err)
 	}

@@ -11,11 +11,15 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/berth-project/berth/internal/version"
 )
 
 const (
 	leaseName = "berth-manager"
-	keepAlive = 30 * time.Second
+	// versionLabel is on the lease, for `kubectl berth version --with-hub`.
+	versionLabel = "app.kubernetes.io/version"
+	keepAlive    = 30 * time.Second
 )
 
 // newLeaseLock returns the lock that the leader holds. It records no events: the lease holds its holder, the time of the
@@ -42,5 +46,6 @@ func newLeaseLock(hub *rest.Config, options Options) (resourcelock.Interface, er
 		LeaseMeta:  metav1.ObjectMeta{Namespace: options.LeaderElectionNamespace, Name: leaseName},
 		Client:     client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: holder},
+		Labels:     map[string]string{versionLabel: version.Label()},
 	}, nil
 }

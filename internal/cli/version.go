@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
-	kubeversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -13,33 +13,68 @@ import (
 	"github.com/berth-project/berth/internal/version"
 )
 
+const versionLong = `Print the version of this plugin: the release, or the release that its commit leads to with the commit. json and yaml have it under
+clientVersion, as kubectl version does.
+
+With --with-hub it prints the version of the manager too, and of the release that stored the definitions, and warns where they are more than one
+minor version apart from this plugin.`
+
+// versionOptions is the command line of `kubectl berth version`.
+type versionOptions struct {
+	streams genericiooptions.IOStreams
+	flags   *source.HubFlags
+	output  string
+	hub     bool
+}
+
 func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
-	output := ""
+	o := &versionOptions{streams: streams, flags: source.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of this plugin",
-		Long: `Print the version of this plugin: the release, or the commit that it was built from. json and yaml have it under
-clientVersion, as kubectl version does.`,
+		Short: "Print the version of this plugin, and of what is on a hub",
+		Long:  versionLong,
 		Example: `  kubectl berth version
+  kubectl berth version --with-hub
   kubectl berth version -o json | jq -r .clientVersion.gitVersion`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch output {
-			case "":
-				_, err := fmt.Fprintln(streams.Out, "kubectl-berth", version.String())
-				return err
-			case "json", "yaml":
-				return printer.WriteBuffered(streams.Out, func(w io.Writer) error {
-					return printer.WriteData(w, output, map[string]kubeversion.Info{"clientVersion": version.Get()})
-				})
-			default:
-				return source.NewUsageError(cmd, fmt.Errorf("unknown output %q: use json or yaml, or leave it out", output))
+			if err := checkOutput(o.output, "", "json", "yaml"); err != nil {
+				return source.NewUsageError(cmd, err)
 			}
+			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`form` of the version: json or yaml (default: a line)")
-	registerCompletion(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`form` of the version: json or yaml (default: a line)")
+	cmd.Flags().BoolVar(&o.hub, "with-hub", false, "print the versions on the hub too")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeFlags(cmd, []string{"json", "yaml"})
 	return cmd
+}
+
+func (o *versionOptions) run(ctx context.Context) error {
+	found := versions{ClientVersion: version.Get()}
+	if o.hub {
+		config, err := o.flags.RESTConfig(o.streams.ErrOut)
+		if err != nil {
+			return err
+		}
+		if err := found.readHub(ctx, config); err != nil {
+			return err
+		}
+	}
+	for _, skew := range found.skews() {
+		printer.Printf(o.streams.ErrOut, "warning: %s: at most one minor version is supported\n", skew)
+	}
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		if o.output != "" {
+			return printer.WriteData(w, o.output, found)
+		}
+		printer.Printf(w, "kubectl-berth %s\n", version.String())
+		if o.hub {
+			printer.Printf(w, "manager %s\ndefinitions %s\n", found.ManagerVersion, found.DefinitionsVersion)
+		}
+		return nil
+	})
 }
 
 // noArguments refuses arguments that are no flags.

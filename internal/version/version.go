@@ -12,17 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
+// release is the release that this tree leads to, as in CHANGELOG.md and the charts. The first commit after a release raises it.
+const release = "v0.1.0"
+
 const (
 	// unknown is the version of a binary without build information.
 	unknown = "unknown"
-	// development is the version of a binary that was built without version control, and of test binaries.
+	// development stands for the commit in the version of a binary that was built without version control, and of test binaries.
 	development = "devel"
 	// shortRevision is the number of characters of a shortened revision.
 	shortRevision = 12
 )
 
-// Version returns the version of the module of the binary: a release such as "v1.2.0", or for other commits a version with
-// the commit.
+// Version returns the version of the binary: a release such as "v1.2.0" where the commit has its tag, else the release that the commit
+// leads to, with the commit, such as "v1.2.0+0123456789ab".
 func Version() string {
 	info, _ := debug.ReadBuildInfo()
 	return Of(info).GitVersion
@@ -58,12 +61,13 @@ func Of(info *debug.BuildInfo) version.Info {
 	case "false":
 		out.GitTreeState = "clean"
 	}
-	out.GitVersion = cmp.Or(strings.Trim(info.Main.Version, "()"), development)
-	if out.GitVersion == development && out.GitCommit != "" {
-		out.GitVersion += "-" + out.GitCommit[:min(shortRevision, len(out.GitCommit))]
+	tagged := strings.Trim(info.Main.Version, "()")
+	if commit := out.GitCommit[:min(shortRevision, len(out.GitCommit))]; tagged == "" || tagged == development || commit != "" && strings.Contains(tagged, commit) {
+		tagged = release + "+" + cmp.Or(commit, development)
 		if out.GitTreeState == "dirty" {
-			out.GitVersion += "-dirty"
+			tagged += ".dirty"
 		}
 	}
+	out.GitVersion = tagged
 	return out
 }
