@@ -48,6 +48,7 @@ func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 	options := DefaultOptions() // the lease is valid for 12 seconds
+	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
 	for name, tc := range map[string]struct {
 		play func(ctx context.Context, stop func(), lock *fakeLock, term *leaderLock)
 		lost bool

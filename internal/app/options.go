@@ -53,7 +53,8 @@ type Options struct {
 	// managers of a hub. A manager that is restarted with the same identity takes its own lease back at once.
 	Identity string
 	// LeaseDuration is how long a lease is valid after its last renewal. A leader that cannot renew it stops after
-	// RenewDeadline. RetryPeriod is the time between attempts.
+	// RenewDeadline. RetryPeriod is the time between attempts of the leader; other replicas wait up to 2.2 times as long. So a leader that
+	// is killed is replaced within LeaseDuration and 4.4 times RetryPeriod, and a leader that stops within 2.2 times RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// MaxCertificateDuration is the longest life of a certificate that the controller csr approves.
 	MaxCertificateDuration time.Duration
@@ -98,9 +99,9 @@ func DefaultOptions() Options {
 		ProfileAddress:          addressOff,
 		LeaderElection:          true,
 		LeaderElectionNamespace: "berth-system",
-		LeaseDuration:           15 * time.Second,
-		RenewDeadline:           10 * time.Second,
-		RetryPeriod:             2 * time.Second,
+		LeaseDuration:           6 * time.Second,
+		RenewDeadline:           4 * time.Second,
+		RetryPeriod:             400 * time.Millisecond,
 		FanoutBytes:             200_000_000,
 		MaxCertificateDuration:  approval.DefaultMaxDuration,
 		WorkCleanupTimeout:      10 * time.Minute,
@@ -176,6 +177,7 @@ func (o *Options) validate() error {
 	check(len(o.AutoAccept) <= autoaccept.MaxRules, "--auto-accept: %d rules, at most %d are allowed", len(o.AutoAccept), autoaccept.MaxRules)
 	_, err = o.autoAcceptRules()
 	check(err == nil, "--auto-accept %v", err)
+	check(o.MetricsSecure || loopback(o.MetricsAddress), "--metrics-bind-address %q: needs --metrics-secure, or a loopback host such as 127.0.0.1: plain HTTP would show the metrics to every caller", o.MetricsAddress)
 	check(loopback(o.ProfileAddress), "--profile-bind-address %q: must be host:port with a loopback host such as 127.0.0.1, or 0", o.ProfileAddress)
 	limit := o.Health.UnreachableLimit
 	check(limit >= 1 && limit <= 100, "--unreachable-limit %d: must be a percentage, 1 to 100", limit)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -37,8 +38,10 @@ func (p *probes) AddReadyzCheck(name string, check healthz.Checker) error {
 	return nil
 }
 
-// serve serves /healthz and /readyz with all checks that were added before the manager starts. It does nothing without an
-// address.
+var errStopping = errors.New("the manager is stopping")
+
+// serve serves /healthz and /readyz with all checks that were added before the manager starts. A manager that is stopping is not ready. It
+// does nothing without an address.
 func (p *probes) serve(ctx context.Context, address string, warnings func() []string) error {
 	if address == "" || address == addressOff {
 		return nil
@@ -47,6 +50,7 @@ func (p *probes) serve(ctx context.Context, address string, warnings func() []st
 	if err != nil {
 		return fmt.Errorf("listening for probes: %w", err)
 	}
+	p.ready["running"] = running(ctx)
 	server := &manager.Server{
 		Name: "health probe", Listener: listener,
 		Server: &http.Server{Handler: p.handler(warnings), ReadHeaderTimeout: webhookTimeout, IdleTimeout: webhookIdleTimeout},
@@ -55,6 +59,16 @@ func (p *probes) serve(ctx context.Context, address string, warnings func() []st
 		return fmt.Errorf("adding the probes: %w", err)
 	}
 	return nil
+}
+
+// running returns a check that fails once ctx has ended.
+func running(ctx context.Context) healthz.Checker {
+	return func(*http.Request) error {
+		if ctx.Err() != nil {
+			return errStopping
+		}
+		return nil
+	}
 }
 
 func (p *probes) handler(warnings func() []string) http.Handler {

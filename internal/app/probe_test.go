@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -46,5 +48,39 @@ func TestWarningsLeaveTheManagerReady(t *testing.T) {
 		if diff := cmp.Diff(test.want, answer.Body.String()); answer.Code != test.code || diff != "" {
 			t.Errorf("%s, failing %t: %d, want %d (-want +got):\n%s", test.path, failing, answer.Code, test.code, diff)
 		}
+	}
+}
+
+func TestAManagerThatStopsIsNotReady(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	check := running(ctx)
+	if err := check(nil); err != nil {
+		t.Errorf("while it runs: %v", err)
+	}
+	stop()
+	if err := check(nil); !errors.Is(err, errStopping) {
+		t.Errorf("when it stops: %v", err)
+	}
+}
+
+// TestReadinessNeedsAWebhookThatAnswers: an open port is not enough.
+func TestReadinessNeedsAWebhookThatAnswers(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	check := answers(server.Listener.Addr().String())
+	probe := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody)
+	if err := check(probe); err != nil {
+		t.Errorf("a server that answers: %v", err)
+	}
+	server.Close()
+	if err := check(probe); err == nil {
+		t.Error("a server that is closed is ready")
+	}
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if err := answers(silent.Addr().String())(probe); err == nil {
+		t.Error("a port on which no server answers is ready")
 	}
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -28,6 +30,8 @@ const (
 	webhookTimeout = 10 * time.Second
 	// webhookIdleTimeout keeps the connections of the API server open between requests.
 	webhookIdleTimeout = 90 * time.Second
+	// answerTimeout bounds the check whether the webhooks answer. A probe of the kubelet waits a second.
+	answerTimeout = 800 * time.Millisecond
 )
 
 // WebhookOptions configures the webhooks. The zero value is off; then none of their rules applies.
@@ -83,10 +87,30 @@ func (a *managerBuilder) addWebhooks(ctx context.Context) error {
 			ReadHeaderTimeout: webhookTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
 		},
 	}
-	if err := a.mgr.Add(deferredServer{server, a.certificates.Ready()}); err != nil {
+	err = errors.Join(a.mgr.Add(deferredServer{server, a.certificates.Ready()}), a.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
+	if err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
 	}
 	return nil
+}
+
+// answers returns a check that sends a request to the server at an address of this host, as the API server would. Any response is enough.
+func answers(address string) healthz.Checker {
+	client := &http.Client{Timeout: answerTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true,                                                                // each check makes a connection, as a new client would
+		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}, //nolint:gosec // the server is this process, and nothing is sent to it
+	}}
+	return func(request *http.Request) error {
+		probe, err := http.NewRequestWithContext(request.Context(), http.MethodGet, "https://"+address+"/", http.NoBody)
+		if err != nil {
+			return fmt.Errorf("probing the webhooks: %w", err)
+		}
+		response, err := client.Do(probe)
+		if err != nil {
+			return fmt.Errorf("probing the webhooks: %w", err)
+		}
+		return response.Body.Close() //nolint:wrapcheck // nothing was read
+	}
 }
 
 // deferredServer is a server that starts once there is a certificate. Callers wait until then: the API server may have the

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -44,6 +45,8 @@ func newManager() *hubManager {
 	options.Health.Simulate = true
 	options.Controllers = slices.Concat(options.Controllers, app.RegistrationControllers(), app.DeliveryControllers())
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
+	// No other replica waits for the lease, so that it is renewed rarely, and survives a busy machine.
+	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
 	return &hubManager{options: options, logsItself: func() bool { return false }}
 }
 
