@@ -20,6 +20,9 @@ import (
 	"github.com/berth-project/berth/internal/uninstall"
 )
 
+// releaseVersion begins the version of every program of this checkout.
+const releaseVersion = "v0.1.0"
+
 const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"}}`
 
 // accepted returns a cluster that the webhooks guard: its creation is completed by them.
@@ -45,6 +48,13 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "nowhere"}}
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return client.IgnoreAlreadyExists(admin.Create(ctx, set)) })
 
+	if output := mustRun(t, hub, hubtest.PluginBinary, "version", "--with-hub"); !strings.Contains(output, "\nmanager "+releaseVersion) || !strings.Contains(output, "\ndefinitions unknown\n") {
+		t.Errorf("while a manager leads, on definitions without a release, the versions are\n%s", output)
+	}
+	mustRun(t, hub, manager, "crds", "apply")
+	if output := mustRun(t, hub, hubtest.PluginBinary, "version", "--with-hub"); !strings.Contains(output, "\ndefinitions "+releaseVersion) {
+		t.Errorf("once a release has stored the definitions, the versions are\n%s", output)
+	}
 	if output, err := run(t.Context(), t, hub, hubtest.PluginBinary, "uninstall", "--yes"); err == nil || !strings.Contains(output, uninstall.ErrManagerRuns.Error()) {
 		t.Errorf("while a manager runs: %v\n%s", err, output)
 	}

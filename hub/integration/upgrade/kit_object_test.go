@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,8 +20,10 @@ import (
 )
 
 const (
-	recording = "testdata/recorded.jsonl"
-	group     = "cluster.open-cluster-management.io"
+	// recordingPrefix begins the names of recordings; the release follows.
+	recordingPrefix = "testdata/recorded-"
+	group           = "cluster.open-cluster-management.io"
+	workGroup       = "work.open-cluster-management.io"
 )
 
 // The resources that are recorded, in the order in which they can be stored again.
@@ -36,9 +39,12 @@ var (
 	bindings        = schema.GroupVersionResource{Group: group, Version: "v1beta2", Resource: "managedclustersetbindings"}
 	placements      = schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: "placements"}
 	decisions       = schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: "placementdecisions"}
+	workSets        = schema.GroupVersionResource{Group: workGroup, Version: "v1alpha1", Resource: "manifestworkreplicasets"}
+	revisions       = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
+	works           = schema.GroupVersionResource{Group: workGroup, Version: "v1", Resource: "manifestworks"}
 
 	resources = []schema.GroupVersionResource{
-		namespaces, serviceAccounts, sets, clusterRoles, roleBindings, clusters, leases, scores, bindings, placements, decisions,
+		namespaces, serviceAccounts, sets, clusterRoles, roleBindings, clusters, leases, scores, bindings, placements, decisions, workSets, revisions, works,
 	}
 )
 
@@ -55,6 +61,11 @@ func resourceOf(t *testing.T, object *unstructured.Unstructured) schema.GroupVer
 	return schema.GroupVersionResource{}
 }
 
+// hasStatus returns whether the objects of a resource have a status of their own.
+func hasStatus(resource schema.GroupVersionResource) bool {
+	return resource.Group == group || resource.Group == workGroup
+}
+
 func newClient(t *testing.T, hub *hubtest.Hub) dynamic.Interface {
 	t.Helper()
 	out, err := dynamic.NewForConfig(hub.Config())
@@ -66,14 +77,24 @@ func newClient(t *testing.T, hub *hubtest.Hub) dynamic.Interface {
 
 // header is the first line of a recording.
 type header struct {
-	// Release is the commit whose manager stored the objects.
+	// Release is the release or the commit whose manager stored the objects.
 	Release string `json:"release"`
 	// Recorded is the time of the recording.
 	Recorded time.Time `json:"recorded"`
 }
 
+// recordings returns the files of the recordings of every release.
+func recordings(t *testing.T) []string {
+	t.Helper()
+	out, err := filepath.Glob(recordingPrefix + "*.jsonl")
+	if err != nil || len(out) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	return out
+}
+
 // readRecording returns the recorded objects with all times shifted, as if they were recorded now.
-func readRecording(t *testing.T) (header, []*unstructured.Unstructured) {
+func readRecording(t *testing.T, recording string) (header, []*unstructured.Unstructured) {
 	t.Helper()
 	data, err := os.ReadFile(recording)
 	if err != nil {

@@ -33,7 +33,7 @@ var errNotAccepted = errors.New("no namespace is prepared yet")
 func TestATakeoverFromOpenClusterManagementEvictsNothing(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true, Manifests: config.Registration()})
 	to := newClient(t, hub)
-	_, objects := readRecording(t)
+	_, objects := readRecording(t, recordingPrefix+"f99524d.jsonl")
 	load(t, to, objects)
 	storeSentinel(t, to)
 	storeControllers(t, to)

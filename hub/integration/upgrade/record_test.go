@@ -23,28 +23,34 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
 var (
-	record          = flag.Bool("record", false, "record the objects of the manager into "+recording)
-	recordedRelease = flag.String("release", "f99524d", "the commit that is recorded")
+	record          = flag.Bool("record", false, "record the objects of the manager")
+	recordedRelease = flag.String("release", "", "the release that is recorded, such as v0.1.0")
 )
 
-// TestRecord creates the recording. The manager must be of an older release.
+// TestRecord creates the recording of a release.
 func TestRecord(t *testing.T) {
 	if !*record {
-		t.Skip("records another release; see the package's comment")
+		t.Skip("records a release; see the package's comment")
 	}
-	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true})
+	if *recordedRelease == "" {
+		t.Fatal("name the release with -release")
+	}
+	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true, Manifests: config.Delivery()})
 	r := recorder{t: t, hub: newClient(t, hub)}
-	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{AllowErrors: true, TaintUnjoined: true})
+	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{AllowErrors: true, TaintUnjoined: true, Args: []string{allControllers}})
 	for number := range 110 {
 		r.storeCluster(number)
 	}
 	r.apply("testdata/world.yaml")
 	r.awaitIdle(manager)
 	r.changeFleet()
+	r.reportWorks()
 	r.awaitIdle(manager)
 	manager.Stop()
 	r.write()
@@ -172,7 +178,7 @@ func (r recorder) apply(path string, texts ...string) {
 			if _, err := to.Apply(r.t.Context(), object.GetName(), object, options); err != nil {
 				r.t.Fatal(err)
 			}
-			if _, has := object.Object["status"]; has && resourceOf(r.t, object).Group == group {
+			if _, has := object.Object["status"]; has && hasStatus(resourceOf(r.t, object)) {
 				if _, err := to.ApplyStatus(r.t.Context(), object.GetName(), object, options); err != nil {
 					r.t.Fatal(err)
 				}
@@ -222,6 +228,28 @@ func (r recorder) changeFleet() {
 	}
 }
 
+// reportWorks reports every second work as applied and available, as its agent would.
+func (r recorder) reportWorks() {
+	list, err := r.hub.Resource(works).List(r.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for number := 0; number < len(list.Items); number += 2 {
+		work := &list.Items[number]
+		var conditions []any
+		for _, name := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
+			conditions = append(conditions, map[string]any{
+				"type": name, "status": "True", "reason": "Recorded", "message": "", "observedGeneration": work.GetGeneration(),
+				"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+			})
+		}
+		work.Object["status"] = map[string]any{"conditions": conditions}
+		if _, err := r.hub.Resource(works).Namespace(work.GetNamespace()).UpdateStatus(r.t.Context(), work, metav1.UpdateOptions{}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
 // awaitIdle waits until the manager has decided the current generation of every placement, and its queues are empty.
 func (r recorder) awaitIdle(manager *hubtest.Manager) {
 	r.t.Helper()
@@ -260,7 +288,7 @@ func (r recorder) write() {
 			object.SetResourceVersion("")
 			unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
 			unstructured.RemoveNestedField(object.Object, "metadata", "generation")
-			if resource != placements && resource != sets { // these own other objects
+			if resource != placements && resource != sets && resource != workSets { // these own other objects
 				unstructured.RemoveNestedField(object.Object, "metadata", "uid")
 			}
 			if err := lines.Encode(object.Object); err != nil {
@@ -268,7 +296,7 @@ func (r recorder) write() {
 			}
 		}
 	}
-	if err := os.WriteFile(recording, out.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(recordingPrefix+*recordedRelease+".jsonl", out.Bytes(), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -283,6 +311,8 @@ func (r recorder) isRecorded(object *unstructured.Unstructured) bool {
 		return false
 	}
 	switch object.GetKind() {
+	case "ControllerRevision":
+		return object.GetLabels()[workv1.ReplicaSetLabel] != ""
 	case "ServiceAccount":
 		return object.GetName() == "placement"
 	case "ClusterRole":

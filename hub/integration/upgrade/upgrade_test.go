@@ -22,29 +22,60 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
 var errBusy = errors.New("the manager is not idle yet")
 
-// TestAnUpgradeMovesNoDecision loads the objects of an older release and runs a manager of this release with default flags. Until the
-// manager is idle, no slice ever gains, loses or regroups a cluster.
+// allControllers runs every controller that needs no further permission than config/delivery.
+const allControllers = "--controllers=*,replicaset"
+
+// TestAnUpgradeMovesNoDecision loads the objects of each recorded release and runs a manager of this release. Until the manager is idle, no
+// slice ever gains, loses or regroups a cluster, and no work is written.
 func TestAnUpgradeMovesNoDecision(t *testing.T) {
-	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true})
+	for _, recording := range recordings(t) {
+		t.Run(recording, func(t *testing.T) { upgradeFrom(t, recording) })
+	}
+}
+
+func upgradeFrom(t *testing.T, recording string) {
+	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true, Manifests: config.Delivery()})
 	to := newClient(t, hub)
-	first, objects := readRecording(t)
+	first, objects := readRecording(t, recording)
 	load(t, to, objects)
 	storeSentinel(t, to)
+	worksBefore := workSpecs(t, to)
+	if delivers := slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "ManifestWorkReplicaSet" }); delivers && len(worksBefore) == 0 {
+		t.Fatal("the recording has sets of works, and no work")
+	}
 	watched := watchSlices(t, to)
 	if len(watched.before) < 50 {
 		t.Fatalf("the recording has %d slices, not the expected number", len(watched.before))
 	}
-	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true})
+	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: []string{allControllers}})
 	awaitIdle(t, to, manager, watched)
 	if moved := watched.changedSlices(); len(moved) > 0 {
 		t.Errorf("decisions of %s moved:\n%s", first.Release, strings.Join(moved, "\n"))
 	}
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return checkKeys(ctx, to) })
+	if diff := cmp.Diff(worksBefore, workSpecs(t, to)); diff != "" {
+		t.Errorf("works of %s (-before +after):\n%s", first.Release, diff)
+	}
+}
+
+// workSpecs returns the specs and generations of all works.
+func workSpecs(t *testing.T, to dynamic.Interface) map[string]any {
+	t.Helper()
+	list, err := to.Resource(works).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]any{}
+	for _, work := range list.Items {
+		out[work.GetNamespace()+"/"+work.GetName()] = []any{work.GetUID(), work.GetGeneration(), work.Object["spec"]}
+	}
+	return out
 }
 
 // checkKeys returns an error while an object that Berth manages has a key of an older release. Slices of misconfigured placements, and
@@ -123,7 +154,7 @@ func load(t *testing.T, to dynamic.Interface, objects []*unstructured.Unstructur
 		}
 		uids[object.GetUID()] = created.GetUID()
 		status, has := object.Object["status"].(map[string]any)
-		if !has || resourceOf(t, object).Group != group {
+		if !has || !hasStatus(resourceOf(t, object)) {
 			continue
 		}
 		observedAt(status, created.GetGeneration())
@@ -139,12 +170,19 @@ func load(t *testing.T, to dynamic.Interface, objects []*unstructured.Unstructur
 	}
 }
 
-// observedAt sets the observed generation of the conditions of a status. A new object has generation 1.
-func observedAt(status map[string]any, generation int64) {
-	conditions, _ := status["conditions"].([]any)
-	for _, condition := range conditions {
-		if condition := condition.(map[string]any); condition["observedGeneration"] != nil {
-			condition["observedGeneration"] = generation
+// observedAt sets every observed generation in a status. A new object has generation 1.
+func observedAt(status any, generation int64) {
+	switch value := status.(type) {
+	case map[string]any:
+		for key := range value {
+			if key == "observedGeneration" {
+				value[key] = generation
+			}
+			observedAt(value[key], generation)
+		}
+	case []any:
+		for _, item := range value {
+			observedAt(item, generation)
 		}
 	}
 }
