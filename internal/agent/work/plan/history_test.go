@@ -68,7 +68,7 @@ const (
 )
 
 // TestHistories runs random histories of two works that share objects, with failures at every call and restarts of the agent. Some works
-// only report objects, or have an executor without permissions. After every call each object that a work created is on its record, and no
+// only report objects, or have an executor without permissions. Some edits have a typing error, which takes nothing away. After every call each object that a work created is on its record, and no
 // object of another client was deleted. Once the failures end, the member has what the works name, and no work waits for a work that may not
 // write.
 func TestHistories(t *testing.T) {
@@ -186,8 +186,17 @@ func (m *member) edited(w *simulatedWork) *simulatedWork {
 			Ordinal: i, ID: id, Object: &unstructured.Unstructured{}, Hash: fmt.Sprintf("v%d of %s", m.random.IntN(2), strategy),
 			Settings: object.Settings{Strategy: workv1.UpdateStrategy{Type: strategy}},
 		})
+		if m.random.IntN(8) == 0 { // the edit has a typing error
+			x := &w.manifests[len(w.manifests)-1]
+			x.ID, x.Fault = object.ID{Group: "wrong", Name: id.Name}, errBoom
+		}
 	}
 	return w
+}
+
+// mistaken returns whether a manifest with a mistake may be that of an object.
+func mistaken(id object.ID) func(object.Manifest) bool {
+	return func(x object.Manifest) bool { return x.Fault != nil && x.ID.Name == id.Name }
 }
 
 func (m *member) strategy() workv1.UpdateStrategyType {
@@ -304,7 +313,8 @@ func (m *member) input(name string, w *simulatedWork) Input {
 				o.Hash = ow.manifests[at].Hash
 			}
 			named := slices.ContainsFunc(ow.manifests, func(x object.Manifest) bool { return x.ID == id })
-			o.Drops = (ow.leaving || len(ow.manifests) > 0 && !named) && !ow.orphans
+			uncertain := len(ow.manifests) == 0 || slices.ContainsFunc(ow.manifests, func(x object.Manifest) bool { return x.Fault != nil })
+			o.Drops = (ow.leaving || !uncertain && !named) && !ow.orphans
 			if at := slices.IndexFunc(m.records[other], func(e Entry) bool { return e.ID == id }); at >= 0 {
 				entry := m.records[other][at]
 				if applied, ok := ow.applied[id]; ok && (entry.UID == "" || entry.UID == applied.UID) {
@@ -329,6 +339,9 @@ func writes(id object.ID) func(object.Manifest) bool {
 func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) error {
 	id := call.Entry.ID
 	found := m.things[id]
+	if (call.Verb == Delete || call.Verb == Release) && slices.ContainsFunc(w.manifests, mistaken(id)) {
+		return fmt.Errorf("%w: %s goes by a typing error", errBoom, id)
+	}
 	switch call.Verb {
 	case WriteRecord:
 		m.records[name] = slices.Clone(call.Entries)
@@ -436,13 +449,13 @@ func (m *member) checkSettled() error {
 		named := map[object.ID]bool{}
 		for _, x := range w.manifests {
 			named[x.ID] = true
-			if writes(x.ID)(x) {
+			if x.Fault == nil && writes(x.ID)(x) {
 				wanted[x.ID] = append(wanted[x.ID], x.Hash)
 				onlyCreated[x.ID] = onlyCreated[x.ID] || createOnly(&x)
 			}
 		}
 		for _, entry := range m.records[name] { // an empty work keeps what it has, and a work that only reports an object keeps it too
-			if len(w.manifests) == 0 || named[entry.ID] && !slices.ContainsFunc(w.manifests, writes(entry.ID)) {
+			if len(w.manifests) == 0 || slices.ContainsFunc(w.manifests, mistaken(entry.ID)) || named[entry.ID] && !slices.ContainsFunc(w.manifests, writes(entry.ID)) {
 				kept[entry.ID] = true
 			}
 		}

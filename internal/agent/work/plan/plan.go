@@ -74,13 +74,14 @@ func (p *planner) leave() {
 }
 
 // candidates returns the manifests that may be applied, by rank, and whether the work still names an object. The others get
-// their verdicts.
+// their verdicts. A manifest with a mistake may have the wrong kind, group or namespace, so it stands for every object of its name, and for
+// every object where it has no name.
 func (p *planner) candidates() (wanted []candidate, kept func(object.ID) bool) {
-	named, unresolved := map[object.ID]bool{}, map[object.ID]bool{}
+	named, mistaken := map[object.ID]bool{}, map[string]bool{}
 	for i := range p.Manifests {
 		m := &p.Manifests[i]
-		if m.ID.Resource == "" {
-			unresolved[m.ID] = true
+		if m.Fault != nil {
+			mistaken[m.ID.Name] = true
 		}
 		verdict := p.verdict(m, named[m.ID])
 		named[m.ID] = true
@@ -92,11 +93,7 @@ func (p *planner) candidates() (wanted []candidate, kept func(object.ID) bool) {
 	slices.SortStableFunc(wanted, func(a, b candidate) int {
 		return cmp.Compare(object.RankOf(a.entry.ID), object.RankOf(b.entry.ID))
 	})
-	return wanted, func(id object.ID) bool {
-		kindless := id
-		kindless.Resource = ""
-		return named[id] || unresolved[kindless]
-	}
+	return wanted, func(id object.ID) bool { return named[id] || mistaken[id.Name] || mistaken[""] }
 }
 
 // verdict returns why a manifest is not applied, or Pending.
