@@ -58,7 +58,7 @@ func (p *pass) drops() func(object.ID) bool {
 // orphans returns which objects stay on the member when they leave the work.
 func (p *pass) orphans() func(object.ID) bool {
 	if p.work == nil {
-		return object.Orphans(nil)
+		return orphansOf(p.record)
 	}
 	return object.Orphans(p.work.Spec.DeleteOption)
 }

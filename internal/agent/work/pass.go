@@ -76,6 +76,9 @@ func (p *pass) keep() (time.Time, error) {
 	if err := p.returned(); err != nil {
 		return time.Time{}, err
 	}
+	if err := p.storePolicy(); err != nil {
+		return time.Time{}, err
+	}
 	step, err := p.steps()
 	if err != nil {
 		return time.Time{}, err

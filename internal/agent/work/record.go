@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,9 +30,13 @@ func (c *Controller) readRecord(ctx context.Context, work string) (*workv1.Appli
 // writeRecord stores entries, and creates the record where it is missing.
 func (c *Controller) writeRecord(ctx context.Context, work *workv1.ManifestWork, record *workv1.AppliedManifestWork, entries []plan.Entry) (*workv1.AppliedManifestWork, error) {
 	if record == nil {
+		policy, err := policyOf(work)
+		if err != nil {
+			return nil, err
+		}
 		record = &workv1.AppliedManifestWork{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: c.recordName(work.Name), Labels: work.Labels, Annotations: executorAnnotation(work.Spec.Executor),
+				Name: c.recordName(work.Name), Labels: work.Labels, Annotations: policy,
 				Finalizers: []string{workv1.AppliedManifestWorkFinalizer},
 			},
 			Spec: workv1.AppliedManifestWorkSpec{HubHash: c.HubHash, AgentID: c.AgentID, ManifestWorkName: work.Name},
@@ -71,30 +74,6 @@ func (c *Controller) deleteRecord(ctx context.Context, record *workv1.AppliedMan
 		return err //nolint:wrapcheck // the client names the record
 	}
 	return nil
-}
-
-// executorKey is the annotation of a record with the executor of its work, who also evicts its objects.
-const executorKey = "berth-project.io/executor"
-
-func executorAnnotation(executor *workv1.ManifestWorkExecutor) map[string]string {
-	if executor == nil || executor.Subject.ServiceAccount == nil {
-		return nil
-	}
-	return map[string]string{executorKey: executor.Subject.ServiceAccount.Namespace + "/" + executor.Subject.ServiceAccount.Name}
-}
-
-// executorOf returns the executor on a record; nil is the agent itself.
-func executorOf(record *workv1.AppliedManifestWork) *workv1.ManifestWorkExecutor {
-	if record == nil {
-		return nil
-	}
-	namespace, name, ok := strings.Cut(record.Annotations[executorKey], "/")
-	if !ok {
-		return nil
-	}
-	return &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: namespace, Name: name},
-	}}
 }
 
 func metaOf(entry plan.Entry) workv1.AppliedManifestResourceMeta {
