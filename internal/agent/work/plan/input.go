@@ -46,6 +46,8 @@ type Object struct {
 	UID string
 	// Labelled is whether the object carries the label of the record, Owned whether it names the record in its ownerReferences.
 	Labelled, Owned bool
+	// Named is whether it names a record of this name, which may be gone.
+	Named bool
 	// OtherLabel is whether it carries the label of another record.
 	OtherLabel bool
 	// Fields is the hash of the fields that the agent manages for this work.

@@ -141,7 +141,8 @@ func (p *planner) owner(m *object.Manifest) string {
 // defaultManager is the field manager that a work has where it names none.
 const defaultManager = "work-agent"
 
-// entry returns the entry that the record must have for a manifest before it is applied.
+// entry returns the entry that the record must have for a manifest before it is applied. An object of a lost record was created where it names
+// the record, and adopted where it only has the label.
 func (p *planner) entry(m *object.Manifest) Entry {
 	e, recorded := p.stored[m.ID]
 	o, exists := p.Objects[m.ID]
@@ -153,7 +154,7 @@ func (p *planner) entry(m *object.Manifest) Entry {
 	}
 	switch {
 	case recorded && e.UID == o.UID:
-	case recorded && e.UID == "" && o.Labelled && o.Owned, !recorded && (o.Owned || o.Labelled), p.sharedCreation(m.ID, o):
+	case recorded && e.UID == "" && o.Labelled && o.Owned, !recorded && (o.Owned || o.Labelled && o.Named), p.sharedCreation(m.ID, o):
 		e = Entry{UID: o.UID}
 	default:
 		e = Entry{UID: o.UID, Adopted: true}

@@ -23,6 +23,10 @@ func Observe(found *unstructured.Unstructured, record Record, manager string) pl
 		Owned: record.UID != "" && slices.ContainsFunc(found.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 			return owner.UID == record.UID
 		}),
+		Named: slices.ContainsFunc(found.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+			of := reference(record)
+			return owner.APIVersion == of.APIVersion && owner.Kind == of.Kind && owner.Name == of.Name
+		}),
 		Fields:      fieldsHash(found, manager),
 		Terminating: found.GetDeletionTimestamp() != nil,
 		Serving:     health.Serving(found),
