@@ -93,6 +93,9 @@ func deletions(ctx context.Context, hub client.Reader, wanted func(*unstructured
 			return nil, err
 		}
 		for _, shipped := range objects {
+			if !wanted(shipped) { // the Job of the chart may read nothing else
+				continue
+			}
 			found := &unstructured.Unstructured{}
 			found.SetGroupVersionKind(shipped.GroupVersionKind())
 			err := hub.Get(ctx, client.ObjectKeyFromObject(shipped), found)
@@ -100,7 +103,7 @@ func deletions(ctx context.Context, hub client.Reader, wanted func(*unstructured
 			case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			case err != nil:
 				return nil, fmt.Errorf("reading %s %s: %w", shipped.GetKind(), shipped.GetName(), err)
-			case wanted(found):
+			default:
 				out = append(out, Step{Verb: Delete, Object: found, Kind: found.GetKind()})
 			}
 		}

@@ -129,12 +129,7 @@ func (c *cluster) buildImages() {
 		return err
 	})
 	for _, name := range programs {
-		c.mustContainerd("images", "import", "--index-name", image(name), c.path("images", name+".tar"))
-	}
-	for _, name := range strings.Fields(c.mustContainerd("images", "list", "-q")) { // the archives have names of their own, too
-		if !strings.HasPrefix(name, imagePrefix) {
-			c.mustContainerd("images", "remove", name)
-		}
+		c.mustContainerd("images", "import", "--base-name", imagePrefix+name, "--index-name", image(name), c.path("images", name+".tar"))
 	}
 }
 
@@ -210,9 +205,17 @@ func (c *cluster) describe() {
 		c.t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"get", "pods,jobs", "-A", "-o", "wide"}, {"get", "events", "-A"}, {"logs", "-n", managerNamespace, "--tail=20", "--prefix", "--selector=app.kubernetes.io/instance=berth"},
+		{"get", "pods,jobs", "-A", "-o", "wide"}, {"get", "events", "-A", "--field-selector=type!=Normal"}, {"logs", "-n", managerNamespace, "--tail=20", "--prefix", "--selector=app.kubernetes.io/instance=berth"},
 	} {
 		printed, err := c.run(append([]string{binary, "kubectl", "--kubeconfig", c.kubeconfig()}, args...)...)
 		c.t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, printed)
+	}
+	logs, err := filepath.Glob(c.path("logs", "*", "*", "*.log")) // those of pods that are gone, too
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, path := range logs {
+		content, err := os.ReadFile(path)
+		c.t.Logf("the end of %s: %v\n%s", path, err, content[max(0, len(content)-2000):])
 	}
 }

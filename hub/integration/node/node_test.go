@@ -29,7 +29,7 @@ import (
 
 const (
 	managerNamespace = "berth-system"
-	agentNamespace   = "berth-agent"
+	agentNamespace   = "open-cluster-management-agent"
 	member           = "edge-1"
 	team             = "store"
 	workload         = "web"
@@ -194,7 +194,7 @@ func (c *cluster) remove() {
 		return client.IgnoreNotFound(err)
 	})
 	c.helm("uninstall", "agent", "--namespace", agentNamespace, "--wait")
-	c.helm("uninstall", "berth", "--namespace", managerNamespace, "--wait")
+	c.helm("uninstall", "berth", "--namespace", managerNamespace, "--wait", "--timeout=50s")
 	placement := &clusterv1beta1.Placement{}
 	if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: team, Name: workload}, placement); err != nil {
 		c.t.Error(err)
