@@ -84,6 +84,7 @@ type state struct {
 	applied    map[object.ID]plan.Applied
 	failures   map[object.ID]plan.Failure
 	attempts   map[object.ID]int
+	unread     map[object.ID]unread
 	contests   map[object.ID]contest
 	since      map[plan.Stage]time.Time
 	// missing is since when this process has read that the hub lacks the work; zero while the hub has it.
@@ -122,7 +123,7 @@ type state struct {
 
 func newState() *state {
 	return &state{
-		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{},
+		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{}, unread: map[object.ID]unread{},
 		contests: map[object.ID]contest{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
 		kept: map[object.ID]string{}, measured: map[string]int64{}, conflicts: map[object.ID]bool{},
 	}

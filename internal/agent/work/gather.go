@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -136,11 +137,34 @@ func (p *pass) readObject(id object.ID, version string, executor *workv1.Manifes
 	case apierrors.IsNotFound(err):
 		p.read[id] = nil
 		delete(p.state.applied, id)
+		delete(p.state.unread, id)
 	case err != nil:
-		p.unread[id] = failureOf(err, id, "", 1, p.Clock.Now())
+		p.unread[id] = p.unreadable(id, err)
 	default:
+		delete(p.state.unread, id)
 		p.store(id, found)
 	}
+}
+
+// unread counts the reads of an object that failed in a row, and has when the next is due.
+type unread struct {
+	attempts int
+	until    time.Time
+}
+
+// unreadable returns the failure of a read. A read before it was due, because of another object, does not count.
+func (p *pass) unreadable(id object.ID, err error) plan.Failure {
+	now, last := p.Clock.Now(), p.state.unread[id]
+	due := !now.Before(last.until)
+	if due {
+		last.attempts++
+	}
+	failure := failureOf(err, id, "", last.attempts, now)
+	if !due {
+		failure.Until = last.until
+	}
+	p.state.unread[id] = unread{attempts: last.attempts, until: failure.Until}
+	return failure
 }
 
 // store keeps an object for this pass, and its version, so that its own event causes no other pass.

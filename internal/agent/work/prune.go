@@ -15,12 +15,16 @@ func (p *pass) prune() {
 	for id := range p.state.wants {
 		known[id] = true
 	}
+	for _, m := range p.manifests {
+		known[m.ID] = true // its kind may not be known, and then it is not wanted
+	}
 	for _, entry := range p.state.entries {
 		known[entry.ID] = true
 	}
 	dropUnknown(p.state.applied, known)
 	dropUnknown(p.state.failures, known)
 	dropUnknown(p.state.attempts, known)
+	dropUnknown(p.state.unread, known)
 	dropUnknown(p.state.contests, known)
 	dropUnknown(p.state.conflicts, known)
 	dropUnknown(p.state.versions, known)
