@@ -26,6 +26,7 @@ func (p *pass) resolve() {
 				m.Fault = nil
 			}
 			p.manifests[i] = m.Resolve(mapping, &p.work.Spec)
+			p.noteUnresolved(m.Fault, &p.manifests[i])
 		}
 		if m := p.manifests[i]; m.Fault == nil {
 			wants[m.ID] = wantOf(&m)
@@ -36,6 +37,13 @@ func (p *pass) resolve() {
 	p.state.work, p.state.wants, p.state.entries, p.state.recorded = p.work, wants, p.known(), p.record != nil
 	p.state.drops = p.drops()
 	p.watch.endNamed(p.holders.set(p.name, wants, p.state.entries))
+}
+
+// noteUnresolved stores when to look again for a kind that could not be looked up. A manifest that had a fault before has the wrong form.
+func (p *pass) noteUnresolved(before error, m *object.Manifest) {
+	if _, unknown := errors.AsType[object.UnknownKindError](m.Fault); m.ID.Resource == "" && before == nil && m.Fault != nil && !unknown {
+		p.unread[m.ID] = p.unreadable(m.ID, m.Fault)
+	}
 }
 
 // wantOf returns the hash of what a manifest writes; empty where it only reports its object.

@@ -118,7 +118,8 @@ type Input struct {
 	// Recorded is whether the member has a record of the work, and Record its entries.
 	Recorded bool
 	Record   []Entry
-	// Objects has the objects that exist, Unread those that could not be read.
+	// Objects has the objects that exist, Unread those that could not be read. A kind that could not be looked up is in Unread by an ID without
+	// a resource.
 	Objects map[object.ID]Object
 	Unread  map[object.ID]Failure
 	Others  map[object.ID][]Other

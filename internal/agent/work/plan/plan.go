@@ -99,13 +99,7 @@ func (p *planner) candidates() (wanted []candidate, kept func(object.ID) bool) {
 // verdict returns why a manifest is not applied, or Pending.
 func (p *planner) verdict(m *object.Manifest, duplicate bool) Verdict {
 	if m.Fault != nil {
-		code := Invalid
-		if _, ok := errors.AsType[object.UnknownKindError](m.Fault); ok {
-			code = UnknownKind
-		} else if m.ID.Resource == "" && m.Kind.Kind != "" && m.ID.Name != "" {
-			code = Unavailable // the kinds of the member were not read
-		}
-		return Verdict{State: Failed, Code: code, Message: m.Fault.Error()}
+		return p.faulty(m)
 	}
 	if duplicate {
 		return Verdict{State: Failed, Code: Invalid, Message: "an earlier manifest of the work is for the same object"}
@@ -122,6 +116,22 @@ func (p *planner) verdict(m *object.Manifest, duplicate bool) Verdict {
 	}
 	return Verdict{}
 }
+
+// faulty returns why a manifest cannot be an object. A kind may become known without an event, so it is looked up again.
+func (p *planner) faulty(m *object.Manifest) Verdict {
+	if _, unknown := errors.AsType[object.UnknownKindError](m.Fault); unknown {
+		p.again(p.Now.Add(unknownKindWait))
+		return Verdict{State: Failed, Code: UnknownKind, Message: m.Fault.Error() + "; it is looked up again every minute"}
+	}
+	if failure, unread := p.Unread[m.ID]; unread && m.ID.Resource == "" { // the kinds of the member were not read
+		p.again(failure.Until)
+		return Verdict{State: Failed, Code: failure.Code, Message: failure.Message}
+	}
+	return Verdict{State: Failed, Code: Invalid, Message: m.Fault.Error()}
+}
+
+// unknownKindWait is when a kind is looked up again that the member does not serve.
+const unknownKindWait = time.Minute
 
 // owner returns the older work that has applied another manifest to the object and keeps it; empty where no work has. Works that apply under
 // field managers of their own live together.
