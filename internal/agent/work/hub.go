@@ -76,10 +76,12 @@ func (p *pass) report(step plan.Step) (time.Time, error) {
 // reportDeleting reports what a deletion waits for and what it leaves, and returns when to write it where that is later.
 func (p *pass) reportDeleting(step plan.Step) (time.Time, error) {
 	var waits []string
+	objects := step.Overdue
 	if step.Wait != nil {
-		for _, id := range step.Wait.Objects {
-			waits = append(waits, p.waitsFor(id))
-		}
+		objects = append(slices.Clone(objects), step.Wait.Objects...)
+	}
+	for _, id := range objects {
+		waits = append(waits, p.waitsFor(id))
 	}
 	var kept []string
 	for id, why := range p.state.kept {

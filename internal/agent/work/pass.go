@@ -3,6 +3,8 @@ package work
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,11 +180,14 @@ func (p *pass) steps() (plan.Step, error) {
 	return plan.Step{}, errTooManySteps
 }
 
-// waits records since when a stage waits.
+// waits records since when each stage waits. A stage behind the wait of another was not looked at, so it stays.
 func (p *pass) waits(step plan.Step) {
 	if step.Wait == nil {
-		clear(p.state.since)
-	} else if _, ok := p.state.since[step.Wait.Stage]; !ok {
-		p.state.since[step.Wait.Stage] = p.Clock.Now()
+		maps.DeleteFunc(p.state.since, func(stage plan.Stage, _ time.Time) bool { return !slices.Contains(step.Blocked, stage) })
+	}
+	for _, stage := range step.Blocked {
+		if _, ok := p.state.since[stage]; !ok {
+			p.state.since[stage] = p.Clock.Now()
+		}
 	}
 }

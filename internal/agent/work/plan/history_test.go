@@ -219,8 +219,7 @@ func (m *member) pass(name string) error {
 	for range 50 {
 		step := Plan(m.input(name, w))
 		if len(step.Calls) == 0 {
-			m.over(name, step)
-			return nil
+			return m.over(name, step)
 		}
 		for _, call := range step.Calls {
 			if m.refuses(w, call) {
@@ -260,23 +259,31 @@ func (m *member) refuses(w *simulatedWork, call Call) bool {
 	return true
 }
 
-// over ends a pass.
-func (m *member) over(name string, step Step) {
-	since := m.works[name].since
-	m.works[name].refused = map[object.ID]bool{}
-	for _, x := range m.works[name].manifests {
+// over ends a pass. A work that goes must be looked at again.
+func (m *member) over(name string, step Step) error {
+	w := m.works[name]
+	since := w.since
+	if w.leaving && !step.Gone && step.Again.IsZero() {
+		return fmt.Errorf("%w: %s is not looked at again", errBoom, name)
+	}
+	w.refused = map[object.ID]bool{}
+	for _, x := range w.manifests {
 		if verdict := step.Verdicts[x.Ordinal]; verdict.State == Failed && verdict.Code.Final() && verdict.Code != OwnedByWork {
-			m.works[name].refused[x.ID] = true
+			w.refused[x.ID] = true
 		}
 	}
 	if step.Wait == nil {
-		clear(since)
-	} else if _, ok := since[step.Wait.Stage]; !ok {
-		since[step.Wait.Stage] = m.now
+		maps.DeleteFunc(since, func(stage Stage, _ time.Time) bool { return !slices.Contains(step.Blocked, stage) })
+	}
+	for _, stage := range step.Blocked {
+		if _, ok := since[stage]; !ok {
+			since[stage] = m.now
+		}
 	}
 	if step.Gone {
 		delete(m.works, name)
 	}
+	return nil
 }
 
 func (m *member) input(name string, w *simulatedWork) Input {

@@ -129,6 +129,6 @@ type Input struct {
 	Contests map[object.ID]Contest
 	// RemovalWait is how long the objects of a rank may take to disappear; 0 is the constant of this name.
 	RemovalWait time.Duration
-	// Since is when each stage began to wait.
+	// Since is when each stage began to wait. A stage stays in it while it is blocked.
 	Since map[Stage]time.Time
 }

@@ -343,12 +343,14 @@ func (p *planner) wait(stage Stage, objects []object.ID, limit time.Duration) bo
 	if len(objects) == 0 {
 		return false
 	}
+	p.step.Blocked = append(p.step.Blocked, stage)
 	since, waits := p.Since[stage]
 	if !waits {
 		since = p.Now
 	}
 	until := since.Add(limit)
 	if !p.Now.Before(until) {
+		p.step.Overdue = append(p.step.Overdue, objects...)
 		return false
 	}
 	p.step.Wait = &Wait{Stage: stage, Objects: objects, Until: until}

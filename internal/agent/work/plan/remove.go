@@ -11,6 +11,9 @@ import (
 // HandoverWait is when to look again at an object that another work takes over. Both works do, so it bounds how often they wake each other.
 const HandoverWait = 2 * time.Second
 
+// disappearWait is when to look again at an object that is being deleted. It may not be watched.
+const disappearWait = time.Minute
+
 // fate is what becomes of an object that its work does not name any more.
 type fate int
 
@@ -66,6 +69,7 @@ func (p *planner) removeOne(entry Entry) (stays, blocks bool) {
 		p.again(cmp.Or(p.Unread[entry.ID].Until, p.Now.Add(HandoverWait)))
 		return true, true
 	case disappear:
+		p.again(p.Now.Add(disappearWait))
 		return true, true
 	case release:
 		if !o.Labelled && !o.Owned {

@@ -102,6 +102,10 @@ type Step struct {
 	Verdicts map[int]Verdict
 	// Wait is set where the pass waits for objects.
 	Wait *Wait
+	// Blocked has each stage with objects to wait for. The time since when it waits counts until it has none.
+	Blocked []Stage
+	// Overdue is what was waited for too long, in order. It is looked at again, and nothing else waits for it.
+	Overdue []object.ID
 	// Again is when to plan again without an event; zero for never.
 	Again time.Time
 	// Wake names the works that must look again, because this one leaves an object to them.
