@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/datadir"
+	"github.com/berth-project/berth/hub/internal/encryption"
 	"github.com/berth-project/berth/hub/internal/kwok"
 	"github.com/berth-project/berth/hub/internal/manifest"
 	"github.com/berth-project/berth/hub/internal/supervise"
@@ -52,7 +53,10 @@ type controlPlane struct {
 	listener net.Listener
 	log      *logWriter
 	parts    *supervise.Group
-	admin    *rest.Config
+	storage  *storageKeeper
+	// encryption is the path of the configuration of the encryption at rest.
+	encryption string
+	admin      *rest.Config
 	// stopping is true once the components are stopping.
 	stopping atomic.Bool
 }
@@ -97,16 +101,25 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	if p.keys.expired != nil {
 		klog.FromContext(ctx).Error(p.keys.expired, "The former CA of the hub is left out")
 	}
+	if err := p.dir.RemoveSnapshots(); err != nil { // another user may have made them
+		klog.FromContext(ctx).Error(err, "The data folder keeps snapshots of backups that did not end; remove them")
+	}
 	users, err := p.newSystemUsers()
 	if err != nil {
 		return err
 	}
 	p.admin = users.admin()
+	if p.encryption, err = encryption.Configure(p.dir.Path(datadir.PKIFolder), p.opts.Encrypt); err != nil {
+		return err
+	}
 	etcd, err := embed.StartEtcd(ctx, p.etcdOptions(), logs)
 	if err != nil {
 		return err
 	}
 	p.parts.Go(ctx, "etcd", stopTimeout, etcd.Run)
+	if err := p.startStorage(ctx, etcd); err != nil {
+		return err
+	}
 	p.parts.Go(ctx, "the API server", stopTimeout, func(ctx context.Context) error {
 		return embed.RunAPIServer(ctx, p.serverOptions(etcd.Endpoint()))
 	})
@@ -146,11 +159,25 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	return p.publish(ctx, users)
 }
 
+// startStorage lets commands reach etcd, and keeps its space.
+func (p *controlPlane) startStorage(ctx context.Context, etcd *embed.Etcd) error {
+	if err := p.dir.StoreEtcdEndpoint(etcd.Endpoint()); err != nil {
+		return err
+	}
+	p.storage = newStorageKeeper(etcd, p.dir.Path(datadir.EtcdFolder), p.opts)
+	if err := p.storage.start(ctx); err != nil {
+		return err
+	}
+	p.parts.Go(ctx, "the care of the database", stopTimeout, p.storage.run)
+	return nil
+}
+
 // publish writes the kubeconfig of the administrator, by which other programs see that the hub is ready, and starts the agent, which uses it.
 func (p *controlPlane) publish(ctx context.Context, users *systemUsers) error {
 	if err := users.publish(); err != nil {
 		return err
 	}
+	p.parts.Go(ctx, "the encryption of stored objects", stopTimeout, p.rewriteEncrypted)
 	if p.opts.Agent != nil {
 		p.parts.Go(ctx, "the agent", stopTimeout, func(ctx context.Context) error {
 			return p.opts.Agent(ctx, p.dir.Path(datadir.AdminKubeconfig))
@@ -230,6 +257,7 @@ func (p *controlPlane) etcdOptions() embed.EtcdOptions {
 		CA:      p.keys.etcd.CertFile(),
 		Cert:    p.keys.etcdServer.Cert,
 		CertKey: p.keys.etcdServer.Key,
+		Quota:   p.opts.DatabaseQuota,
 		NoFsync: p.opts.NoFsync,
 	}
 }
@@ -250,5 +278,7 @@ func (p *controlPlane) serverOptions(etcd string) embed.APIServerOptions {
 		ProxyKey:       p.keys.proxy.Key,
 		ProxyUser:      proxyUser,
 		Authentication: p.dir.Path(authenticationFile),
+		Encryption:     p.encryption,
+		Ready:          map[string]func() error{"database-accepts-writes": p.storage.Err},
 	}
 }

@@ -10,6 +10,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
+	opts.DatabaseQuota, opts.MinFreeDisk = cmp.Or(opts.DatabaseQuota, DefaultDatabaseQuota), cmp.Or(opts.MinFreeDisk, DefaultMinFreeDisk)
 	manifests, err := manifest.Parse(opts.Manifests...)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/hub/internal/datadir"
+	"github.com/berth-project/berth/hub/internal/encryption"
 )
 
 const (
@@ -67,6 +68,13 @@ type Options struct {
 	// Agent runs beside the control plane, with the kubeconfig of an administrator: this process holds every key of the cluster. It
 	// must return when its context ends. nil means none.
 	Agent func(ctx context.Context, kubeconfig string) error
+	// Encrypt is what is encrypted at rest, with a key in the data folder: encryption.Secrets and encryption.Works. Objects of an earlier
+	// choice are written anew.
+	Encrypt []string
+	// DatabaseQuota is the maximal size of the database file in bytes; 0 is DefaultDatabaseQuota.
+	DatabaseQuota int64
+	// MinFreeDisk is the free space of the disk in bytes below which the hub becomes read-only; 0 is DefaultMinFreeDisk.
+	MinFreeDisk int64
 	// NoFsync is faster, and may lose data in a power cut. It is for temporary hubs.
 	NoFsync bool
 	// Verbosity is the level of the log in the data folder, as in Kubernetes: 0 is
@@ -119,6 +127,13 @@ func (o Options) validate() error {
 	if o.Nodes.Count > 0 && !o.Workloads {
 		return errors.New("starting the hub: fake nodes need the controllers of workloads: --workloads")
 	}
+	if err := encryption.Validate(o.Encrypt); err != nil {
+		return fmt.Errorf("starting the hub: %w", err)
+	}
+	return o.validateSANs()
+}
+
+func (o Options) validateSANs() error {
 	for _, san := range o.SANs {
 		if net.ParseIP(san) == nil && len(validation.IsDNS1123Subdomain(san)) > 0 {
 			return fmt.Errorf("starting the hub: %q is neither a DNS name nor an IP address for the certificate", san)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/server/healthz"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -28,6 +30,10 @@ type APIServerOptions struct {
 	ProxyCA, ProxyCert, ProxyKey, ProxyUser string
 	// Authentication is the file with the rules for anonymous requests.
 	Authentication string
+	// Encryption is the file with the configuration of the encryption at rest.
+	Encryption string
+	// Ready are further checks of /readyz by name.
+	Ready map[string]func() error
 }
 
 // ciphers returns the names of the cipher suites of TLS 1.2 with authenticated encryption (AEAD) and forward secrecy. TLS 1.3 has
@@ -61,6 +67,7 @@ func (o APIServerOptions) flags() []string {
 		"--service-account-key-file=" + o.SigningKey,
 		"--authentication-config=" + o.Authentication,
 		"--authorization-mode=RBAC",
+		"--encryption-provider-config=" + o.Encryption,
 		// Some hubs require permissions on the owner that a client names. A client that works here works on these hubs too.
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--requestheader-client-ca-file=" + o.ProxyCA,
@@ -98,7 +105,33 @@ func RunAPIServer(ctx context.Context, opts APIServerOptions) error {
 	if errs := completed.Validate(); len(errs) != 0 {
 		return fmt.Errorf("validating the API server's options: %w", utilerrors.NewAggregate(errs))
 	}
-	return app.Run(ctx, completed)
+	return opts.serve(ctx, completed)
+}
+
+// serve is app.Run of kube-apiserver with further checks.
+func (o APIServerOptions) serve(ctx context.Context, completed options.CompletedOptions) error {
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return fmt.Errorf("configuring the API server: %w", err)
+	}
+	complete, err := config.Complete()
+	if err != nil {
+		return fmt.Errorf("completing the API server's configuration: %w", err)
+	}
+	server, err := app.CreateServerChain(complete)
+	if err != nil {
+		return fmt.Errorf("creating the API server: %w", err)
+	}
+	for name, check := range o.Ready {
+		if err := server.GenericAPIServer.AddReadyzChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() })); err != nil {
+			return fmt.Errorf("adding the check %s: %w", name, err)
+		}
+	}
+	prepared, err := server.PrepareRun()
+	if err != nil {
+		return fmt.Errorf("preparing the API server: %w", err)
+	}
+	return prepared.Run(ctx)
 }
 
 // parse applies args to a component's named flag sets. Flags rather than struct

@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// quotaBytes is the maximal size of the database, as etcd advises.
-	quotaBytes = 8 << 30
 	// snapshotCount bounds the entries that raft keeps in memory and replays.
 	snapshotCount = 10_000
 	// slowRequestThreshold is the duration from which a request is logged.
@@ -32,6 +30,8 @@ type EtcdOptions struct {
 	// Port on 127.0.0.1; 0 takes a free one.
 	Port              int
 	CA, Cert, CertKey string
+	// Quota is the maximal size of the database file in bytes. Writes are refused beyond it.
+	Quota int64
 	// NoFsync is faster, and may lose data in a power cut.
 	NoFsync bool
 }
@@ -45,6 +45,9 @@ type Etcd struct {
 
 // StartEtcd starts etcd and returns once it serves. For unreadable data, the error names the folder.
 func StartEtcd(ctx context.Context, opts EtcdOptions, logs Logs) (*Etcd, error) {
+	if err := checkData(opts.Dir); err != nil {
+		return nil, dataError(opts.Dir, err)
+	}
 	broken := make(chan error, 1)
 	config := opts.config()
 	config.ZapLoggerBuilder = etcd.NewZapLoggerBuilder(logs.etcdLogger(broken))
@@ -109,10 +112,13 @@ func (e *Etcd) Run(ctx context.Context) error {
 	case err := <-e.server.Err():
 		return fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
-		e.server.Close()
+		e.Close()
 		return nil
 	}
 }
+
+// Close stops etcd, which Run does too.
+func (e *Etcd) Close() { e.server.Close() }
 
 // config returns a cluster of one member. It listens to no peers. The advertised peer URL is the identity of the member in its
 // data, and must not change.
@@ -131,7 +137,7 @@ func (o EtcdOptions) config() *etcd.Config {
 	cfg.ClientTLSInfo.TrustedCAFile = o.CA
 	cfg.ClientTLSInfo.ClientCertAuth = true
 	cfg.TlsMinVersion = "TLS1.3"
-	cfg.QuotaBackendBytes = quotaBytes
+	cfg.QuotaBackendBytes = o.Quota
 	cfg.SnapshotCount = snapshotCount
 	cfg.UnsafeNoFsync = o.NoFsync
 	cfg.EnableGRPCGateway = false
@@ -155,7 +161,8 @@ func dataError(dir string, err error) error {
 	if err, ok := diskError(dir, err); ok {
 		return err
 	}
-	return fmt.Errorf("etcd's data in %s cannot be read; restore the folder from a backup, or delete it to start empty: %w", dir, err)
+	return fmt.Errorf("etcd's data in %s cannot be read, and nothing in it was changed; move the data folder away and restore a backup with "+
+		"`berth-hub restore`, or start empty: %w", dir, err)
 }
 
 // diskError returns advice about a disk, or false if the disk is not the cause.

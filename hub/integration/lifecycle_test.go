@@ -90,7 +90,7 @@ func TestDataSurvivesRestarts(t *testing.T) {
 	if err := damaged.Close(); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, opts, "etcd's data in "+filepath.Join(opts.DataDir, "etcd")+" cannot be read", "restore the folder from a backup")
+	refused(t, opts, "etcd's data in "+filepath.Join(opts.DataDir, "etcd")+" cannot be read", "the database "+database+" is damaged", "restore a backup with `berth-hub restore`")
 }
 
 // terminate stops a hub by signal while a client watches, as a user would.

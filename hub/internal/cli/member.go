@@ -27,14 +27,6 @@ the fake nodes become ready and run nothing. It is for trying Berth and for test
 them once: it keeps its certificate or its token in its data folder. Accept the cluster on the hub with
 "kubectl berth accept".`
 
-// agentFolder and bootstrapFile are where the data folder of a member has the credentials of its agent, and driverFile how it
-// authenticates.
-const (
-	agentFolder   = "agent"
-	bootstrapFile = "bootstrap.kubeconfig"
-	driverFile    = "agent-driver"
-)
-
 var (
 	errNoMember = errors.New("name the member: --name edge-1")
 	errNoToken  = errors.New("give --hub, --token and --ca-hash; kubectl berth token create prints them")
@@ -109,7 +101,7 @@ func (f *memberFlags) run(command *cobra.Command, wiring Config) error {
 		opts.Manifests = wiring.MemberManifests
 		opts.Nodes = hub.FakeNodes{Count: f.nodes, Capacity: capacity, Labels: f.labels}
 		opts.Agent = func(ctx context.Context, kubeconfig string) error {
-			return wiring.Agent(ctx, Agent{Cluster: f.name, Dir: f.path(agentFolder), Bootstrap: f.path(bootstrapFile), Kubeconfig: kubeconfig, Driver: driver})
+			return wiring.Agent(ctx, Agent{Cluster: f.name, Dir: f.path(datadir.AgentFolder), Bootstrap: f.path(datadir.BootstrapFile), Kubeconfig: kubeconfig, Driver: driver})
 		}
 		return opts, nil
 	})
@@ -130,7 +122,7 @@ func (f *memberFlags) validate() error {
 
 // storedDriver returns how the agent has joined. A folder of an earlier version records none: its agent has a certificate.
 func (f *memberFlags) storedDriver() (string, error) {
-	data, err := os.ReadFile(f.path(driverFile))
+	data, err := os.ReadFile(f.path(datadir.DriverFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return registration.DriverCSR, nil
@@ -145,7 +137,7 @@ func (f *memberFlags) path(name string) string { return filepath.Join(f.dataDir,
 // prepareAgent stores the bootstrap kubeconfig of the agent. The hub is verified before. A member that has joined needs none.
 func (f *memberFlags) prepareAgent(ctx context.Context) error {
 	if f.hub == "" {
-		if _, err := os.Stat(f.path(bootstrapFile)); err != nil {
+		if _, err := os.Stat(f.path(datadir.BootstrapFile)); err != nil {
 			return fmt.Errorf("member %s has not joined from %s: %w", f.name, f.dataDir, errNoToken)
 		}
 		return nil
@@ -163,10 +155,10 @@ func (f *memberFlags) prepareAgent(ctx context.Context) error {
 		return err
 	}
 	defer dir.Close()
-	if err := os.MkdirAll(dir.Path(agentFolder), 0o700); err != nil {
+	if err := os.MkdirAll(dir.Path(datadir.AgentFolder), 0o700); err != nil {
 		return fmt.Errorf("creating the folder of the agent: %w", err)
 	}
-	for name, data := range map[string][]byte{driverFile: []byte(cmp.Or(f.driver, registration.DriverCSR)), bootstrapFile: bootstrap} {
+	for name, data := range map[string][]byte{datadir.DriverFile: []byte(cmp.Or(f.driver, registration.DriverCSR)), datadir.BootstrapFile: bootstrap} {
 		if err := os.WriteFile(dir.Path(name), data, 0o600); err != nil {
 			return fmt.Errorf("writing the file %s of the agent: %w", name, err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-project/berth/hub"
 	"github.com/berth-project/berth/hub/embed"
+	"github.com/berth-project/berth/hub/internal/encryption"
 	"github.com/berth-project/berth/internal/version"
 )
 
@@ -47,6 +48,9 @@ type serveFlags struct {
 	withStdin bool
 	workloads bool
 	unsigned  bool
+	quota     byteCount
+	minFree   byteCount
+	encrypt   []string
 	// title is what runs; empty is a hub.
 	title string
 }
@@ -87,6 +91,11 @@ func (f *serveFlags) addFlags(set *pflag.FlagSet) {
 	set.IntVar(&f.etcdPort, "etcd-port", 0, "port of etcd on 127.0.0.1; 0 takes a free one")
 	set.BoolVar(&f.workloads, "workloads", f.workloads, "run the controllers of workloads and nodes, and a scheduler")
 	set.BoolVar(&f.ephemeral, "ephemeral", false, "use a temporary data folder and remove it at the end")
+	set.StringSliceVar(&f.encrypt, "encrypt", []string{encryption.Secrets}, "`what` is encrypted at rest, with a key in the data folder: secrets, works; empty: nothing")
+	f.quota = byteCount{text: "8Gi", bytes: hub.DefaultDatabaseQuota, lowest: minQuota, highest: maxQuota}
+	set.Var(&f.quota, "database-quota", "size of the database file beyond which the hub is read-only; 16Mi to 8Gi")
+	f.minFree = byteCount{text: "256Mi", bytes: hub.DefaultMinFreeDisk, lowest: minFreeDisk, highest: maxFreeDisk}
+	set.Var(&f.minFree, "min-free-disk", "free space of the disk below which the hub is read-only")
 	set.BoolVar(&f.noFsync, "unsafe-no-fsync", false, "write faster, and lose data in a power cut")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log more, and to standard error too")
 	set.BoolVar(&f.withStdin, "stop-with-stdin", false, "stop when standard input ends")
@@ -161,6 +170,9 @@ func (f *serveFlags) controlPlane(command *cobra.Command) hub.Options {
 		EtcdPort:            f.etcdPort,
 		Workloads:           f.workloads,
 		NoAgentCertificates: f.unsigned,
+		Encrypt:             f.encrypt,
+		DatabaseQuota:       f.quota.bytes,
+		MinFreeDisk:         f.minFree.bytes,
 		NoFsync:             f.noFsync || f.ephemeral,
 	}
 	if f.verbose {

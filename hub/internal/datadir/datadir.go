@@ -23,9 +23,15 @@ const (
 	EtcdFolder      = "etcd"
 	PKIFolder       = "pki"
 
-	lockFile = "lock"
-	portFile = "port"
-	hostFile = "host"
+	// AgentFolder, BootstrapFile and DriverFile are where a member has the credentials of its agent, and how the agent authenticates.
+	AgentFolder   = "agent"
+	BootstrapFile = "bootstrap.kubeconfig"
+	DriverFile    = "agent-driver"
+
+	lockFile     = "lock"
+	portFile     = "port"
+	hostFile     = "host"
+	endpointFile = "etcd-endpoint"
 )
 
 // LockedError is returned when another hub uses the folder.
@@ -81,6 +87,10 @@ func Open(path string) (*Dir, error) {
 	if err != nil {
 		dir.Close()
 		return nil, fmt.Errorf("locking data folder %s: %w", path, err)
+	}
+	if err := dir.requireComplete(); err != nil {
+		dir.Close()
+		return nil, err
 	}
 	return dir, nil
 }

@@ -50,6 +50,7 @@ var (
 	ages          = regexp.MustCompile(`\b(\d+(\.\d+)?(ms|[smhd]))+\b`)
 	addresses     = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	uids          = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	revisions     = regexp.MustCompile(`\b(\d+ bytes, )?revision \d+`)
 	columnGaps    = regexp.MustCompile(` {2,}`) // the width of a column depends on its content
 	trailingSpace = regexp.MustCompile(`(?m) +$`)
 )
@@ -61,7 +62,7 @@ func normalize(text string) string {
 	for _, change := range []struct {
 		pattern *regexp.Regexp
 		as      string
-	}{{times, "TIME"}, {ages, "AGE"}, {addresses, "ADDRESS"}, {uids, "UID"}, {columnGaps, "  "}, {trailingSpace, ""}} {
+	}{{times, "TIME"}, {ages, "AGE"}, {addresses, "ADDRESS"}, {uids, "UID"}, {revisions, "REVISION"}, {columnGaps, "  "}, {trailingSpace, ""}} {
 		text = change.pattern.ReplaceAllString(text, change.as)
 	}
 	return text
