@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -41,6 +43,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	requireMachine(t)
+	log.SetLogger(logr.Discard()) // warnings about tokens and taints
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
@@ -96,6 +99,7 @@ func (c *cluster) connect() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	config.QPS = -1 // the API server limits the load
 	c.WithWatch = hubtest.NewClient(c.t, config)
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "kubernetes", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}},

@@ -24,13 +24,14 @@ func (c *cluster) disturb() {
 	c.t.Helper()
 	c.createInventory()
 	under := c.startLoad()
-	under.during("nothing", func() { c.pause(10 * time.Second) })
-	under.during("rolling update", c.rollManager)
-	under.during("leader killed by SIGKILL", c.killLeader)
-	under.during("node drained", c.drain)
-	under.during("webhook certificate replaced", c.replaceCertificate)
-	under.during("API server restarted", func() { c.restartHub(nil) })
-	under.during("authority rotated", func() {
+	under.during("nothing", false, func() { c.pause(10 * time.Second) })
+	under.during("rolling update", false, c.rollManager)
+	under.during("leader killed by SIGKILL", true, c.killLeader)
+	under.during("node drained", false, c.drain)
+	under.during("webhook certificate replaced", false, c.replaceCertificate)
+	// The leader ends where it cannot renew its lease in time.
+	under.during("API server restarted", true, func() { c.restartHub(nil) })
+	under.during("authority rotated", true, func() {
 		c.restartHub(func() { c.hubCommand("ca", "rotate") })
 	})
 	under.end()

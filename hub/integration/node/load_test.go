@@ -30,6 +30,8 @@ const (
 	// inventory is how many clusters there are without an agent.
 	inventory      = 20
 	requestTimeout = 20 * time.Second
+	// repeatAfter is when a client sends a request again.
+	repeatAfter = 3 * time.Second
 )
 
 // load sends requests that pass the webhooks, and changes of placements, at a constant rate. Meanwhile it reads a placement that nothing
@@ -42,8 +44,9 @@ type load struct {
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// sent are the responses of the API server, unreachable the requests that did not reach it.
-	sent, unreachable int
+	// sent are the responses of the API server, unreachable the requests that did not reach it. repeated are those that passed when they
+	// were sent once more.
+	sent, unreachable, repeated int
 	// lost are requests that should have passed, moved are reads of the placement with other clusters.
 	lost, moved []string
 }
@@ -89,7 +92,7 @@ func (l *load) send(ctx context.Context, rate int, call func(ctx context.Context
 		l.running.Go(func() {
 			for i := range calls {
 				requestCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-				l.record(call(requestCtx, i))
+				l.request(requestCtx, i, call)
 				cancel()
 			}
 		})
@@ -111,6 +114,25 @@ func (l *load) send(ctx context.Context, rate int, call func(ctx context.Context
 			}
 		}
 	})
+}
+
+// request sends a request, and once more where the webhooks did not respond or could not review it, as clients of an API server do.
+func (l *load) request(ctx context.Context, i int, call func(ctx context.Context, i int) error) {
+	err := call(ctx, i)
+	if err == nil || !strings.Contains(err.Error(), "failed calling webhook") && !strings.Contains(err.Error(), "could not be checked") {
+		l.record(err)
+		return
+	}
+	select {
+	case <-time.After(repeatAfter): //nolint:forbidigo // a client in real time
+	case <-ctx.Done():
+	}
+	if err = call(ctx, i); err == nil {
+		l.mu.Lock()
+		l.repeated++
+		l.mu.Unlock()
+	}
+	l.record(err)
 }
 
 // record counts a response. A conflict is one: another change came first.
@@ -181,20 +203,24 @@ func (c *cluster) selected(ctx context.Context) []string {
 	return out
 }
 
-// during makes a disturbance under load, and requires that no request is lost and no decision moves.
-func (l *load) during(what string, disturb func()) {
+// during makes a disturbance under load, and requires that no request is lost and no decision moves. Where it ends a manager without a
+// warning, a request may have to be repeated.
+func (l *load) during(what string, mayRepeat bool, disturb func()) {
 	l.c.t.Helper()
 	l.mu.Lock()
-	l.sent, l.unreachable, l.lost, l.moved = 0, 0, nil, nil
+	l.sent, l.unreachable, l.repeated, l.lost, l.moved = 0, 0, 0, nil, nil
 	l.mu.Unlock()
 	began := time.Now()
 	disturb()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	took := time.Since(began)
-	l.c.t.Logf("%-32s %5.1f s  %5d requests, %d lost, %d decisions moved; %d did not reach the API server",
-		what, took.Seconds(), l.sent, len(l.lost), len(l.moved), l.unreachable)
-	if l.sent < int(took.Seconds()) {
+	l.c.t.Logf("%-32s %5.1f s  %5d requests, %d repeated, %d lost, %d decisions moved; %d did not reach the API server",
+		what, took.Seconds(), l.sent, l.repeated, len(l.lost), len(l.moved), l.unreachable)
+	if l.repeated > 0 && !mayRepeat {
+		l.c.t.Errorf("%s: the webhooks did not respond to %d requests", what, l.repeated)
+	}
+	if l.unreachable == 0 && l.sent < 10*int(took.Seconds()) {
 		l.c.t.Errorf("%s: only %d requests in %s: this is no load", what, l.sent, took)
 	}
 	for _, list := range [][]string{l.lost, l.moved} {
