@@ -40,6 +40,7 @@ func (b Backup) Write(ctx context.Context, clock clock.PassiveClock) (manifest b
 	if err != nil {
 		return manifest, err
 	}
+	embed.DiscardGRPC()
 	var folder string
 	defer func() {
 		if folder != "" {
@@ -90,7 +91,10 @@ func saveSnapshot(ctx context.Context, dir, path string) error {
 		if client.Endpoint, err = datadir.EtcdEndpoint(dir); err != nil {
 			return err
 		}
-		return client.SaveSnapshot(ctx, path)
+		if err := client.SaveSnapshot(ctx, path); err != nil {
+			return fmt.Errorf("the hub of data folder %s runs, and its database cannot be copied; try again if the hub is starting or stopping: %w", dir, err)
+		}
+		return nil
 	}
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ type Etcd struct {
 // StartEtcd starts etcd and returns once it serves. For unreadable data, the error names the folder.
 func StartEtcd(ctx context.Context, opts EtcdOptions, logs Logs) (*Etcd, error) {
 	if err := checkData(opts.Dir); err != nil {
-		return nil, dataError(opts.Dir, err)
+		return nil, dataError(opts.Dir, fmt.Errorf("nothing in it was changed: %w", err))
 	}
 	broken := make(chan error, 1)
 	config := opts.config()
@@ -161,8 +161,7 @@ func dataError(dir string, err error) error {
 	if err, ok := diskError(dir, err); ok {
 		return err
 	}
-	return fmt.Errorf("etcd's data in %s cannot be read, and nothing in it was changed; move the data folder away and restore a backup with "+
-		"`berth-hub restore`, or start empty: %w", dir, err)
+	return fmt.Errorf("etcd's data in %s cannot be read; move the data folder away and restore a backup with `berth-hub restore`, or start empty: %w", dir, err)
 }
 
 // diskError returns advice about a disk, or false if the disk is not the cause.

@@ -76,6 +76,12 @@ func (l Logs) Route() error {
 	return nil
 }
 
+// DiscardGRPC drops what gRPC logs, for a process that only is a client of etcd: its errors are returned. It is called before the first
+// connection.
+func DiscardGRPC() {
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
+}
+
 // etcdClientLogger is the logger of the API server's client of etcd. Its default is standard error, where it would mix with the
 // output of the hub, and the API server has no option for it.
 //

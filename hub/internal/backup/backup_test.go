@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -244,5 +245,25 @@ func TestAFileIsNotReplaced(t *testing.T) {
 	}
 	if _, err := GenerateKey(path); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("GenerateKey = %v, want a refusal", err)
+	}
+}
+
+// TestMemoryDoesNotGrowWithABackup writes, encrypts and reads back a file that is far larger than the memory that this may take.
+func TestMemoryDoesNotGrowWithABackup(t *testing.T) {
+	const size, most = 128 << 20, 16 << 20
+	private, _ := newKey(t)
+	folder := t.TempDir()
+	snapshot := filepath.Join(folder, "snapshot")
+	if err := errors.Join(os.WriteFile(snapshot, nil, 0o600), os.Truncate(snapshot, size)); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Create(filepath.Join(folder, "hub.backup"), private, func() (Manifest, []Source, error) {
+		return Manifest{}, []Source{{Name: "etcd.snapshot", Path: snapshot}}, nil
+	})
+	runtime.ReadMemStats(&after)
+	if taken := int64(after.HeapSys) - int64(before.HeapSys); err != nil || taken > most {
+		t.Errorf("a backup of %d bytes took %d bytes of memory, %v; want at most %d", size, taken, err, most)
 	}
 }

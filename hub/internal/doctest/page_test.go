@@ -41,6 +41,8 @@ func TestSame(t *testing.T) {
 		"ages and widths":     {"web   3s    x\n", "web   2d10h   x\n", true},
 		"times":               {"at 2026-11-20T10:00:00Z", "at 2027-01-01T00:00:00Z", true},
 		"ports":               {"https://127.0.0.1:1", "https://127.0.0.1:65000", true},
+		"revisions":           {"2 files, 10 bytes, revision 7", "2 files, 9999 bytes, revision 8", true},
+		"numbers of files":    {"2 files, 10 bytes, revision 7", "3 files, 10 bytes, revision 7", false},
 		"counts are not ages": {"3 selected", "4 selected", false},
 		"names are not ages":  {"eu-1", "eu-2", false},
 	}
