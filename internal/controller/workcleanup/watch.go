@@ -24,7 +24,7 @@ func mayEnd() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return ends(e.Object) },
 		UpdateFunc:  func(e event.UpdateEvent) bool { return ends(e.ObjectNew) },
-		DeleteFunc:  func(e event.DeleteEvent) bool { return ends(e.Object) }, // to forget it
+		DeleteFunc:  func(e event.DeleteEvent) bool { return ends(e.Object) }, // its sighting ends
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
