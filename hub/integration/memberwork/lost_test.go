@@ -3,9 +3,14 @@ package memberwork
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
 // TestALostRecordDeletesNothingThatWasAdopted removes the record of a work with an object that it adopted and an object that it created. The
@@ -41,5 +46,47 @@ func TestALostRecordDeletesNothingThatWasAdopted(t *testing.T) {
 	}
 	if err := f.gone(t.Context(), f.on, f.configMap("b")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestARacedCreationDeletesNothing lets another client create an object between the read of the agent and its write, and kills the agent before
+// it records what it has seen.
+func TestARacedCreationDeletesNothing(t *testing.T) {
+	f := newFixture(t)
+	f.stop()
+	raced := make(chan error, 1)
+	f.requests.reset(func(request *http.Request) error {
+		switch {
+		case request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, "/configmaps/a"):
+			if len(raced) == 0 {
+				theirs := f.configMap("a")
+				theirs.Data = map[string]string{"theirs": "0"}
+				raced <- f.on.Create(context.WithoutCancel(t.Context()), theirs)
+			}
+		case len(raced) > 0 && request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "appliedmanifestworks"):
+			return errBoom
+		}
+		return nil
+	})
+	f.start()
+	w := f.newWork("w", configA)
+	f.create(f.hub, w)
+	f.eventually(func(ctx context.Context) error {
+		a := f.configMap("a")
+		if err := f.on.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil || a.Data["k"] != "1" {
+			return fmt.Errorf("%w: the object is %v, %w", errBoom, a.Data, err)
+		}
+		return nil
+	})
+	f.stop()
+	if err := <-raced; err != nil {
+		t.Fatal(err)
+	}
+	f.requests.reset(nil)
+	f.start()
+	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
+	f.remove(w)
+	if a := f.configMap("a"); f.gone(t.Context(), f.on, a) == nil || a.DeletionTimestamp != nil || len(a.OwnerReferences) > 0 {
+		t.Errorf("the object of another client is %+v", a.ObjectMeta)
 	}
 }

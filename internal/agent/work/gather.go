@@ -88,7 +88,8 @@ func (p *pass) known() []plan.Entry {
 	entries := entriesOf(p.record)
 	for i, entry := range entries {
 		if applied, ok := p.state.applied[entry.ID]; ok && (entry.UID == "" || entry.UID == applied.UID) {
-			entries[i].UID, entries[i].Hash, entries[i].Adopted = applied.UID, applied.Hash, entry.Adopted || applied.Raced
+			entries[i].UID, entries[i].Hash = applied.UID, applied.Hash
+			entries[i].Adopted = entry.Adopted || entry.UID == "" && applied.Raced // the entry with the UID has decided it
 		}
 	}
 	return entries

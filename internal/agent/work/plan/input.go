@@ -48,6 +48,8 @@ type Object struct {
 	Labelled, Owned bool
 	// Named is whether it names a record of this name, which may be gone.
 	Named bool
+	// Raced is whether another client created it before a work first wrote to it. It is certain only until the work writes to it again.
+	Raced bool
 	// OtherLabel is whether it carries the label of another record.
 	OtherLabel bool
 	// Fields is the hash of the fields that the agent manages for this work.
@@ -84,7 +86,7 @@ type Other struct {
 // Applied is the result of an apply of this process.
 type Applied struct {
 	UID, Hash, Fields string
-	// Raced is whether another client created the object between the read and the apply.
+	// Raced is whether another client created the object between the read and the apply. The response shows it for certain.
 	Raced bool
 }
 

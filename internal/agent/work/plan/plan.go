@@ -46,6 +46,9 @@ func (p *planner) keep() {
 		return
 	}
 	if p.applyRanks(wanted) {
+		if p.mustProve() {
+			p.step.Calls = []Call{{Verb: WriteRecord, Entries: entries}}
+		}
 		return
 	}
 	if len(p.Manifests) == 0 {
@@ -164,7 +167,7 @@ func (p *planner) entry(m *object.Manifest) Entry {
 	}
 	switch {
 	case recorded && e.UID == o.UID:
-	case recorded && e.UID == "" && o.Labelled && o.Owned, !recorded && (o.Owned || o.Labelled && o.Named), p.sharedCreation(m.ID, o):
+	case recorded && e.UID == "" && o.Labelled && o.Owned && !o.Raced, !recorded && (o.Owned || o.Labelled && o.Named), p.sharedCreation(m.ID, o):
 		e = Entry{UID: o.UID}
 	default:
 		e = Entry{UID: o.UID, Adopted: true}
@@ -172,7 +175,7 @@ func (p *planner) entry(m *object.Manifest) Entry {
 	e.ID, e.Version = m.ID, m.Kind.Version
 	if applied, ok := p.Applied[m.ID]; ok && applied.UID == o.UID {
 		e.Hash, e.Fields = applied.Hash, applied.Fields
-		e.Adopted = e.Adopted || applied.Raced
+		e.Adopted = e.Adopted || applied.Raced && !p.sharedCreation(m.ID, o)
 	}
 	if createOnly(m) && e.Hash == "" && (o.Owned || e.Adopted && o.Finished) {
 		e.Hash = m.Hash // else the work has written nothing
@@ -185,7 +188,7 @@ func (p *planner) entry(m *object.Manifest) Entry {
 // never wrote the object, while no label names a work, proves nothing: the object may have been left to its users since.
 func (p *planner) sharedCreation(id object.ID, o Object) bool {
 	return slices.ContainsFunc(p.Others[id], func(other Other) bool {
-		return other.Recorded && !other.Adopted && (other.UID == o.UID && other.Applied || (other.UID == o.UID || other.UID == "") && o.OtherLabel)
+		return other.Recorded && !other.Adopted && (other.UID == o.UID && other.Applied || (other.UID == o.UID || other.UID == "" && !o.Raced) && o.OtherLabel)
 	})
 }
 
@@ -211,6 +214,13 @@ func (p *planner) mustWriteAhead(wanted []candidate) bool {
 	return slices.ContainsFunc(wanted, func(c candidate) bool {
 		before, recorded := p.stored[c.entry.ID]
 		return !recorded || before.Adopted != c.entry.Adopted || before.UID != "" && before.UID != c.entry.UID
+	})
+}
+
+// mustProve returns whether the record must have the UID of an object before the object is written again. The write hides who created it.
+func (p *planner) mustProve() bool {
+	return slices.ContainsFunc(p.step.Calls, func(call Call) bool {
+		return call.Verb == Apply && !call.Create && p.stored[call.Entry.ID].UID == ""
 	})
 }
 

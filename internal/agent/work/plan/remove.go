@@ -105,8 +105,8 @@ func (p *planner) fate(entry Entry, o Object) fate {
 		return drop
 	case !o.Labelled && !o.Owned: // it was released, or another client took the marks off
 		return drop
-	case entry.UID == "" && (!o.Labelled || !o.Owned), entry.UID != "" && entry.UID != o.UID:
-		return release // another object with a copy of the marks
+	case entry.UID == "" && (!o.Labelled || !o.Owned || o.Raced), entry.UID != "" && entry.UID != o.UID:
+		return release // another object with a copy of the marks, or an object of another client
 	case entry.Adopted, o.Occupied != "", p.Orphan(entry.ID), p.heir(entry.ID, o.UID) != "":
 		return release
 	case o.Terminating:

@@ -1,12 +1,15 @@
 package remote
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/work/health"
@@ -27,6 +30,7 @@ func Observe(found *unstructured.Unstructured, record Record, manager string) pl
 			of := reference(record)
 			return owner.APIVersion == of.APIVersion && owner.Kind == of.Kind && owner.Name == of.Name
 		}),
+		Raced:       racedBefore(found, record),
 		Fields:      fieldsHash(found, manager),
 		Terminating: found.GetDeletionTimestamp() != nil,
 		Serving:     health.Serving(found),
@@ -49,6 +53,44 @@ func fieldsHash(found *unstructured.Unstructured, manager string) string {
 	}
 	sum := sha256.Sum256(managed)
 	return hex.EncodeToString(sum[:8])
+}
+
+// racedBefore returns whether another client created an object before works first wrote to it: it is older than what the works that own it
+// wrote, or another client wrote to it in the second of its creation. All times are those of the member, in whole seconds. An object that no
+// work owns gives no answer.
+func racedBefore(found *unstructured.Unstructured, record Record) bool {
+	created := found.GetCreationTimestamp()
+	owners := ownersOf(found, record)
+	owned, first, others := false, false, false
+	for _, entry := range found.GetManagedFields() {
+		early := entry.Time != nil && !created.Before(entry.Time)
+		switch {
+		case ownsOneOf(entry, owners):
+			owned, first = true, first || early
+		case entry.Subresource == "":
+			others = others || early
+		}
+	}
+	return owned && (!first || others)
+}
+
+// ownersOf returns the UIDs of the owners of an object that are records of the same hub.
+func ownersOf(found *unstructured.Unstructured, record Record) []types.UID {
+	hub, _, _ := strings.Cut(record.Name, "-")
+	var out []types.UID
+	for _, owner := range found.GetOwnerReferences() {
+		if of := reference(record); owner.APIVersion == of.APIVersion && owner.Kind == of.Kind && strings.HasPrefix(owner.Name, hub+"-") {
+			out = append(out, owner.UID)
+		}
+	}
+	return out
+}
+
+// ownsOneOf returns whether a manager owns an owner reference with one of the UIDs.
+func ownsOneOf(entry metav1.ManagedFieldsEntry, owners []types.UID) bool {
+	return entry.FieldsV1 != nil && slices.ContainsFunc(owners, func(owner types.UID) bool {
+		return bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(owner))
+	})
 }
 
 // Raced returns whether another client wrote to an object that an apply should have created.
