@@ -95,20 +95,11 @@ func (p *pass) known() []plan.Entry {
 	return entries
 }
 
-// publishRefused shows to the other works which objects the work may not write, or cannot. An object that another work owns is not among
-// them: it is applied once its owner leaves it.
+// publishRefused shows to the other works which objects they need not wait for this one to write.
 func (p *pass) publishRefused(step plan.Step) {
-	refused, seen := map[object.ID]bool{}, map[object.ID]bool{}
-	for _, m := range p.manifests {
-		verdict := step.Verdicts[m.Ordinal]
-		if !seen[m.ID] && verdict.State == plan.Failed && verdict.Code.Final() && verdict.Code != plan.OwnedByWork {
-			refused[m.ID] = true
-		}
-		seen[m.ID] = true
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.refused = refused
+	p.state.refused = step.Refused
 }
 
 // readObjects reads what was not read in this pass.
@@ -179,6 +170,9 @@ func (p *pass) unreadable(id object.ID, err error) plan.Failure {
 // store keeps an object for this pass, and its version, so that its own event causes no other pass.
 func (p *pass) store(id object.ID, found *unstructured.Unstructured) {
 	p.read[id] = found
+	if p.state.applied[id].UID != string(found.GetUID()) {
+		delete(p.state.applied, id)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.versions[id] = found.GetResourceVersion()

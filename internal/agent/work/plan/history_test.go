@@ -284,12 +284,7 @@ func (m *member) over(name string, step Step) error {
 	if w.leaving && !step.Gone && step.Again.IsZero() {
 		return fmt.Errorf("%w: %s is not looked at again", errBoom, name)
 	}
-	w.refused = map[object.ID]bool{}
-	for _, x := range w.manifests {
-		if verdict := step.Verdicts[x.Ordinal]; verdict.State == Failed && verdict.Code.Final() && verdict.Code != OwnedByWork {
-			w.refused[x.ID] = true
-		}
-	}
+	w.refused = step.Refused
 	if step.Wait == nil {
 		maps.DeleteFunc(since, func(stage Stage, _ time.Time) bool { return !slices.Contains(step.Blocked, stage) })
 	}

@@ -12,7 +12,7 @@ import (
 
 // Plan returns the next step.
 func Plan(in Input) Step {
-	p := &planner{Input: in, step: Step{Verdicts: map[int]Verdict{}}, stored: map[object.ID]Entry{}}
+	p := &planner{Input: in, step: Step{Verdicts: map[int]Verdict{}, Refused: map[object.ID]bool{}}, stored: map[object.ID]Entry{}}
 	for _, entry := range in.Record {
 		p.stored[entry.ID] = entry
 	}
@@ -20,6 +20,7 @@ func Plan(in Input) Step {
 		p.leave()
 	} else {
 		p.keep()
+		p.refuse()
 	}
 	return p.step
 }
@@ -62,6 +63,19 @@ func (p *planner) keep() {
 	entries = slices.DeleteFunc(entries, func(entry Entry) bool { return !kept(entry.ID) && !slices.Contains(left, entry) })
 	if !slices.Equal(entries, p.Record) {
 		p.step.Calls = []Call{{Verb: WriteRecord, Entries: entries}}
+	}
+}
+
+// refuse notes the objects of the manifests that failed for good. The first manifest of an object counts.
+func (p *planner) refuse() {
+	seen := map[object.ID]bool{}
+	for i := range p.Manifests {
+		m := &p.Manifests[i]
+		verdict := p.step.Verdicts[m.Ordinal]
+		if !seen[m.ID] && verdict.State == Failed && verdict.Code.Final() && verdict.Code != OwnedByWork {
+			p.step.Refused[m.ID] = true
+		}
+		seen[m.ID] = true
 	}
 }
 
@@ -281,12 +295,15 @@ func (p *planner) hideUnknownKinds() {
 // apply plans one manifest.
 func (p *planner) apply(c candidate) {
 	id, hash := c.entry.ID, c.manifest.Hash
+	o, exists := p.Objects[id]
 	if failure, ok := p.Failures[id]; ok && failure.Hash == hash && p.Now.Before(failure.Until) {
 		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Failed, Code: failure.Code, Message: failure.Message}
+		if exists && !o.Terminating && createOnly(c.manifest) { // it has its object, and only the marks of the work are missing
+			p.step.Verdicts[c.manifest.Ordinal], p.step.Refused[id] = Verdict{State: Settled}, failure.Code.Final()
+		}
 		p.again(failure.Until)
 		return
 	}
-	o, exists := p.Objects[id]
 	label := !o.OtherLabel || !p.shared(id)
 	drifted := exists && (c.entry.Fields != o.Fields || o.Owned == c.entry.Adopted || label && !o.Labelled)
 	switch {

@@ -92,3 +92,18 @@ func TestAManifestThatOnlyCreates(t *testing.T) {
 		})
 	}
 }
+
+// TestAManifestThatOnlyCreatesMayNotMark plans for an object of another work. The work has its object, and the other work need not wait for it.
+func TestAManifestThatOnlyCreatesMayNotMark(t *testing.T) {
+	now, id := time.Unix(1e6, 0), object.ID{Resource: "configmaps", Namespace: "n", Name: "a"}
+	step := Plan(Input{
+		Now: now, Work: "w", Recorded: true, Record: []Entry{{ID: id, UID: "u"}},
+		Manifests: []object.Manifest{{ID: id, Hash: "h", Settings: object.Settings{Strategy: workv1.UpdateStrategy{Type: object.CreateOnly}}}},
+		Objects:   map[object.ID]Object{id: {UID: "u", OtherLabel: true, Serving: true}},
+		Others:    map[object.ID][]Other{id: {{Work: "other", Hash: "h", Recorded: true, Applied: true, UID: "u"}}},
+		Failures:  map[object.ID]Failure{id: {Hash: "h", Code: Forbidden, Until: now.Add(time.Minute)}},
+	})
+	if got := step.Verdicts[0]; got.State != Settled || got.Code != "" || !step.Refused[id] || !step.Again.Equal(now.Add(time.Minute)) {
+		t.Errorf("the verdict is %+v, refused %v, again at %v", got, step.Refused, step.Again)
+	}
+}

@@ -108,6 +108,9 @@ type Step struct {
 	Overdue []object.ID
 	// Again is when to plan again without an event; zero for never.
 	Again time.Time
+	// Refused has the objects that the work may not write, or cannot. An object that another work owns is not among them: it is applied once its
+	// owner leaves it.
+	Refused map[object.ID]bool
 	// Wake names the works that must look again, because this one leaves an object to them.
 	Wake []string
 	// Gone is whether nothing of the work is left on the member.
