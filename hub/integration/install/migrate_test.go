@@ -1,0 +1,151 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/definition"
+)
+
+const setDefinition = "managedclustersets.cluster.open-cluster-management.io"
+
+// edit changes a definition of a hub.
+func edit(t *testing.T, hub client.Client, name string, change func(*apiextensionsv1.CustomResourceDefinitionSpec)) {
+	t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		found := &apiextensionsv1.CustomResourceDefinition{}
+		if err := hub.Get(t.Context(), client.ObjectKey{Name: name}, found); err != nil {
+			return err
+		}
+		change(&found.Spec)
+		return hub.Update(t.Context(), found)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// storeFormer makes a hub serve version v1alpha1 of placements and the former name of the selector of sets, and stores an object of each.
+func storeFormer(t *testing.T, hub *hubtest.Hub) {
+	t.Helper()
+	definitions, err := definition.NewClient(hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	edit(t, definitions, placements, func(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
+		spec.Versions[0].Storage = false
+		spec.Versions = append(spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: "v1alpha1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: open},
+		})
+	})
+	edit(t, definitions, setDefinition, func(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
+		schema := spec.Versions[len(spec.Versions)-1].Schema.OpenAPIV3Schema.Properties["spec"]
+		selector := schema.Properties["clusterSelector"]
+		kind := selector.Properties["selectorType"]
+		kind.Enum = append(kind.Enum, apiextensionsv1.JSON{Raw: []byte(`"LegacyClusterSetLabel"`)})
+		selector.Properties["selectorType"] = kind
+		schema.Properties["clusterSelector"] = selector
+		spec.Versions[len(spec.Versions)-1].Schema.OpenAPIV3Schema.Properties["spec"] = schema
+	})
+	admin := hubtest.NewClient(t, hub.Config())
+	for _, object := range []map[string]any{
+		{
+			"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "Placement", "metadata": map[string]any{"namespace": "default", "name": "old"},
+			"spec": map[string]any{"prioritizerPolicy": map[string]any{"mode": "Exact", "configurations": []any{map[string]any{"name": "Steady", "weight": int64(3)}}}},
+		},
+		{
+			"apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSet", "metadata": map[string]any{"name": "old"},
+			"spec": map[string]any{"clusterSelector": map[string]any{"selectorType": "LegacyClusterSetLabel"}},
+		},
+	} {
+		// The API server serves a changed definition a moment later.
+		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+			return client.IgnoreAlreadyExists(admin.Create(ctx, &unstructured.Unstructured{Object: object}))
+		})
+	}
+	edit(t, definitions, placements, func(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
+		spec.Versions[0].Storage, spec.Versions[1].Storage = true, false
+	})
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "dev-admins"}, Subjects: []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "dev"}}}
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "open-cluster-management:managedclusterset:admin:dev"}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
+		Name: "berth:managedclusterset:admin:dev", Labels: map[string]string{clusterv1beta2.SetRoleLabel: "admin", clusterv1beta2.ClusterSetLabel: "dev"},
+	}}
+	for _, object := range []client.Object{binding, role} {
+		if err := admin.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{})
+	storeFormer(t, hub)
+	admin := hubtest.NewClient(t, hub.Config())
+	dry := mustRun(t, hub, hubtest.PluginBinary, "migrate")
+	for _, want := range []string{
+		"would update ManagedClusterSet old: selectorType LegacyClusterSetLabel becomes ExclusiveClusterSetLabel\n",
+		"would update Placement default/old: configurations[].name becomes configurations[].scoreCoordinate\n",
+		"would create ClusterRoleBinding berth:dev-admins: the subjects of dev-admins get the role berth:managedclusterset:admin:dev\n",
+		"would store again all placements: v1alpha1 becomes v1beta1\n", "This was a dry run",
+	} {
+		if !strings.Contains(dry, want) {
+			t.Errorf("the dry run lacks %q:\n%s", want, dry)
+		}
+	}
+	if again := mustRun(t, hub, hubtest.PluginBinary, "migrate"); again != dry {
+		t.Errorf("the dry run changed the hub: before\n%s\nafter\n%s", dry, again)
+	}
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		output, err := run(ctx, t, hub, hubtest.PluginBinary, "migrate", "--yes") // the definition has just changed
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, output)
+		}
+		return nil
+	})
+	if output := mustRun(t, hub, hubtest.PluginBinary, "migrate"); output != "Nothing is left to convert.\n" {
+		t.Errorf("after it a dry run finds\n%s", output)
+	}
+
+	placement, set, binding := &clusterv1beta1.Placement{}, &clusterv1beta2.ManagedClusterSet{}, &rbacv1.ClusterRoleBinding{}
+	for key, object := range map[client.ObjectKey]client.Object{{Namespace: "default", Name: "old"}: placement, {Name: "old"}: set, {Name: "berth:dev-admins"}: binding} {
+		if err := admin.Get(t.Context(), key, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []clusterv1beta1.PrioritizerConfig{{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: "BuiltIn", BuiltIn: "Steady"}, Weight: new(int32(3))}}
+	if diff := cmp.Diff(want, placement.Spec.PrioritizerPolicy.Configurations); diff != "" {
+		t.Errorf("prioritizers of the placement (-want +got):\n%s", diff)
+	}
+	if set.Spec.ClusterSelector.SelectorType != clusterv1beta2.ExclusiveClusterSetLabel {
+		t.Errorf("the set selects by %s", set.Spec.ClusterSelector.SelectorType)
+	}
+	if len(binding.Subjects) != 1 || binding.Subjects[0].Name != "dev" || binding.RoleRef.Name != "berth:managedclusterset:admin:dev" {
+		t.Errorf("the binding is %+v", binding)
+	}
+	definitions, err := definition.NewClient(hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := &apiextensionsv1.CustomResourceDefinition{}
+	if err := definitions.Get(t.Context(), client.ObjectKey{Name: placements}, found); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"v1beta1"}, found.Status.StoredVersions); diff != "" {
+		t.Errorf("stored versions (-want +got):\n%s", diff)
+	}
+}
