@@ -97,9 +97,10 @@ release: clean-tree image ## Build everything that a release holds into bin/dist
 	cd hack/release && go run . files --binaries $(CURDIR)/$(RELEASE) --images $(CURDIR)/bin/image --charts $(CURDIR)/charts \
 	  --definitions $(CURDIR)/config/crd --release $(VERSION) --out $(CURDIR)/bin/dist
 
-# A release is built from a commit, so that its version is true.
+# A release is built from a commit, so that its version is true. The toolchain reads the commit of a clone, and not of a worktree.
 .PHONY: clean-tree
 clean-tree:
+	@test -d .git || { echo "release: build in a clone of the repository, not in a git worktree or an unpacked archive"; exit 1; }
 	@test -z "$$(git status --porcelain --untracked-files=no)" || { echo "release: the tree has changes; commit or stash them, so that the version names what is built"; exit 1; }
 
 .PHONY: generate

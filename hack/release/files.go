@@ -72,6 +72,9 @@ func writePrograms(o fileOptions) error {
 		if err != nil {
 			return err
 		}
+		if err := p.checkCommit(); err != nil {
+			return err
+		}
 		p.release = o.release
 		sbom, err := p.sbom()
 		if err != nil {

@@ -25,6 +25,8 @@ const (
 	user = "65532:65532"
 	// executable is the mode of the program and of folders.
 	executable = 0o755
+	// development is the version of a module that the toolchain gives none.
+	development = "devel"
 	// shortRevision is how many characters of a commit are in a version.
 	shortRevision = 12
 )
@@ -78,7 +80,7 @@ func (p *program) setting(key string) string {
 // the commit. Without a tag it is the release with the commit.
 func (p *program) version() string {
 	out, revision := strings.Trim(p.info.Main.Version, "()"), p.setting("vcs.revision")
-	if p.release == "" || len(revision) < shortRevision || !strings.Contains(out, revision[:shortRevision]) {
+	if p.release == "" || len(revision) < shortRevision || out != development && !strings.Contains(out, revision[:shortRevision]) {
 		return out
 	}
 	out = p.release + "+" + revision[:shortRevision]
@@ -86,6 +88,21 @@ func (p *program) version() string {
 		out += ".dirty"
 	}
 	return out
+}
+
+// checkCommit returns an error unless the program was built from a commit without changes, so that its version is true. Programs of other
+// modules are not checked.
+func (p *program) checkCommit() error {
+	switch {
+	case !strings.HasPrefix(p.info.Main.Path, module):
+		return nil
+	case p.setting("vcs.revision") == "":
+		return fmt.Errorf("%s does not name its commit: build in a clone of the repository, not in a git worktree or an unpacked archive", p.name)
+	case p.setting("vcs.modified") != "false":
+		return fmt.Errorf("%s was built from a tree with changes: commit them first", p.name)
+	default:
+		return nil
+	}
 }
 
 // tag returns the version as a tag of an image, in which "+" is not allowed.

@@ -248,10 +248,10 @@ func TestAReleaseHoldsEverythingAndIsReproducible(t *testing.T) {
 func TestTheVersionOfACommitNamesItsRelease(t *testing.T) {
 	const revision = "0123456789abcdef0123456789abcdef01234567"
 	tests := map[string]struct{ module, modified, want string }{
-		"a tag":                   {"v0.1.0", "false", "v0.1.0"},
-		"a commit without a tag":  {"v0.0.0-20261120100000-0123456789ab", "false", "v0.1.0+0123456789ab"},
-		"a commit with changes":   {"v0.0.0-20261120100000-0123456789ab+dirty", "true", "v0.1.0+0123456789ab.dirty"},
-		"a module of other users": {"(devel)", "false", "devel"},
+		"a tag":                    {"v0.1.0", "false", "v0.1.0"},
+		"a commit without a tag":   {"v0.0.0-20261120100000-0123456789ab", "false", "v0.1.0+0123456789ab"},
+		"a commit with changes":    {"v0.0.0-20261120100000-0123456789ab+dirty", "true", "v0.1.0+0123456789ab.dirty"},
+		"no version of the module": {"(devel)", "false", "v0.1.0+0123456789ab"},
 	}
 	for name, test := range tests {
 		p := &program{release: "v0.1.0", info: &buildinfo.BuildInfo{Main: debug.Module{Version: test.module}, Settings: []debug.BuildSetting{
@@ -259,6 +259,28 @@ func TestTheVersionOfACommitNamesItsRelease(t *testing.T) {
 		}}}
 		if got := p.version(); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+func TestAReleaseIsBuiltFromACommit(t *testing.T) {
+	commit, clean := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef"}, debug.BuildSetting{Key: "vcs.modified", Value: "false"}
+	tests := map[string]struct {
+		path     string
+		settings []debug.BuildSetting
+		want     string
+	}{
+		"a commit":                    {module, []debug.BuildSetting{commit, clean}, ""},
+		"a commit of the hub":         {module + "/hub", []debug.BuildSetting{commit, clean}, ""},
+		"without version control":     {module, nil, "does not name its commit"},
+		"changes":                     {module, []debug.BuildSetting{commit, {Key: "vcs.modified", Value: "true"}}, "a tree with changes"},
+		"a program of another module": {"example.com/hello", nil, ""},
+	}
+	for name, test := range tests {
+		p := &program{name: "berth", info: &buildinfo.BuildInfo{Main: debug.Module{Path: test.path}, Settings: test.settings}}
+		err := p.checkCommit()
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
 }
