@@ -17,7 +17,6 @@ const maxWatches = 200
 // watches follows the labelled objects of each resource in use, and single objects that carry no label. It keeps nothing of them
 // but name and version.
 type watches struct {
-	ctx     context.Context //nolint:containedctx // watches start with the first object of a resource and end with the agent
 	member  *remote.Member
 	changed func(id object.ID, version string)
 
@@ -25,6 +24,7 @@ type watches struct {
 	running sync.WaitGroup
 	// started has the watches by what they follow: an ID without a name is the labelled objects of a resource.
 	started map[object.ID]*follower
+	closed  bool
 	// reported has the resources that were reported as not watched.
 	reported map[object.ID]bool
 }
@@ -32,11 +32,13 @@ type watches struct {
 // follower is one running watch.
 type follower struct {
 	informer cache.Controller
-	stop     context.CancelFunc
+	stop     func()
 }
 
 func newWatches(ctx context.Context, member *remote.Member, changed func(object.ID, string)) *watches {
-	return &watches{ctx: ctx, member: member, changed: changed, started: map[object.ID]*follower{}, reported: map[object.ID]bool{}}
+	out := &watches{member: member, changed: changed, started: map[object.ID]*follower{}, reported: map[object.ID]bool{}}
+	context.AfterFunc(ctx, out.endAll)
+	return out
 }
 
 // labelled returns what the watch of the labelled objects of a resource follows.
@@ -55,7 +57,7 @@ func (w *watches) ensureNamed(id object.ID, version string) {
 func (w *watches) follow(id object.ID, source func() *cache.ListWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.started[id] != nil || len(w.started) >= maxWatches {
+	if w.closed || w.started[id] != nil || len(w.started) >= maxWatches {
 		return
 	}
 	handle := func(found any) {
@@ -80,9 +82,20 @@ func (w *watches) follow(id object.ID, source func() *cache.ListWatch) {
 			},
 		},
 	})
-	ctx, stop := context.WithCancel(w.ctx)
-	w.started[id] = &follower{informer: informer, stop: stop}
-	w.running.Go(func() { informer.RunWithContext(ctx) })
+	ended := make(chan struct{})
+	w.started[id] = &follower{informer: informer, stop: func() { close(ended) }}
+	w.running.Go(func() { informer.Run(ended) })
+}
+
+// endAll ends every watch, and lets no other begin.
+func (w *watches) endAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for _, started := range w.started {
+		started.stop()
+	}
+	clear(w.started)
 }
 
 // endNamed ends the watches of single objects. The labelled objects of their resources stay watched.

@@ -25,7 +25,7 @@ type discovery struct {
 
 var errBroken = errors.New("no response")
 
-func (d *discovery) GetRaw(_ context.Context, at string) ([]byte, int, error) {
+func (d *discovery) GetRaw(_ context.Context, at string) (body []byte, code int, err error) {
 	d.requests.Add(1)
 	switch {
 	case strings.HasPrefix(at, "/apis/slow"):
