@@ -73,3 +73,29 @@ func TestAWorkWithoutPermissionsHoldsNothing(t *testing.T) {
 	}
 	f.remove(reader)
 }
+
+// TestWorksThatOnlyCreateShareAnObject lets two works create one object. It stays, as the first created it, until the second goes.
+func TestWorksThatOnlyCreateShareAnObject(t *testing.T) {
+	f := newFixture(t)
+	create := []workv1.ManifestConfigOption{{
+		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "a"},
+		UpdateStrategy:     &workv1.UpdateStrategy{Type: "CreateOnly"},
+	}}
+	first, second := f.newWork("first", configA), f.newWork("second", configA)
+	first.Spec.ManifestConfigs, second.Spec.ManifestConfigs = create, create
+	f.deliver(first)
+	a, before := f.configMap("a"), f.configMap("a")
+	f.read(before)
+	f.deliver(second)
+	if f.read(a); len(a.OwnerReferences) != 2 {
+		t.Errorf("the owners are %v", a.OwnerReferences)
+	}
+	f.remove(first)
+	if f.read(a); a.UID != before.UID || a.DeletionTimestamp != nil || a.Data["k"] != "1" || len(a.OwnerReferences) != 1 {
+		t.Errorf("the shared object is %+v", a)
+	}
+	f.remove(second)
+	if err := f.gone(t.Context(), f.on, a); err != nil {
+		t.Error(err)
+	}
+}
