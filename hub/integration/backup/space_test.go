@@ -12,8 +12,11 @@ import (
 	"syscall"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
@@ -217,4 +220,40 @@ func TestADiskThatFillsUpAtOnceLosesNothing(t *testing.T) {
 	free()
 	hub = hubtest.New(t, opts)
 	requireKept(t, hub, want)
+}
+
+// TestTheManagerOutlastsAFullDisk lets the manager in a hub lose its lease on a full disk. It decides again once there is space.
+func TestTheManagerOutlastsAFullDisk(t *testing.T) {
+	folder := disk(t, "600m")
+	hub := hubtest.New(t, hubtest.Options{DataDir: filepath.Join(folder, "data"), Manager: true, Args: []string{"--min-free-disk=100Mi"}})
+	admin := hubtest.NewClient(t, hub.Config())
+	decide := func(name string) {
+		found := &clusterv1beta1.Placement{}
+		placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+			if err := admin.Create(ctx, placement.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+				return err
+			}
+			if err := admin.Get(ctx, client.ObjectKeyFromObject(placement), found); err != nil {
+				return err
+			}
+			if len(found.Status.Conditions) == 0 {
+				return errNotYet
+			}
+			return nil
+		})
+	}
+	decide("before")
+	free := take(t, folder, 50<<20)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return reportsReadOnly(ctx, t, hub) })
+	hubtest.Eventually(t, testTimeout, func(context.Context) error {
+		log, err := os.ReadFile(filepath.Join(hub.DataDir(), "hub.log"))
+		if err != nil || !strings.Contains(string(log), "the manager has ended, and starts again") {
+			return errors.Join(err, errNotYet)
+		}
+		return nil
+	})
+	free()
+	requireWritable(t, hub)
+	decide("after")
 }
