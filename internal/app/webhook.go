@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -80,14 +81,16 @@ func (a *managerBuilder) addWebhooks(ctx context.Context) error {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"}}
 	a.certificates.ConfigureTLS(config)
+	stopping := &atomic.Bool{}
 	server := &manager.Server{
 		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookTimeout),
 		Server: &http.Server{
-			Handler: paths, BaseContext: func(net.Listener) context.Context { return ctx },
+			// A request that is being reviewed when the manager stops is reviewed to its end.
+			Handler: closing(paths, stopping), BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 			ReadHeaderTimeout: webhookTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
 		},
 	}
-	err = errors.Join(a.mgr.Add(deferredServer{server, a.certificates.Ready()}), a.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
+	err = errors.Join(a.mgr.Add(deferredServer{server, a.certificates.Ready(), stopping}), a.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
 	if err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
 	}
@@ -119,13 +122,35 @@ type deferredServer struct {
 	*manager.Server
 
 	ready <-chan struct{}
+	// stopping is set when the manager stops.
+	stopping *atomic.Bool
+}
+
+// drainTime is how long the server goes on when the manager stops. Meanwhile each response closes its connection. The API server sends its
+// requests over the same few connections, and refuses a request whose connection has just closed.
+const drainTime = 500 * time.Millisecond
+
+// closing serves requests, and closes the connection after each of them while the manager stops.
+func closing(next http.Handler, stopping *atomic.Bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Start implements manager.Runnable.
 func (s deferredServer) Start(ctx context.Context) error {
 	select {
 	case <-s.ready:
-		return s.Server.Start(ctx) //nolint:wrapcheck // the error of the server
+		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		defer context.AfterFunc(ctx, func() {
+			s.stopping.Store(true)
+			time.AfterFunc(drainTime, stop)
+		})()
+		return s.Server.Start(serving) //nolint:wrapcheck // the error of the server
 	case <-ctx.Done():
 		return s.Listener.Close() //nolint:wrapcheck // as above
 	}
