@@ -148,7 +148,7 @@ func (s deferredServer) Start(ctx context.Context) error {
 		defer stop()
 		defer context.AfterFunc(ctx, func() {
 			s.stopping.Store(true)
-			time.AfterFunc(drainTime, stop)
+			time.AfterFunc(drainTime, stop) //nolint:forbidigo // a server in real time
 		})()
 		return s.Server.Start(serving) //nolint:wrapcheck // the error of the server
 	case <-ctx.Done():

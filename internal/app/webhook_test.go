@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func TestARequestOutlivesTheManager(t *testing.T) {
 	<-reviewing
 	stop()
 	for !stopping.Load() { // it is set by another goroutine
-		time.Sleep(time.Millisecond) //nolint:forbidigo // as above
+		runtime.Gosched()
 	}
 	if during, err := get("/during"); err != nil || !during.Close {
 		t.Errorf("while the manager stops: %v", err)
