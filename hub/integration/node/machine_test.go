@@ -29,7 +29,7 @@ const (
 	hostAddress = "10.99.0.2"
 	cgroups     = "/sys/fs/cgroup"
 	// commandTimeout bounds one command, startTimeout one start of a process or a pod.
-	commandTimeout = 2 * time.Minute
+	commandTimeout = 5 * time.Minute
 	startTimeout   = 4 * time.Minute
 	pollInterval   = 200 * time.Millisecond
 	outputLimit    = 1 << 20

@@ -54,7 +54,7 @@ func TestFromTheChartToARunningContainer(t *testing.T) {
 // installManager installs the chart with its defaults, and waits as a user does. Then it runs the tests of the chart.
 func (c *cluster) installManager() {
 	c.t.Helper()
-	c.helm(append([]string{"install", "berth", c.root + "/charts/berth", "--namespace", managerNamespace, "--create-namespace", "--wait", "--timeout=110s", "--take-ownership"}, imageOf("berth")...)...)
+	c.helm(append([]string{"install", "berth", c.root + "/charts/berth", "--namespace", managerNamespace, "--create-namespace", "--wait", "--timeout=4m", "--take-ownership"}, imageOf("berth")...)...)
 	c.helm("test", "berth", "--namespace", managerNamespace)
 	deployment := &appsv1.Deployment{}
 	if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: managerNamespace, Name: "berth"}, deployment); err != nil {
