@@ -129,7 +129,7 @@ func (c *cluster) buildImages() {
 	c.mustGo(filepath.Join(c.root, "hack", "release"), "run", ".", "image", "--binaries", c.path("binaries"), "--out", c.path("images"),
 		"--programs", strings.Join(programs, ","), "--platforms", platform)
 	c.await("containerd", func(context.Context) error {
-		_, err := c.run(c.machine.containerd("version")...)
+		_, err := c.run(c.containerd("version")...) //nolint:contextcheck // run has a timeout of its own
 		return err
 	})
 	for _, name := range programs {

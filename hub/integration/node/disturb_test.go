@@ -53,7 +53,7 @@ func (c *cluster) createInventory() {
 // pause lets time pass under load.
 func (c *cluster) pause(duration time.Duration) {
 	select {
-	case <-time.After(duration): //nolint:forbidigo // it measures a span of real time
+	case <-time.After(duration):
 	case <-c.t.Context().Done():
 	}
 }

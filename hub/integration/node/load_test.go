@@ -99,7 +99,7 @@ func (l *load) send(ctx context.Context, rate int, call func(ctx context.Context
 	}
 	l.running.Go(func() {
 		defer close(calls)
-		ticker := time.NewTicker(time.Second / time.Duration(rate)) //nolint:forbidigo // a rate of requests
+		ticker := time.NewTicker(time.Second / time.Duration(rate))
 		defer ticker.Stop()
 		for i := 0; ; i++ {
 			select {
@@ -126,7 +126,7 @@ func (l *load) request(ctx context.Context, i int, call func(ctx context.Context
 	first := err
 	for range repeats {
 		select {
-		case <-time.After(repeatAfter): //nolint:forbidigo // a client in real time
+		case <-time.After(repeatAfter):
 		case <-ctx.Done():
 		}
 		if err = call(ctx, i); err == nil {
@@ -179,7 +179,7 @@ func (l *load) change(ctx context.Context, i int) error {
 
 // watch reads the decisions that nothing changes, all the time.
 func (l *load) watch(ctx context.Context) {
-	ticker := time.NewTicker(pollInterval) //nolint:forbidigo // a rate of requests
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		if got := l.c.selected(ctx); got != nil && !slices.Equal(got, l.steady) {

@@ -81,7 +81,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := os.MkdirTemp("", "node-") // sockets need a short path
+	folder, err := os.MkdirTemp("", "node-") //nolint:usetesting // sockets need a short path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func (m *machine) restart(name string) {
 
 // run runs a command and returns its output.
 func (m *machine) run(args ...string) (string, error) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(m.t.Context()), commandTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(m.t.Context()), commandTimeout) // it also cleans up, after the context of the test
 	defer stop()
 	args = m.withPackages(args...)
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -279,7 +279,7 @@ func (m *machine) stopContainers() {
 	if err != nil {
 		m.t.Error(err)
 	}
-	for _, task := range strings.Fields(tasks) {
+	for task := range strings.FieldsSeq(tasks) {
 		if _, err := m.run(m.containerd("tasks", "delete", "--force", task)...); err != nil && !strings.Contains(err.Error(), "not found") {
 			m.t.Error(err)
 		}

@@ -74,8 +74,9 @@ func imageOf(program string) []string {
 // joinMember joins the cluster as its own member, with an agent that may apply everything.
 func (c *cluster) joinMember() {
 	c.t.Helper()
-	token := c.plugin("token", "create", "--cluster", member, "-o", "kubeconfig")
-	c.writeFile(c.path("bootstrap.kubeconfig"), token[strings.Index(token, "apiVersion:"):]) // warnings come first
+	warnings, kubeconfig, _ := strings.Cut(c.plugin("token", "create", "--cluster", member, "-o", "kubeconfig"), "apiVersion:")
+	c.t.Log(warnings)
+	c.writeFile(c.path("bootstrap.kubeconfig"), "apiVersion:"+kubeconfig)
 	c.helm(append([]string{
 		"install", "agent", c.root + "/charts/berth-agent", "--namespace", agentNamespace, "--create-namespace", "--set", "clusterName=" + member,
 		"--set", "profile=admin", "--set-file", "bootstrap.kubeconfig=" + c.path("bootstrap.kubeconfig"),
@@ -150,7 +151,7 @@ func manifests(t *testing.T, version string) []workv1.Manifest {
 	}
 	text := strings.NewReplacer("{image}", image("testpod"), "{version}", version).Replace(string(content))
 	var out []workv1.Manifest
-	for _, document := range strings.Split(text, "---\n") {
+	for document := range strings.SplitSeq(text, "---\n") {
 		raw, err := yaml.YAMLToJSON([]byte(document))
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +169,7 @@ func (c *cluster) requireVersion(version string) {
 		c.t.Fatal(err)
 	}
 	c.await("the containers of "+version, func(context.Context) error {
-		answer, err := c.run("nsenter", "--net=/run/netns/"+namespace, c.path("testpod"), "http://"+service.Spec.ClusterIP)
+		answer, err := c.run("nsenter", "--net=/run/netns/"+namespace, c.path("testpod"), "http://"+service.Spec.ClusterIP) //nolint:contextcheck // run has a timeout of its own
 		if err != nil {
 			return err
 		}
