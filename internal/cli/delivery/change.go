@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
@@ -114,12 +115,12 @@ func refsTo(set *workv1alpha1.ManifestWorkReplicaSet, placement string) ([]int, 
 	return out, nil
 }
 
-// encode returns a patch that fails if the set has changed since it was read; nil for no operation.
+// encode returns a patch that conflicts if the set has changed since it was read; nil for no operation.
 func encode(set *workv1alpha1.ManifestWorkReplicaSet, patch []operation) ([]byte, error) {
 	if len(patch) == 0 {
 		return nil, nil
 	}
-	patch = append([]operation{{"test", "/metadata/resourceVersion", set.ResourceVersion}}, patch...)
+	patch = append([]operation{{"replace", "/metadata/resourceVersion", set.ResourceVersion}}, patch...)
 	out, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the change: %w", err)
@@ -127,20 +128,24 @@ func encode(set *workv1alpha1.ManifestWorkReplicaSet, patch []operation) ([]byte
 	return out, nil
 }
 
-// Change reads a set, and stores the patch that change returns for it. It reports whether there was anything to change.
+// Change reads a set, and stores the patch that change returns for it. It reports whether there was anything to change. A set whose status
+// is written at the same time is read again.
 func Change(
 	ctx context.Context, hub client.Client, key client.ObjectKey, change func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error),
-) (bool, error) {
-	set := &workv1alpha1.ManifestWorkReplicaSet{}
-	if err := hub.Get(ctx, key, set); err != nil {
-		return false, fmt.Errorf("reading the set %s: %w", key, err)
-	}
-	patch, err := change(set)
-	if err != nil || patch == nil {
-		return false, err
-	}
-	if err := hub.Patch(ctx, set, client.RawPatch(types.JSONPatchType, patch)); err != nil {
-		return false, fmt.Errorf("changing the set %s: %w", key, err)
-	}
-	return true, nil
+) (changed bool, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		set := &workv1alpha1.ManifestWorkReplicaSet{}
+		if err := hub.Get(ctx, key, set); err != nil {
+			return fmt.Errorf("reading the set %s: %w", key, err)
+		}
+		patch, err := change(set)
+		if changed = patch != nil && err == nil; !changed {
+			return err
+		}
+		if err := hub.Patch(ctx, set, client.RawPatch(types.JSONPatchType, patch)); err != nil {
+			return fmt.Errorf("changing the set %s: %w", key, err)
+		}
+		return nil
+	})
+	return changed && err == nil, err //nolint:wrapcheck // it names the set
 }

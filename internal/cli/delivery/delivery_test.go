@@ -135,7 +135,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestChanges(t *testing.T) {
-	const fence = `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},`
+	const fence = `[{"op":"replace","path":"/metadata/resourceVersion","value":"7"},`
 	paused := func(placement string, to bool) func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 		return func(of *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 			return delivery.SetPaused(of, placement, to)
