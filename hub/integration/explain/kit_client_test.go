@@ -73,6 +73,8 @@ func (f *fleet) awaitExplained(placement string, want ...string) explain.Explana
 			return err
 		case out.Stale != "" || out.Replayed:
 			return fmt.Errorf("%w: stale %q, replayed %t", errNotYet, out.Stale, out.Replayed)
+		case len(out.Clusters) < f.clusters: // the placement was decided before the manager had read all of them
+			return fmt.Errorf("%w: %d of %d clusters are explained", errNotYet, len(out.Clusters), f.clusters)
 		case !slices.Equal(stored, want) || !slices.Equal(out.Chosen(), want):
 			return fmt.Errorf("%w: stored %v, explained %v, want %v", errNotYet, stored, out.Chosen(), want)
 		}
