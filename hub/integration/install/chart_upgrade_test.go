@@ -148,6 +148,16 @@ func newDecision(t *testing.T, hub client.Client) []*kept {
 		}
 		return err
 	})
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the status is written after the slice
+		err := hub.Get(ctx, client.ObjectKeyFromObject(tolerant), tolerant)
+		if err == nil && tolerant.Status.NumberOfSelectedClusters != 2 {
+			err = fmt.Errorf("the placement has selected %d clusters", tolerant.Status.NumberOfSelectedClusters)
+		}
+		return err
+	})
+	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
+		t.Fatal(err)
+	}
 	return []*kept{{object: slice}, {object: binding}, {object: tolerant}, {object: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}}}
 }
 
