@@ -2,16 +2,11 @@ package app
 
 import (
 	"fmt"
-	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-project/berth/internal/version"
 )
-
-// gcPercent trades a little CPU time for memory. Most of the memory of a manager is its caches, and most of its time is waiting.
-const gcPercent = 70
 
 // NewCommand returns the command "berth".
 func NewCommand() *cobra.Command {
@@ -39,12 +34,7 @@ The manager does not start if a definition lacks a version or a field that it ne
   # All controllers but one
   berth manager --kubeconfig hub.kubeconfig --controllers='*,-placement'`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(gcPercent)
-			}
-			return Run(command.Context(), options)
-		},
+		RunE: func(command *cobra.Command, _ []string) error { return Run(command.Context(), options) },
 	}
 	options.AddFlags(command.Flags())
 	return command
