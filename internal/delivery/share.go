@@ -15,6 +15,9 @@ import (
 // maxShared bounds the label maps and the lists of conditions that are kept for further works. A full pool starts empty.
 const maxShared = 1024
 
+// maxLabels is how many labels a map has at most to be shared. The owner of a set may give its works any number.
+const maxLabels = 16
+
 // maxConditions is how long a list of conditions may be to be shared. The agent writes four.
 const maxConditions = 4
 
@@ -64,8 +67,8 @@ func sharedTexts(texts map[string]string) map[string]string {
 }
 
 func (p *pool) sameLabels(labels map[string]string) map[string]string {
-	if len(labels) == 0 {
-		return nil
+	if len(labels) == 0 || len(labels) > maxLabels {
+		return labels
 	}
 	var key strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
