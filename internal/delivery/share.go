@@ -3,7 +3,7 @@ package delivery
 import (
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"unique"
 
@@ -12,24 +12,26 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
-// maxShared bounds the label maps and the lists of conditions that are kept for further works. A full pool starts empty.
+// maxShared bounds the maps and the lists of conditions that are kept for further works. A full pool starts empty.
 const maxShared = 1024
 
-// maxLabels is how many labels a map has at most to be shared. The owner of a set may give its works any number.
-const maxLabels = 16
+// maxTexts and maxTextSize are how many labels or annotations a map has at most to be shared, and how many bytes. The owner of a set may
+// give its works any number.
+const maxTexts, maxTextSize = 16, 1 << 10
 
 // maxConditions is how long a list of conditions may be to be shared. The agent writes four.
 const maxConditions = 4
 
-// pool keeps what many works have alike: the works of a set have the same labels, and those of a wave the same conditions.
+// pool keeps what many works have alike: the works of a set have the same labels, and those that one pass wrote the same annotations and
+// mostly the same conditions.
 type pool struct {
 	mu         sync.Mutex
-	labels     map[string]map[string]string
+	texts      map[string]map[string]string
 	conditions map[[maxConditions]metav1.Condition][]metav1.Condition
 }
 
 var shared = &pool{ //nolint:gochecknoglobals // a cache of equal values, like that of package unique
-	labels:     map[string]map[string]string{},
+	texts:      map[string]map[string]string{},
 	conditions: map[[maxConditions]metav1.Condition][]metav1.Condition{},
 }
 
@@ -39,8 +41,7 @@ func share(work *workv1.ManifestWork) {
 	for i := range work.Finalizers {
 		work.Finalizers[i] = one(work.Finalizers[i])
 	}
-	work.Annotations = sharedTexts(work.Annotations)
-	work.Labels = shared.sameLabels(sharedTexts(work.Labels))
+	work.Annotations, work.Labels = shared.sameTexts(work.Annotations), shared.sameTexts(work.Labels)
 	for i := range work.Status.Conditions {
 		c := &work.Status.Conditions[i]
 		c.Type, c.Status, c.Reason, c.Message = one(c.Type), metav1.ConditionStatus(one(string(c.Status))), one(c.Reason), one(c.Message)
@@ -51,39 +52,30 @@ func share(work *workv1.ManifestWork) {
 
 func one(text string) string { return unique.Make(text).Value() }
 
-// sharedTexts returns the same map with texts that all works share.
-func sharedTexts(texts map[string]string) map[string]string {
+// sameTexts returns labels or annotations as all works with the same share them. A map that is not shared has shared texts.
+func (p *pool) sameTexts(texts map[string]string) map[string]string {
 	if texts == nil {
 		return nil
 	}
+	var key []byte
 	out := make(map[string]string, len(texts))
-	for key, value := range texts {
-		if key != workv1.StartedAtAnnotation { // each work has its own
-			value = one(value)
-		}
-		out[one(key)] = value
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		out[one(name)] = one(texts[name])
+		key = strconv.AppendQuote(strconv.AppendQuote(key, name), texts[name])
 	}
-	return out
-}
-
-func (p *pool) sameLabels(labels map[string]string) map[string]string {
-	if len(labels) == 0 || len(labels) > maxLabels {
-		return labels
-	}
-	var key strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		key.WriteString(name + "=" + labels[name] + ",") // none of the separators may be in a label
+	if len(out) > maxTexts || len(key) > maxTextSize {
+		return out
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if same, ok := p.labels[key.String()]; ok {
+	if same, ok := p.texts[string(key)]; ok {
 		return same
 	}
-	if len(p.labels) >= maxShared {
-		clear(p.labels)
+	if len(p.texts) >= maxShared {
+		clear(p.texts)
 	}
-	p.labels[key.String()] = labels
-	return labels
+	p.texts[string(key)] = out
+	return out
 }
 
 func (p *pool) sameConditions(list []metav1.Condition) []metav1.Condition {
