@@ -37,7 +37,8 @@ type cluster struct {
 	*machine
 	client.WithWatch
 
-	root string
+	// root is the folder of the repository, hubFolder the name of the data folder of the hub.
+	root, hubFolder string
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -52,13 +53,9 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hubBinary, err := hubtest.Binary(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{machine: newMachine(t), root: root}
+	c := &cluster{machine: newMachine(t), root: root, hubFolder: "hub"}
 	c.writeConfigurations()
-	c.start("hub", hubBinary, "--data-dir", c.path("hub"), "--listen", address, "--port", "6443", "--no-manager", "--unsafe-no-fsync")
+	c.startHub()
 	c.start("containerd", "containerd", "--config", c.path("containerd.toml"))
 	c.buildImages()
 	c.connect()
@@ -86,7 +83,17 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-func (c *cluster) kubeconfig() string { return c.path("hub", "admin.kubeconfig") }
+// startHub starts the API server on its data folder.
+func (c *cluster) startHub() {
+	c.t.Helper()
+	binary, err := hubtest.Binary(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.start("hub", binary, "--data-dir", c.path(c.hubFolder), "--listen", address, "--port", "6443", "--no-manager", "--unsafe-no-fsync")
+}
+
+func (c *cluster) kubeconfig() string { return c.path(c.hubFolder, "admin.kubeconfig") }
 
 // connect waits for the API server, and publishes its address to pods.
 func (c *cluster) connect() {

@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"fmt"
+	"maps"
+	"os"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,8 +26,10 @@ import (
 func (c *cluster) disturb() {
 	c.t.Helper()
 	c.createInventory()
+	workload := c.workloadPods()
 	under := c.startLoad()
 	under.during("nothing", false, func() { c.pause(10 * time.Second) })
+	under.during("chart upgraded and rolled back", false, c.upgradeChart)
 	under.during("rolling update", false, c.rollManager)
 	under.during("leader killed by SIGKILL", true, c.killLeader)
 	under.during("node drained", false, c.drain)
@@ -34,8 +39,36 @@ func (c *cluster) disturb() {
 	under.during("authority rotated", true, func() {
 		c.restartHub(func() { c.hubCommand("ca", "rotate") })
 	})
+	under.during("hub restored from a backup", true, c.restoreHub)
 	under.end()
 	c.requireVersion("v2")
+	if got := c.workloadPods(); !maps.Equal(got, workload) {
+		c.t.Errorf("the pods of the workload are %v, before the disturbances they were %v", got, workload)
+	}
+}
+
+// workloadPods returns how often the containers of each pod of the workload have started again, by the UID of the pod.
+func (c *cluster) workloadPods() map[types.UID]int32 {
+	c.t.Helper()
+	list := &corev1.PodList{}
+	if err := c.List(c.t.Context(), list, client.InNamespace(workload)); err != nil {
+		c.t.Fatal(err)
+	}
+	out := map[types.UID]int32{}
+	for i := range list.Items {
+		for _, container := range list.Items[i].Status.ContainerStatuses {
+			out[list.Items[i].UID] += container.RestartCount
+		}
+	}
+	return out
+}
+
+// upgradeChart upgrades the release to three managers, and rolls it back.
+func (c *cluster) upgradeChart() {
+	c.t.Helper()
+	c.helm("upgrade", "berth", c.root+"/charts/berth", "--namespace", managerNamespace, "--reuse-values", "--set", "replicas=3", "--wait", "--timeout=4m")
+	c.helm("rollback", "berth", "1", "--namespace", managerNamespace, "--wait", "--timeout=4m")
+	c.awaitManager()
 }
 
 // createInventory stores clusters without agents, beside the member.
@@ -193,7 +226,14 @@ func (c *cluster) restartHub(before func()) {
 	if before != nil {
 		before()
 	}
-	c.restart("hub")
+	c.stopProcess("hub")
+	c.startHub()
+	c.awaitHub()
+}
+
+// awaitHub waits until the API server responds and both managers are ready.
+func (c *cluster) awaitHub() {
+	c.t.Helper()
 	c.await("the API server", func(ctx context.Context) error {
 		_, err := c.managers(ctx)
 		return err
@@ -202,12 +242,34 @@ func (c *cluster) restartHub(before func()) {
 	c.pause(10 * time.Second)
 }
 
+// restoreHub makes a backup of the running hub, loses the hub seconds later, and starts the restored one from another folder.
+func (c *cluster) restoreHub() {
+	c.t.Helper()
+	c.hubCommand("backup", c.path("hub.backup"))
+	c.pause(5 * time.Second)
+	c.stopProcess("hub")
+	const restored = "restored"
+	c.mustRunHub("restore", c.path("hub.backup"), "--data-dir", c.path(restored))
+	if err := os.RemoveAll(c.path(c.hubFolder)); err != nil {
+		c.t.Fatal(err)
+	}
+	c.hubFolder = restored
+	c.startHub()
+	c.awaitHub()
+}
+
 // hubCommand runs a command of berth-hub on the data of the running hub.
 func (c *cluster) hubCommand(args ...string) {
+	c.t.Helper()
+	c.mustRunHub(append(args, "--data-dir", c.path(c.hubFolder))...)
+}
+
+// mustRunHub runs a command of berth-hub.
+func (c *cluster) mustRunHub(args ...string) {
 	c.t.Helper()
 	binary, err := hubtest.Binary(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Log(c.mustRunInside(append([]string{binary}, append(args, "--data-dir", c.path("hub"))...)...))
+	c.t.Log(c.mustRunInside(append([]string{binary}, args...)...))
 }

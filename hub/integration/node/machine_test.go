@@ -41,8 +41,6 @@ type machine struct {
 	// packages has the unpacked packages, folder everything that the processes write.
 	packages, folder string
 	processes        map[string]*process.Process
-	// commands are how the processes were started.
-	commands map[string][]string
 	// order has the names of the processes as they were started.
 	order []string
 }
@@ -85,7 +83,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, packages: packages, folder: folder, processes: map[string]*process.Process{}, commands: map[string][]string{}}
+	m := &machine{t: t, packages: packages, folder: folder, processes: map[string]*process.Process{}}
 	m.removeNamespaces() // of a run that was killed
 	t.Cleanup(m.stop)
 	m.addNetwork()
@@ -175,27 +173,23 @@ func (m *machine) withPackages(args ...string) []string {
 // start starts a program in the network namespace. It ends with the test.
 func (m *machine) start(name, program string, args ...string) {
 	m.t.Helper()
-	m.commands[name] = append([]string{"--net=/run/netns/" + namespace}, m.withPackages(append([]string{program}, args...)...)...)
-	m.order = append(m.order, name)
-	m.startAgain(name)
-}
-
-func (m *machine) startAgain(name string) {
-	m.t.Helper()
-	started, err := process.Start(m.t.Context(), process.NewOutput(outputLimit, ""), "nsenter", m.commands[name]...)
+	command := append([]string{"--net=/run/netns/" + namespace}, m.withPackages(append([]string{program}, args...)...)...)
+	started, err := process.Start(m.t.Context(), process.NewOutput(outputLimit, ""), "nsenter", command...)
 	if err != nil {
 		m.t.Fatal(err)
+	}
+	if m.processes[name] == nil {
+		m.order = append(m.order, name)
 	}
 	m.processes[name] = started
 }
 
-// restart stops a process and starts it again.
-func (m *machine) restart(name string) {
+// stopProcess stops a program. It may be started again.
+func (m *machine) stopProcess(name string) {
 	m.t.Helper()
 	if !m.processes[name].Stop() {
 		m.t.Errorf("%s did not stop in time", name)
 	}
-	m.startAgain(name)
 }
 
 // run runs a command and returns its output.
