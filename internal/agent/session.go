@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/annotation"
 	"github.com/berth-project/berth/internal/agent/backoff"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/cluster"
@@ -23,6 +24,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/trust"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/version"
 )
 
 // lookPause is the time between two looks at a cluster that the agent cannot read; renewalPatience is how long a renewal takes
@@ -73,9 +75,7 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 	running.Go(func() { s.leaseRenewer(end).Run(ctx) })
 	running.Go(func() { s.status.Run(ctx) })
 	running.Go(func() { defer end(); s.renew(ctx) })
-	if reporter := s.tokenReporter(); reporter != nil {
-		running.Go(func() { reporter.Run(ctx) })
-	}
+	running.Go(func() { s.reporter().Run(ctx) })
 	if follower := s.follower(); follower != nil {
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
@@ -145,14 +145,14 @@ func (s *session) follower() *trust.Follower {
 	}
 }
 
-// tokenReporter returns the reporter of the token; nil for a certificate.
-func (s *session) tokenReporter() *token.Reporter {
-	is, err := s.credential.Validity()
-	if err != nil || s.credential.Token == "" {
-		return nil
+// reporter returns the reporter of the version of the agent, and of the token where it uses one.
+func (s *session) reporter() *annotation.Reporter {
+	annotations := map[string]string{clusterv1.AgentVersionAnnotationKey: version.Version()}
+	if is, err := s.credential.Validity(); err == nil && s.credential.Token != "" {
+		annotations[clusterv1.AgentTokenAnnotationKey] = registration.TokenReport(s.uid, is.From)
 	}
-	return &token.Reporter{
-		Hub: s.hub, Cluster: s.cluster, Clock: s.clock, Name: s.credential.Cluster, Text: registration.TokenReport(s.uid, is.From), Log: s.log,
+	return &annotation.Reporter{
+		Hub: s.hub, Cluster: s.cluster, Clock: s.clock, Name: s.credential.Cluster, Annotations: annotations, Log: s.log,
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 const versionLong = `Print the version of this plugin: the release, or the release that its commit leads to with the commit. json and yaml have it under
 clientVersion, as kubectl version does.
 
-With --with-hub it prints the version of the manager too, and of the release that stored the definitions, and warns where they are more than one
-minor version apart from this plugin.`
+With --with-hub it prints the versions of the manager, of the release that stored the definitions, and of the agents with how many clusters have each. It
+warns where manager or definitions are more than one minor version apart from this plugin, or an agent from the manager.`
 
 // versionOptions is the command line of `kubectl berth version`.
 type versionOptions struct {
@@ -71,7 +71,7 @@ func (o *versionOptions) run(ctx context.Context) error {
 		}
 		printer.Printf(w, "kubectl-berth %s\n", version.String())
 		if o.hub {
-			printer.Printf(w, "manager %s\ndefinitions %s\n", found.ManagerVersion, found.DefinitionsVersion)
+			printer.Printf(w, "manager %s\ndefinitions %s\nagents %s\n", found.ManagerVersion, found.DefinitionsVersion, describeAgents(found.AgentVersions))
 		}
 		return nil
 	})

@@ -30,6 +30,8 @@ type versions struct {
 	// unknown where nothing records them.
 	ManagerVersion     string `json:"managerVersion,omitempty"`
 	DefinitionsVersion string `json:"definitionsVersion,omitempty"`
+	// AgentVersions are those that agents report.
+	AgentVersions []agentVersion `json:"agentVersions,omitempty"`
 }
 
 // readHub reads the versions on a hub.
@@ -54,7 +56,8 @@ func (v *versions) readHub(ctx context.Context, config *rest.Config) error {
 			*empty = unknownVersion
 		}
 	}
-	return nil
+	v.AgentVersions, err = readAgents(ctx, hub)
+	return err
 }
 
 // found returns an empty object for an object that does not exist.
@@ -74,5 +77,5 @@ func (v *versions) skews() []string {
 			out = append(out, skew)
 		}
 	}
-	return out
+	return append(out, agentSkews(v.AgentVersions, v.ManagerVersion)...)
 }

@@ -132,6 +132,8 @@ const (
 	// AgentTokenAnnotationKey on a ManagedCluster is the report of an agent about its token: the UID of its member, a slash, and
 	// when the token was issued, in seconds.
 	AgentTokenAnnotationKey = "agent.open-cluster-management.io/token"
+	// AgentVersionAnnotationKey on a ManagedCluster is the version of its agent, such as v0.1.0, as the agent reports it.
+	AgentVersionAnnotationKey = "agent.open-cluster-management.io/berth-version"
 	// ForceDeleteAfterAnnotationKey on a ManagedCluster is a duration, such as 10m. A deletion that takes longer removes the
 	// finalizers of what is left in the namespace of the cluster, while the agent is silent.
 	ForceDeleteAfterAnnotationKey = "berth-project.io/force-delete-after"

@@ -16,7 +16,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/client"
-	"github.com/berth-project/berth/internal/agent/cluster"
 	"github.com/berth-project/berth/internal/agent/credential"
 )
 
@@ -129,42 +128,5 @@ func TestRenewAtIsHalfOfTheLifeAndUpToATenthMore(t *testing.T) {
 		if got := RenewAt(from, from.Add(100*time.Hour), random).Sub(from); got.Round(time.Second) != want {
 			t.Errorf("RenewAt(%v) = %s, want %s", random, got, want)
 		}
-	}
-}
-
-// fakeWriter stores a ManagedCluster.
-type fakeWriter struct {
-	stored string
-	errs   []error
-}
-
-func (w *fakeWriter) GetJSON(context.Context, client.Object) ([]byte, error) {
-	return []byte(w.stored), nil
-}
-
-func (w *fakeWriter) UpdateJSON(_ context.Context, _ client.Object, body []byte, _ runtime.Object) error {
-	if len(w.errs) > 0 {
-		err := w.errs[0]
-		w.errs = w.errs[1:]
-		return err
-	}
-	w.stored = string(body)
-	return nil
-}
-
-// fakeCluster never changes.
-type fakeCluster struct{ state cluster.State }
-
-func (c fakeCluster) State() cluster.State   { return c.state }
-func (fakeCluster) Changed() <-chan struct{} { return nil }
-
-func TestTheReportKeepsFieldsWithoutAType(t *testing.T) {
-	state := cluster.State{Cluster: &clusterv1.ManagedCluster{}}
-	state.Cluster.Spec.HubAcceptsClient = true
-	w := &fakeWriter{stored: `{"kind":"ManagedCluster","apiVersion":"v1","metadata":{"name":"c1"},"spec":{"later":9007199254740993}}`}
-	(&Reporter{Hub: w, Cluster: fakeCluster{state}, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Name: "c1", Text: "u1/1", Log: slog.New(slog.DiscardHandler)}).Run(t.Context())
-	const want = `{"apiVersion":"v1","kind":"ManagedCluster","metadata":{"annotations":{"agent.open-cluster-management.io/token":"u1/1"},"name":"c1"},"spec":{"later":9007199254740993}}` + "\n"
-	if w.stored != want {
-		t.Errorf("stored %s, want %s", w.stored, want)
 	}
 }

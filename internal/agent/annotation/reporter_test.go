@@ -1,0 +1,103 @@
+package annotation
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/client"
+	"github.com/berth-project/berth/internal/agent/cluster"
+)
+
+// fakeWriter stores a ManagedCluster. Each error fails one write.
+type fakeWriter struct {
+	stored string
+	errs   []error
+	writes int
+}
+
+func (w *fakeWriter) GetJSON(context.Context, client.Object) ([]byte, error) {
+	return []byte(w.stored), nil
+}
+
+func (w *fakeWriter) UpdateJSON(_ context.Context, _ client.Object, body []byte, _ runtime.Object) error {
+	w.writes++
+	if len(w.errs) > 0 {
+		err := w.errs[0]
+		w.errs = w.errs[1:]
+		return err
+	}
+	w.stored = string(body)
+	return nil
+}
+
+// fakeCluster never changes.
+type fakeCluster struct{ state cluster.State }
+
+func (c fakeCluster) State() cluster.State   { return c.state }
+func (fakeCluster) Changed() <-chan struct{} { return nil }
+
+// accepted returns an accepted cluster with an annotation.
+func accepted(version string) fakeCluster {
+	object := &clusterv1.ManagedCluster{}
+	object.Spec.HubAcceptsClient = true
+	object.Annotations = map[string]string{clusterv1.AgentVersionAnnotationKey: version}
+	return fakeCluster{cluster.State{Cluster: object}}
+}
+
+const before = `{"kind":"ManagedCluster","apiVersion":"v1","metadata":{"name":"c1","annotations":{"a":"b"}},"spec":{"later":9007199254740993}}`
+
+func report(t *testing.T, w *fakeWriter, of fakeCluster) {
+	t.Helper()
+	(&Reporter{
+		Hub: w, Cluster: of, Clock: clock.RealClock{}, Name: "c1", Log: slog.New(slog.DiscardHandler),
+		Annotations: map[string]string{clusterv1.AgentVersionAnnotationKey: "v0.1.0", clusterv1.AgentTokenAnnotationKey: "u1/1"},
+	}).Run(t.Context())
+}
+
+func TestTheReportKeepsWhatOthersStored(t *testing.T) {
+	w := &fakeWriter{stored: before}
+	report(t, w, accepted("v0.0.9"))
+	const want = `{"apiVersion":"v1","kind":"ManagedCluster","metadata":{"annotations":{"a":"b","agent.open-cluster-management.io/berth-version":"v0.1.0",` +
+		`"agent.open-cluster-management.io/token":"u1/1"},"name":"c1"},"spec":{"later":9007199254740993}}` + "\n"
+	if w.stored != want {
+		t.Errorf("stored %s, want %s", w.stored, want)
+	}
+}
+
+func TestNothingIsWrittenTwice(t *testing.T) {
+	w, of := &fakeWriter{stored: before}, accepted("v0.1.0")
+	of.state.Cluster.Annotations[clusterv1.AgentTokenAnnotationKey] = "u1/1"
+	report(t, w, of)
+	if w.writes != 0 {
+		t.Errorf("%d writes of stored annotations", w.writes)
+	}
+}
+
+func TestARefusalIsRepeatedHourly(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		err  error
+		want time.Duration
+	}{
+		"a refusal": {apierrors.NewForbidden(schema.GroupResource{Resource: "managedclusters"}, "c1", nil), time.Hour},
+		"a failure": {apierrors.NewInternalError(context.DeadlineExceeded), 30 * time.Second},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, began := &fakeWriter{stored: before, errs: []error{test.err}}, time.Now()
+				report(t, w, accepted(""))
+				if took := time.Since(began); took != test.want || w.writes != 2 {
+					t.Errorf("%d writes in %s, want 2 in %s", w.writes, took, test.want)
+				}
+			})
+		})
+	}
+}
