@@ -2,7 +2,6 @@ package agentfleet
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -41,11 +40,16 @@ func (s *store) get(path string) *unstructured.Unstructured {
 func (s *store) list(matches func(path string) bool) []unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := []unstructured.Unstructured{}
-	for _, path := range slices.Sorted(maps.Keys(s.objects)) {
+	var paths []string
+	for path := range s.objects {
 		if matches(path) {
-			out = append(out, *s.objects[path].DeepCopy())
+			paths = append(paths, path)
 		}
+	}
+	slices.Sort(paths)
+	out := make([]unstructured.Unstructured, 0, len(paths)) // an empty list, not null
+	for _, path := range paths {
+		out = append(out, *s.objects[path].DeepCopy())
 	}
 	return out
 }
