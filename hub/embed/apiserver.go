@@ -78,9 +78,6 @@ func (o APIServerOptions) flags() []string {
 		"--proxy-client-cert-file=" + o.ProxyCert,
 		"--proxy-client-key-file=" + o.ProxyKey,
 		"--service-cluster-ip-range=10.0.0.0/24",
-		"--enable-priority-and-fairness=false",
-		"--max-requests-inflight=4000",
-		"--max-mutating-requests-inflight=2000",
 		// End open watches at once and give connections two seconds, not a minute.
 		"--shutdown-watch-termination-grace-period=1s",
 		"--shutdown-send-retry-after=true",

@@ -68,6 +68,11 @@ func (f *fleet) atRest(t *testing.T) {
 	if after := f.evaluations(t); after != before {
 		t.Errorf("%v placements were evaluated while nothing changed", after-before)
 	}
+	// Heartbeats do not wait behind other requests of agents.
+	dispatched := f.hub.ReadMetrics(t).Sum("apiserver_flowcontrol_dispatched_requests_total", `flow_schema="berth-heartbeats"`, `priority_level="node-high"`)
+	if dispatched < float64(f.agents)*f.steady.Seconds()/f.lease.Seconds() {
+		t.Errorf("%v heartbeats had the priority of heartbeats in %s", dispatched, f.steady)
+	}
 	most := 2 * int(f.steady/f.lease)
 	var longest time.Duration
 	for _, name := range f.joined.Names() {
