@@ -1,7 +1,10 @@
 package install
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -10,10 +13,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
@@ -108,4 +113,42 @@ func TestGatherCollectsNoSecret(t *testing.T) {
 		t.Errorf("an administrator of a whole hub reads everything:\n%s", found["summary.txt"])
 	}
 	mustRun(t, shared, hubtest.PluginBinary, "get", "placements", "-A", "-R", "-f", filepath.Join(folder, "berth-gather", "objects"))
+}
+
+// TestGatherCollectsWhatItsUserMayRead lets a user collect who may read the placements of one namespace, and nothing else.
+func TestGatherCollectsWhatItsUserMayRead(t *testing.T) {
+	admin, namespace := hubtest.NewClient(t, shared.Config()), shared.Namespace(t)
+	const user = "reader-of-placements"
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements"}, Verbs: []string{"get", "list"}},
+	}}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	for _, object := range []client.Object{role, binding, placement} {
+		if err := admin.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	archive := filepath.Join(t.TempDir(), "report.tar.gz")
+	kubeconfig := shared.WriteKubeconfig(t, shared.ConfigFor(t, user))
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // until the API server enforces the role
+		_ = os.Remove(archive) // there is none the first time
+		output, err := run(ctx, t, shared, hubtest.PluginBinary, "gather", "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--output="+archive)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, output)
+		}
+		listed, err := exec.CommandContext(ctx, "tar", "-t", "-z", "-f", archive).Output()
+		if err != nil || !strings.Contains(string(listed), "/"+namespace+"/web.yaml") {
+			return fmt.Errorf("the archive has %s: %w", listed, errors.Join(err, errors.New("not the placement")))
+		}
+		for _, want := range []string{"managedclusters.cluster.open-cluster-management.io", "manifestworks.work.open-cluster-management.io"} {
+			if !strings.Contains(output, want) {
+				return fmt.Errorf("the command does not name %s, which it may not read: %s", want, output)
+			}
+		}
+		return nil
+	})
 }
