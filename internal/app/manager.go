@@ -222,6 +222,9 @@ func (a *managerBuilder) addAll(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := a.addMemory(); err != nil {
+		return err
+	}
 	if err := a.addWebhooks(ctx); err != nil {
 		return err
 	}
