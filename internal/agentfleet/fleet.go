@@ -132,7 +132,8 @@ func (f *Fleet) AwaitReported(ctx context.Context, hub client.Reader) error {
 
 func reported(cluster *clusterv1.ManagedCluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) &&
-		cluster.Status.Version.Kubernetes != "" && len(cluster.Spec.Taints) == 0 && cluster.Annotations[registration.CAHashAnnotationKey] != ""
+		cluster.Status.Version.Kubernetes != "" && len(cluster.Spec.Taints) == 0 && cluster.Annotations[registration.CAHashAnnotationKey] != "" &&
+		cluster.Annotations[clusterv1.AgentVersionAnnotationKey] != ""
 }
 
 // join starts one agent for each cluster, which joins with its own token.

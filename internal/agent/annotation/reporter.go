@@ -1,36 +1,24 @@
-// Package annotation reports by annotations of the ManagedCluster what no field of its status has: the version of the agent, and the token
-// that it uses.
+// Package annotation reports by annotations of the ManagedCluster what no field of its status has: the version of the agent, the token that
+// it uses, and the CA bundle that it trusts.
 package annotation
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent/backoff"
-	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/cluster"
 )
 
 const (
-	// retry is the pause after a failed report, refusedRetry after one that the hub refuses.
-	retry, refusedRetry = 30 * time.Second, time.Hour
+	// reportRetry is the pause after a failed report, refusedRetry after one that the hub refuses.
+	reportRetry, refusedRetry = 30 * time.Second, time.Hour
 )
-
-// Writer reads and replaces the ManagedCluster as it is stored, with the fields that the agent has no type for.
-type Writer interface {
-	GetJSON(ctx context.Context, object client.Object) ([]byte, error)
-	UpdateJSON(ctx context.Context, object client.Object, body []byte, into runtime.Object) error
-}
 
 // Cluster is the ManagedCluster of the agent.
 type Cluster interface {
@@ -61,11 +49,11 @@ func (r *Reporter) Run(ctx context.Context) {
 		case r.stored(state.Cluster.Annotations):
 			return
 		}
-		err := r.report(ctx)
+		err := Store(ctx, r.Hub, r.Name, r.Annotations)
 		if err == nil {
 			return
 		}
-		pause := retry
+		pause := reportRetry
 		if status := apierrors.APIStatus(nil); errors.As(err, &status) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
 			pause = refusedRetry
 		}
@@ -82,25 +70,4 @@ func (r *Reporter) stored(annotations map[string]string) bool {
 		}
 	}
 	return true
-}
-
-func (r *Reporter) report(ctx context.Context) error {
-	body, err := r.Hub.GetJSON(ctx, client.ManagedCluster(r.Name))
-	if err != nil {
-		return err //nolint:wrapcheck // the client names the object
-	}
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(body); err != nil {
-		return fmt.Errorf("parsing the ManagedCluster: %w", err)
-	}
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	maps.Copy(annotations, r.Annotations)
-	object.SetAnnotations(annotations)
-	if body, err = object.MarshalJSON(); err != nil {
-		return fmt.Errorf("encoding the ManagedCluster: %w", err)
-	}
-	return r.Hub.UpdateJSON(ctx, client.ManagedCluster(r.Name), body, &clusterv1.ManagedCluster{}) //nolint:wrapcheck // the client names the object
 }

@@ -7,7 +7,6 @@ package trust
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -18,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/annotation"
 	"github.com/berth-project/berth/internal/agent/backoff"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/cluster"
@@ -62,9 +61,8 @@ func Takes(current, published, root []byte) bool {
 
 // Hub reads the bundle and writes the annotation.
 type Hub interface {
+	annotation.Writer
 	Get(ctx context.Context, object client.Object, into runtime.Object) error
-	GetJSON(ctx context.Context, object client.Object) ([]byte, error)
-	UpdateJSON(ctx context.Context, object client.Object, body []byte, into runtime.Object) error
 }
 
 // Gate returns the root that verified the last connection, and the number of interruptions. Wait returns when requests to the
@@ -156,46 +154,5 @@ func (f *Follower) annotate(ctx context.Context) error {
 	if err != nil || state.Cluster == nil || state.Cluster.Annotations[registration.CAHashAnnotationKey] == hash {
 		return nil //nolint:nilerr // an agent that trusts the CAs of the system has no bundle to report
 	}
-	body, err := f.Hub.GetJSON(ctx, client.ManagedCluster(f.Name))
-	if err != nil {
-		return err //nolint:wrapcheck // the client names the object
-	}
-	next, err := withAnnotation(body, registration.CAHashAnnotationKey, hash)
-	if err != nil || next == nil {
-		return err
-	}
-	err = f.Hub.UpdateJSON(ctx, client.ManagedCluster(f.Name), next, &clusterv1.ManagedCluster{})
-	return err //nolint:wrapcheck // the client names the object
-}
-
-// withAnnotation returns an object in JSON with an annotation; nil where it has the annotation. Fields that the agent has no
-// type for stay.
-func withAnnotation(body []byte, key, value string) ([]byte, error) {
-	object := map[string]any{}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if err := decoder.Decode(&object); err != nil {
-		return nil, fmt.Errorf("parsing the ManagedCluster: %w", err)
-	}
-	metadata := child(object, "metadata")
-	annotations := child(metadata, "annotations")
-	if annotations[key] == value {
-		return nil, nil
-	}
-	annotations[key] = value
-	out, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the ManagedCluster: %w", err)
-	}
-	return out, nil
-}
-
-// child returns an object in an object, and adds it where it is missing.
-func child(of map[string]any, key string) map[string]any {
-	if found, ok := of[key].(map[string]any); ok {
-		return found
-	}
-	out := map[string]any{}
-	of[key] = out
-	return out
+	return annotation.Store(ctx, f.Hub, f.Name, map[string]string{registration.CAHashAnnotationKey: hash}) //nolint:wrapcheck // it names the object
 }
