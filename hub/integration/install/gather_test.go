@@ -135,7 +135,7 @@ func TestGatherCollectsWhatItsUserMayRead(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "report.tar.gz")
 	kubeconfig := shared.WriteKubeconfig(t, shared.ConfigFor(t, user))
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // until the API server enforces the role
-		_ = os.Remove(archive) // there is none the first time
+		_ = os.Remove(archive) // it exists from the second attempt on
 		output, err := run(ctx, t, shared, hubtest.PluginBinary, "gather", "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--output="+archive)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, output)

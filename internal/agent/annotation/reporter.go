@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// reportRetry is the pause after a failed report, refusedRetry after one that the hub refuses.
+	// reportRetry is the pause after a failed report, refusedRetry the pause after a refusal.
 	reportRetry, refusedRetry = 30 * time.Second, time.Hour
 )
 
