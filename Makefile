@@ -26,6 +26,10 @@ HELM := bin/helm
 NODE := bin/node
 NODE_PACKAGES := containerd runc containernetworking-plugins libseccomp2 nftables libnftables1 libnftnl11 libmnl0 libjansson4 libxtables12 libedit2 libbsd0 libmd0 libgmp10
 
+# A browser for the tests of the console, and the rules of accessibility that they check.
+CHROMIUM := bin/chromium
+AXE := bin/axe.min.js
+
 # How often each benchmark of the engine runs: benchstat needs several runs to tell a difference from noise.
 COUNT ?= 6
 
@@ -123,7 +127,7 @@ lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the c
 	hack/deadcode $(DEADCODE)
 
 .PHONY: test
-test: $(PROMETHEUS) $(HELM) $(NODE) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
+test: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
 	$(call in_each_module,test,go test $(TESTFLAGS) ./...)
 	@$(MAKE) fuzz
 
@@ -139,12 +143,12 @@ LONGFUZZTIME ?= 5m
 LONGFLAGS ?= -timeout 12h
 
 .PHONY: long
-long: $(PROMETHEUS) $(HELM) $(NODE) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
+long: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
 	$(call in_each_module,long,BERTH_LONG=1 go test $(LONGFLAGS) ./...)
 	@$(MAKE) fuzz FUZZTIME=$(LONGFUZZTIME)
 
 .PHONY: integration
-integration: $(PROMETHEUS) $(HELM) $(NODE) ## Run only the tests against a real hub.
+integration: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run only the tests against a real hub.
 	cd hub && go test $(TESTFLAGS) -count=1 ./integration/...
 
 .PHONY: e2e
@@ -203,6 +207,16 @@ $(NODE): hack/unpack Makefile
 	@echo "unpacking $(@F)"
 	hack/unpack $@ $(NODE_PACKAGES) || echo "NO CONTAINER RUNS IN THE TESTS OF THIS MACHINE: $@ is missing"
 	@[ ! -d $@ ] || touch $@
+
+# Unpacks a browser. A machine that cannot have it runs all other tests; those in a browser say so and are skipped.
+$(CHROMIUM): hack/chromium hack/unpack
+	@echo "unpacking $(@F)"
+	hack/chromium $@ || echo "NO BROWSER RUNS IN THE TESTS OF THIS MACHINE: $@ is missing"
+	@[ ! -d $@ ] || touch $@
+
+$(AXE): hack/bundle internal/console/ui/package-lock.json
+	@echo "copying $(@F)"
+	hack/bundle axe-core/axe.min.js $@
 
 # Prometheus and promtool, from the distribution's package: a test runs the dashboard and the alerts on them.
 $(PROMETHEUS): hack/prometheus

@@ -135,7 +135,7 @@ func (f *serveFlags) serve(command *cobra.Command, prepare func(ctx context.Cont
 		}
 		return err
 	}
-	if err := announce(command.OutOrStdout(), cmp.Or(f.title, "hub"), running); err != nil {
+	if err := announce(command.OutOrStdout(), cmp.Or(f.title, hubTitle), running); err != nil {
 		return err
 	}
 	return running.Wait()
@@ -182,13 +182,20 @@ func (f *serveFlags) controlPlane(command *cobra.Command) hub.Options {
 	return opts
 }
 
+// hubTitle is what a hub is in the lines that announce it; a member has another title.
+const hubTitle = "hub"
+
 // announce prints the address of a control plane. Programs that start one wait for its last line.
 func announce(out io.Writer, title string, running *hub.Hub) error {
+	pages := ""
+	if title == hubTitle {
+		pages = "To see it in a browser: kubectl berth console\n"
+	}
 	_, err := fmt.Fprintf(out, `Berth %s is ready: Kubernetes %s at %s
 Its data and log are in %s
-
+%s
 export KUBECONFIG=%s
-`, title, embed.LinkedVersions().Kubernetes, running.RESTConfig().Host, filepath.Dir(running.Kubeconfig()), running.Kubeconfig())
+`, title, embed.LinkedVersions().Kubernetes, running.RESTConfig().Host, filepath.Dir(running.Kubeconfig()), pages, running.Kubeconfig())
 	if err != nil {
 		return fmt.Errorf("printing where the hub is: %w", err)
 	}

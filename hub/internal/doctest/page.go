@@ -49,20 +49,21 @@ var (
 	times         = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ages          = regexp.MustCompile(`\b(\d+(\.\d+)?(ms|[smhd]))+\b`)
 	addresses     = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	secrets       = regexp.MustCompile(`secret=[A-Za-z0-9_-]+`)
 	uids          = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 	revisions     = regexp.MustCompile(`\b(\d+ bytes, )?revision \d+`)
 	columnGaps    = regexp.MustCompile(` {2,}`) // the width of a column depends on its content
 	trailingSpace = regexp.MustCompile(`(?m) +$`)
 )
 
-// EqualOutput compares two outputs without times, ages, ports, UIDs and column widths.
+// EqualOutput compares two outputs without times, ages, ports, secrets, UIDs and column widths.
 func EqualOutput(a, b string) bool { return normalize(a) == normalize(b) }
 
 func normalize(text string) string {
 	for _, change := range []struct {
 		pattern *regexp.Regexp
 		as      string
-	}{{times, "TIME"}, {ages, "AGE"}, {addresses, "ADDRESS"}, {uids, "UID"}, {revisions, "REVISION"}, {columnGaps, "  "}, {trailingSpace, ""}} {
+	}{{times, "TIME"}, {ages, "AGE"}, {addresses, "ADDRESS"}, {secrets, "SECRET"}, {uids, "UID"}, {revisions, "REVISION"}, {columnGaps, "  "}, {trailingSpace, ""}} {
 		text = change.pattern.ReplaceAllString(text, change.as)
 	}
 	return text

@@ -167,12 +167,9 @@ func (c *Simulation) reason(key fleet.Key, result *engine.Result, cluster string
 // Print writes each placement that the change does something to, and one line about all.
 func Print(w io.Writer, of *Report, on printer.Screen) error {
 	for _, p := range of.Placements {
-		printer.Printf(w, "%s/%s: %s\n", p.Namespace, p.Name, p.summary())
-		for _, part := range []struct {
-			sign  string
-			moves []clusterDiff
-		}{{"-", p.Lost}, {"+", p.Gained}, {"~", p.Regrouped}} {
-			if err := printer.WriteVerdictRows(w, "  "+part.sign+" ", diffRows(part.sign, part.moves), on); err != nil {
+		printer.Printf(w, "%s/%s: %s\n", p.Namespace, p.Name, p.Summary())
+		for _, part := range p.Parts() {
+			if err := printer.WriteVerdictRows(w, "  "+part.Sign+" ", part.Rows, on); err != nil {
 				return err
 			}
 		}
@@ -190,8 +187,20 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 	return err
 }
 
-// summary describes in one line the placement before and after.
-func (p placementDiff) summary() string {
+// Part is the clusters of a placement that move in one way, by reason.
+type Part struct {
+	// Sign is - for lost, + for gained and ~ for regrouped clusters.
+	Sign string
+	Rows []explain.Row
+}
+
+// Parts returns the clusters that move: the lost, the gained and the regrouped ones.
+func (p placementDiff) Parts() []Part {
+	return []Part{{"-", diffRows("-", p.Lost)}, {"+", diffRows("+", p.Gained)}, {"~", diffRows("~", p.Regrouped)}}
+}
+
+// Summary describes in one line the placement before and after.
+func (p placementDiff) Summary() string {
 	switch {
 	case p.Before == nil:
 		return fmt.Sprintf("new, %d selected, %s", p.After.Selected, p.After)

@@ -66,6 +66,16 @@ func (c *Simulation) Clone() *Simulation {
 	return &out
 }
 
+// Fork returns a copy that shares nothing that changes, so that several changes can be tried on the original.
+func (c *Simulation) Fork() *Simulation {
+	out := c.Clone()
+	out.index = wake.NewIndex()
+	for key, at := range out.placements {
+		out.index.Put(out.snapshot, key, at.program)
+	}
+	return out
+}
+
 // evaluate decides a placement without storing the result; nil when the manager does not decide the placement.
 func (c *Simulation) evaluate(key fleet.Key) *engine.Result {
 	at := c.placements[key]

@@ -113,12 +113,8 @@ func (r Scope) filter(k Kind) ListFilter {
 // Load reads the fleet.
 func (w *Fleet) Load(ctx context.Context, of Scope) (*file.Bundle, error) {
 	if !w.Offline() {
-		h, err := w.Connect()
-		if err != nil {
-			return nil, err
-		}
-		bundle, err := h.load(ctx, of)
-		if note := h.restrictions.note(); note != "" && err == nil {
+		bundle, note, err := w.LoadReadable(ctx, of)
+		if note != "" && err == nil {
 			printer.Printf(w.Streams.ErrOut, "%s\n", note)
 		}
 		return bundle, err
@@ -130,6 +126,16 @@ func (w *Fleet) Load(ctx context.Context, of Scope) (*file.Bundle, error) {
 	}
 	PrintWarnings(w.Streams.ErrOut, bundle)
 	return bundle, nil
+}
+
+// LoadReadable reads the part of a hub that the caller may see. The note describes what is missing; it is empty when nothing is.
+func (w *Fleet) LoadReadable(ctx context.Context, of Scope) (bundle *file.Bundle, note string, err error) {
+	h, err := w.Connect()
+	if err != nil {
+		return nil, "", err
+	}
+	bundle, err = h.load(ctx, of)
+	return bundle, h.restrictions.note(), err
 }
 
 // Nothing reports that there is nothing to show: an error if the command line gives a name.

@@ -44,12 +44,16 @@ func NewBundle(objects Objects) *Bundle {
 
 // NewCompiledBundle returns the bundle of the objects of a hub. Unlike Load it accepts placements that do not compile, since
 // a hub can hold them.
-func NewCompiledBundle(objects Objects) (*Bundle, error) {
+func NewCompiledBundle(objects Objects) (*Bundle, error) { return Compile(NewBundle(objects)) }
+
+// Compile returns a bundle with its placements compiled. The given one does not change.
+func Compile(in *Bundle) (*Bundle, error) {
 	env, err := celenv.New()
 	if err != nil {
 		return nil, fmt.Errorf("preparing expressions: %w", err)
 	}
-	out := NewBundle(objects)
+	out := *in
+	out.Programs, out.Faults = map[fleet.Key]*program.Program{}, map[fleet.Key]field.ErrorList{}
 	for _, placement := range out.Placements {
 		made, faults := program.Compile(placement, env)
 		if len(faults) > 0 {
@@ -58,5 +62,5 @@ func NewCompiledBundle(objects Objects) (*Bundle, error) {
 		}
 		out.Programs[KeyOf(placement)] = made
 	}
-	return out, nil
+	return &out, nil
 }

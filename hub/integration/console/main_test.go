@@ -1,0 +1,209 @@
+// Package console tests the console in a real browser: on files, and on a real hub with its manager.
+package console
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/cli"
+)
+
+const (
+	root = "../../.."
+	// limit is far longer than any wait of the tests.
+	limit = time.Minute
+	// pictures names a folder for screenshots; empty for none.
+	pictures = "BERTH_SCREENSHOTS"
+)
+
+// output is a buffer for a goroutine that writes and a goroutine that reads.
+type output struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (o *output) Write(in []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buffer.Write(in)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buffer.String()
+}
+
+// serve runs `kubectl berth console` and returns the URL that it prints. Stop ends it.
+func serve(t *testing.T, args ...string) (address string, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var out output
+	ended := make(chan int, 1)
+	go func() {
+		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}
+		ended <- cli.Run(ctx, append([]string{"console"}, args...), streams, clock.RealClock{})
+	}()
+	stopped := sync.OnceFunc(func() {
+		cancel()
+		if code := <-ended; code != cli.ExitOK {
+			t.Errorf("the console ended with exit code %d:\n%s", code, out.String())
+		}
+	})
+	t.Cleanup(stopped)
+	printed := regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?secret=\S+`)
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if found := printed.FindString(out.String()); found != "" {
+			return found, stopped
+		}
+		select {
+		case code := <-ended:
+			ended <- code
+			t.Fatalf("the console ended with exit code %d:\n%s", code, out.String())
+		default:
+		}
+	}
+	t.Fatalf("the console printed no URL:\n%s", out.String())
+	return "", nil
+}
+
+// browser is a window of Chromium.
+type browser struct {
+	ctx context.Context //nolint:containedctx // chromedp has its state in it
+	t   *testing.T
+	// address is that of the console, without a path.
+	address string
+	mu      sync.Mutex
+	// problems are what the browser reports: errors of scripts, and what the policy forbids.
+	problems []string
+}
+
+// open opens a window. The test is skipped on a machine without the browser.
+func open(t *testing.T, address string) *browser {
+	t.Helper()
+	folder, err := filepath.Abs(filepath.Join(root, "bin", "chromium"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := findProgram(folder)
+	if program == "" {
+		t.Skipf("NO BROWSER RUNS ON THIS MACHINE: there is no %s; run make bin/chromium at the root of the repository", folder)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Env("LD_LIBRARY_PATH="+strings.Join(libraries(folder), ":"), "HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir()),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
+	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, closed := chromedp.NewContext(allocated)
+	t.Cleanup(closed)
+	b := &browser{ctx: ctx, t: t, address: address[:strings.Index(address, "/login")]}
+	chromedp.ListenTarget(ctx, b.listen)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address), chromedp.WaitVisible("#grid"))
+	return b
+}
+
+// findProgram returns the browser in a folder of unpacked packages, or the installed one.
+func findProgram(folder string) string {
+	for _, name := range []string{
+		filepath.Join(folder, "usr/lib/chromium/chromium-headless-shell"), filepath.Join(folder, "usr/lib/chromium/headless_shell"),
+		filepath.Join(folder, "usr/bin/chromium-headless-shell"),
+	} {
+		if info, err := os.Stat(name); err == nil && !info.IsDir() {
+			return name
+		}
+	}
+	return ""
+}
+
+// libraries returns the folders of libraries in a folder of unpacked packages.
+func libraries(folder string) []string {
+	out, _ := filepath.Glob(filepath.Join(folder, "usr/lib/*-linux-gnu*"))
+	more, _ := filepath.Glob(filepath.Join(folder, "lib/*-linux-gnu*"))
+	return append(append(out, more...), filepath.Join(folder, "usr/lib/chromium"))
+}
+
+// do runs actions, and fails the test if one fails.
+func (b *browser) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, limit)
+	defer cancel()
+	_ = ctx
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		var page string
+		_ = chromedp.Run(b.ctx, chromedp.OuterHTML("main", &page, chromedp.ByQuery))
+		b.t.Fatalf("%v\nthe browser reports %v\nthe page is\n%.4000s", err, b.problems, page)
+	}
+}
+
+// visit opens a page.
+func (b *browser) visit(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.address+path), chromedp.WaitVisible("main"))
+}
+
+// text returns the text of the page.
+func (b *browser) text() string {
+	b.t.Helper()
+	var out string
+	b.do(chromedp.Text("body", &out, chromedp.ByQuery))
+	return out
+}
+
+// evaluate returns the value of an expression.
+func evaluate[T any](b *browser, expression string) T {
+	b.t.Helper()
+	var out T
+	b.do(chromedp.Evaluate(expression, &out))
+	return out
+}
+
+// wait waits until an expression is true.
+func (b *browser) wait(what, expression string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if evaluate[bool](b, "Boolean("+expression+")") {
+			return
+		}
+	}
+	b.t.Fatalf("%s did not happen:\n%s", what, b.text())
+}
+
+// waitText waits until the page has a text.
+func (b *browser) waitText(text string) {
+	b.t.Helper()
+	b.wait(fmt.Sprintf("the text %q", text), fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}
+
+// look sets the width and the colours of the window.
+func (b *browser) look(width int64, scheme string) {
+	b.t.Helper()
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+	b.do(chromedp.EmulateViewport(width, 900), emulation.SetEmulatedMedia().WithFeatures(features))
+}
+
+// picture stores a screenshot of the whole page, where a developer wants them.
+func (b *browser) picture(name string) {
+	b.t.Helper()
+	folder := os.Getenv(pictures)
+	if folder == "" {
+		return
+	}
+	var image []byte
+	b.do(chromedp.FullScreenshot(&image, 100))
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), image, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/cli/delivery"
+	"github.com/berth-project/berth/internal/cli/pages"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/console"
+)
+
+const consoleLong = `Serve web pages that show the fleet, the reasons of every decision, and what a change would move.
+
+The pages are for a browser on this machine. The command prints a URL that works once, for the first browser that opens it, and
+serves until it is interrupted. It reads the hub with your kubeconfig and your rights, and stores nothing. A page shows the clusters,
+sets and placements that you may see.
+
+The pages write only what you confirm there: they accept and deny clusters, and pause, resume and approve rollouts, as the commands
+of these names do.
+
+With files, placements are decided first, as simulate does, and the pages write nothing.`
+
+const consoleExamples = `  # The pages of a hub
+  kubectl berth console
+
+  # The same on files, such as what was saved from a hub
+  kubectl berth console -f examples/demo
+
+  # On a port that stays the same
+  kubectl berth console --port 7070`
+
+const (
+	// headerTime bounds the header of a request, idleTime a connection without one. Streams have no bound in all.
+	headerTime, idleTime = 5 * time.Second, 2 * time.Minute
+	maxHeader            = 32 << 10
+	// stopTime is how long open requests may take when the command ends.
+	stopTime = time.Second
+)
+
+// consoleOptions is the command line of `kubectl berth console`.
+type consoleOptions struct {
+	*source.Fleet
+
+	now  string
+	port uint16
+}
+
+func newConsole(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	c := &consoleOptions{Fleet: source.NewFleet(streams, clock)}
+	cmd := &cobra.Command{
+		Use: "console [flags]", Short: "Serve web pages of the fleet, the reasons and the next move",
+		Long: consoleLong, Example: consoleExamples, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			now, err := instantOf(c.now, c.Clock)
+			if err == nil && c.now != "" && !c.Offline() {
+				err = errors.New("--now needs files: a hub is shown as it is; give files with -f")
+			}
+			if err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return c.run(cmd.Context(), now)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVar(&c.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
+	cmd.Flags().Uint16Var(&c.port, "port", 0, "`port` on 127.0.0.1 (default: a free one)")
+	c.AddFlags(cmd.Flags())
+	completer{c.HubFlags}.completeFlags(cmd, nil)
+	return cmd
+}
+
+// run serves the pages until the user interrupts it.
+func (c *consoleOptions) run(ctx context.Context, now time.Time) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	session, follow, err := c.session(ctx, now)
+	if err != nil {
+		return err
+	}
+	server, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil }, Clock: clock.RealClock{}})
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(c.port))))
+	if err != nil {
+		return fmt.Errorf("listening for the browser; another --port may be free: %w", err)
+	}
+	guard := console.NewLoopback(server, listener.Addr().String(), c.Clock)
+	printer.Printf(c.Streams.Out, "Open this URL in a browser on this machine. It works once:\n\n  %s\n\nThe pages are served until this command is interrupted.\n", guard.URL())
+	go follow(ctx)
+	return serve(ctx, listener, guard)
+}
+
+// serve answers requests until the context ends.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving the pages: %w", err)
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+// session returns what the pages read, and what keeps it current.
+func (c *consoleOptions) session(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
+	if c.Offline() {
+		return c.fileSession(ctx, now)
+	}
+	return c.hubSession(ctx)
+}
+
+func (c *consoleOptions) fileSession(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
+	bundle, err := c.Load(ctx, source.Scope{})
+	if err != nil {
+		return console.Session{}, nil, err
+	}
+	if len(bundle.Clusters) == 0 {
+		return console.Session{}, nil, errors.New("the files hold no ManagedCluster: give those of a fleet with -f")
+	}
+	read := pages.NewFiles(bundle, now)
+	out := console.Session{Reader: read, Previewer: read, Place: "files: " + strings.Join(c.Files, ", ")}
+	if read.HasWorks() {
+		out.Deliveries = read
+	}
+	for _, name := range c.Files {
+		out.Flags = strings.TrimSpace(out.Flags + " -f " + shellQuote(name))
+	}
+	return out, func(context.Context) {}, nil
+}
+
+func (c *consoleOptions) hubSession(ctx context.Context) (console.Session, func(context.Context), error) {
+	hub, err := c.Connect()
+	if err != nil {
+		return console.Session{}, nil, err
+	}
+	config, err := c.HubFlags.RESTConfig(c.Streams.ErrOut)
+	if err != nil {
+		return console.Session{}, nil, err
+	}
+	works, err := delivery.NewClient(config)
+	if err != nil {
+		return console.Session{}, nil, err
+	}
+	writer, err := pages.NewWriter(config)
+	if err != nil {
+		return console.Session{}, nil, err
+	}
+	read := pages.NewHub(c.Fleet, hub, works, clock.RealClock{})
+	follow, err := read.Start(ctx)
+	if err != nil {
+		return console.Session{}, nil, err
+	}
+	out := console.Session{Reader: read, Deliveries: read, Previewer: read.Previewer(), Writer: writer, Place: "hub: " + config.Host}
+	return out, follow, nil
+}
+
+// shellQuote returns a word as a shell reads it.
+func shellQuote(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

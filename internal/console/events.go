@@ -1,0 +1,222 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/berth-project/berth/internal/console/model"
+)
+
+const (
+	// maxStreams is how many streams are open in all, and maxStreamsPerUser how many of one user.
+	maxStreams, maxStreamsPerUser = 256, 16
+	// patchDelay is the shortest time between two patches of a page.
+	patchDelay = 500 * time.Millisecond
+	// beatTime is how long a stream may be silent. A browser notices a lost connection by it.
+	beatTime = 15 * time.Second
+	// writeTime is how long a browser may take to read an event.
+	writeTime = 10 * time.Second
+)
+
+// streams counts the open streams.
+type streams struct {
+	mu     sync.Mutex
+	all    int
+	byUser map[string]int
+}
+
+func newStreams() *streams { return &streams{byUser: map[string]int{}} }
+
+// open counts a stream of a user. Ok is false if there are too many.
+func (s *streams) open(user string) (closed func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= maxStreams || s.byUser[user] >= maxStreamsPerUser {
+		return nil, false
+	}
+	s.all++
+	s.byUser[user]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all--
+		if s.byUser[user]--; s.byUser[user] == 0 {
+			delete(s.byUser, user)
+		}
+	}, true
+}
+
+// serveEvents keeps an open page up to date: it sends the sections that change.
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
+	session, err := s.options.Session(r)
+	if err != nil {
+		s.writeError(w, r, session, err)
+		return
+	}
+	at, err := url.Parse(r.URL.Query().Get("page"))
+	if err != nil || at.IsAbs() || at.Host != "" {
+		refuse(w, http.StatusBadRequest, "The parameter page is no path of the console.")
+		return
+	}
+	closed, ok := s.streams.open(session.User)
+	if !ok {
+		w.Header().Set("Retry-After", "30")
+		refuse(w, http.StatusTooManyRequests, "Too many pages are open. Close some of them.")
+		return
+	}
+	defer closed()
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := &stream{server: s, session: session, at: at, w: w, control: http.NewResponseController(w), sent: map[string]uint64{}}
+	out.seen = r.Header.Get("Last-Event-ID")
+	if out.seen == "" {
+		out.seen = r.URL.Query().Get("since")
+	}
+	_ = out.run(r.Context()) // the browser has gone
+}
+
+// stream is the events of one open page.
+type stream struct {
+	server  *Server
+	session Session
+	at      *url.URL
+	w       http.ResponseWriter
+	control *http.ResponseController
+	// seen is the version that the browser has at the start. sent has the hash of each section as the browser has it.
+	seen string
+	sent map[string]uint64
+	seed maphash.Seed
+	grid *model.Grid
+}
+
+// run sends patches until the browser goes.
+func (e *stream) run(ctx context.Context) error {
+	e.seed = maphash.MakeSeed()
+	beat := e.server.options.Clock.NewTicker(beatTime)
+	defer beat.Stop()
+	for first := true; ; first = false {
+		changed := e.session.Reader.Changed()
+		if err := e.patch(ctx, first); err != nil {
+			return err
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return ctx.Err() //nolint:wrapcheck // it is dropped
+			case <-changed:
+				waiting = false
+			case <-beat.C():
+				if err := e.send("beat", "", nil); err != nil {
+					return err
+				}
+			}
+		}
+		if err := e.pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// pause collects the changes of a short time into one patch.
+func (e *stream) pause(ctx context.Context) error {
+	timer := e.server.options.Clock.NewTimer(patchDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err() //nolint:wrapcheck // it is dropped
+	}
+}
+
+// patch sends the sections that differ from those that the browser has. The browser has those of its version already.
+func (e *stream) patch(ctx context.Context, first bool) error {
+	select {
+	case e.server.running <- struct{}{}:
+		defer func() { <-e.server.running }()
+	case <-ctx.Done():
+		return ctx.Err() //nolint:wrapcheck // it is dropped
+	}
+	p, state, err := e.server.build(ctx, e.session, e.at)
+	if err != nil {
+		return e.sendProblem(err)
+	}
+	version := strconv.FormatUint(state.Version, 10)
+	current := first && e.seen == version
+	for _, each := range p.Sections {
+		if each.fixed {
+			continue
+		}
+		text, err := e.server.render(each)
+		if err != nil {
+			return err
+		}
+		hash := maphash.String(e.seed, text)
+		if known, ok := e.sent[each.ID]; !current && (!ok || known != hash) {
+			if err := e.send("section", version, map[string]string{"id": each.ID, "html": text}); err != nil {
+				return err
+			}
+		}
+		e.sent[each.ID] = hash
+	}
+	if err := e.sendCells(state, current); err != nil {
+		return err
+	}
+	return e.send("version", version, nil)
+}
+
+// sendProblem reports why a page cannot be built now. The page stays as it is.
+func (e *stream) sendProblem(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return e.send("problem", "", map[string]string{"text": "What this page shows is gone, or you may no longer see it."})
+	}
+	return e.send("problem", "", map[string]string{"text": "The page is not current: " + err.Error()})
+}
+
+// sendCells sends the cells of the fleet that changed, to the page that shows them.
+func (e *stream) sendCells(state *model.State, current bool) error {
+	if e.at.Path != "/" {
+		return nil
+	}
+	grid := state.Grid()
+	before := e.grid
+	e.grid = grid
+	switch {
+	case current, before == grid:
+		return nil
+	case before == nil:
+		return e.send("cells", "", map[string]any{"reset": true})
+	}
+	changes, same := grid.Changes(before)
+	if same && len(changes) == 0 {
+		return nil
+	}
+	return e.send("cells", "", map[string]any{"reset": !same, "changes": changes})
+}
+
+// send writes one event.
+func (e *stream) send(event, id string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encoding an event: %w", err)
+	}
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	// A browser that does not read must not hold the stream. A server without deadlines, in a test, has none.
+	_ = e.control.SetWriteDeadline(e.server.options.Clock.Now().Add(writeTime))
+	if _, err := fmt.Fprintf(e.w, "event: %s\n%sdata: %s\n\n", event, id, text); err != nil {
+		return fmt.Errorf("writing an event: %w", err)
+	}
+	if err := e.control.Flush(); err != nil {
+		return fmt.Errorf("writing an event: %w", err)
+	}
+	return nil
+}

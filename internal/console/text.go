@@ -1,0 +1,150 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// maxNames is how many names a list shows before it is cut.
+const maxNames = 24
+
+// functions are what templates call.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"count":         count,
+		"percent":       percent,
+		"tone":          tone,
+		"placementPath": placementPath,
+		"clusterPath":   func(name string) string { return "/clusters/" + url.PathEscape(name) },
+		"rolloutPath": func(key fleet.Key) string {
+			return "/rollouts/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
+		},
+		"setPath":  func(name string) string { return "/?" + url.Values{"group": {"set"}, "q": {"set=" + name}}.Encode() },
+		"first":    first,
+		"rest":     func(names []string) int { return max(0, len(names)-maxNames) },
+		"join":     func(names []string) string { return strings.Join(names, ", ") },
+		"either":   either,
+		"known":    func(at any) bool { return !timeOf(at).IsZero() },
+		"instant":  instant,
+		"inc":      func(i int) int { return i + 1 },
+		"dec":      func(i int) int { return i - 1 },
+		"add":      sum,
+		"pageLink": pageLink,
+	}
+}
+
+// count returns a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// percent returns a share in percent, with one decimal.
+func percent(part, whole int) string {
+	if whole == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.1f", 100*float64(part)/float64(whole))
+}
+
+// either returns the first text that is not empty.
+func either(in ...any) string {
+	for _, each := range in {
+		if text := fmt.Sprint(each); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func sum(in ...int) int {
+	out := 0
+	for _, each := range in {
+		out += each
+	}
+	return out
+}
+
+// pageLink returns the query of another page of a list.
+func pageLink(list any, at int) string {
+	query := url.Values{"page": {strconv.Itoa(at)}}
+	switch typed := list.(type) {
+	case *fleetTable:
+		query.Set("view", "table")
+		query.Set("q", typed.Query)
+	case placementList:
+		query.Set("q", typed.Query)
+	}
+	return "?" + query.Encode()
+}
+
+func placementPath(key fleet.Key) string {
+	return "/placements/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
+}
+
+// first returns the names that a list shows.
+func first(names []string) []string { return names[:min(len(names), maxNames)] }
+
+// tone returns the colour of a word: good, warn, bad, info or none. Every place that has it shows the word too.
+func tone(word any) string {
+	switch fmt.Sprint(word) {
+	case "True", "Selected", "healthy", "Succeeded", "Finished", "Done":
+		return "good"
+	case "Held", "Kept", "Waiting", "Tainted", "Expired", "Capped", "unreachable", "Paused", "Unapproved", "joining", "Soaking":
+		return "warn"
+	case "False", "Misconfigured", "Undecided", "TooCostly", "unhealthy", "Failing", "TimedOut", "Breached", "Failed", "Gone":
+		return "bad"
+	case "Beaten", "Progressing", "UnderWay", "Starting":
+		return "info"
+	default:
+		return "none"
+	}
+}
+
+// timeOf returns an instant of any of the types that pages show; zero without one.
+func timeOf(at any) time.Time {
+	switch typed := at.(type) {
+	case time.Time:
+		return typed
+	case *time.Time:
+		if typed != nil {
+			return *typed
+		}
+	case metav1.Time:
+		return typed.Time
+	case *metav1.Time:
+		if typed != nil {
+			return typed.Time
+		}
+	}
+	return time.Time{}
+}
+
+// instant returns a time element. A module turns it into an age.
+func instant(at any) template.HTML {
+	when := timeOf(at)
+	if when.IsZero() {
+		return "–"
+	}
+	when = when.UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, when.Format(time.RFC3339), when.Format("2006-01-02 15:04:05 UTC"))) //nolint:gosec // it holds digits only
+}
+
+// kubectl returns a command of the plugin with the flags of the session.
+func (s *Session) kubectl(words ...string) string {
+	out := append([]string{"kubectl", "berth"}, words...)
+	if s.Flags != "" {
+		out = append(out, s.Flags)
+	}
+	return strings.Join(out, " ")
+}
