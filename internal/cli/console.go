@@ -80,7 +80,7 @@ func newConsole(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	cmd.Flags().StringVar(&c.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	cmd.Flags().Uint16Var(&c.port, "port", 0, "`port` on 127.0.0.1 (default: a free one)")
 	c.AddFlags(cmd.Flags())
-	completer{c.HubFlags}.completeFlags(cmd, nil)
+	completer{c.HubFlags}.completeHubFlags(cmd)
 	return cmd
 }
 
