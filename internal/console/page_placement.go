@@ -164,8 +164,10 @@ func newVerdictTable(found *explain.Explanation, path string) verdictTable {
 		for _, cluster := range row.Clusters {
 			next.Clusters = append(next.Clusters, cluster.Name)
 		}
-		if next.Why == "" && len(row.Clusters) > 0 {
-			next.Why = row.Clusters[0].Shortfall()
+		if shortfall := row.Clusters[0].Shortfall(); next.Why == "" && shortfall != "" {
+			if next.Why = shortfall; len(row.Clusters) > 1 {
+				next.Why = row.Clusters[0].Name + " is " + shortfall + "; the scores have the others"
+			}
 		}
 		out.Rows = append(out.Rows, next)
 	}

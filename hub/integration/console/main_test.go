@@ -131,8 +131,11 @@ func findProgram(folder string) string {
 // libraries returns the folders of libraries in a folder of unpacked packages.
 func libraries(folder string) []string {
 	out, _ := filepath.Glob(filepath.Join(folder, "usr/lib/*-linux-gnu*"))
-	more, _ := filepath.Glob(filepath.Join(folder, "lib/*-linux-gnu*"))
-	return append(append(out, more...), filepath.Join(folder, "usr/lib/chromium"))
+	for _, pattern := range []string{"lib/*-linux-gnu*", "usr/lib/*-linux-gnu*/pulseaudio", "usr/lib/chromium"} {
+		more, _ := filepath.Glob(filepath.Join(folder, pattern))
+		out = append(out, more...)
+	}
+	return out
 }
 
 // do runs actions, and fails the test if one fails.

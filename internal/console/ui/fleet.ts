@@ -53,7 +53,13 @@ class Fleet {
     this.controls.group.addEventListener("change", () => void this.arrange());
     this.controls.colour.addEventListener("change", () => void this.recolour());
     this.controls.filter.form?.addEventListener("submit", (event) => event.preventDefault());
-    new ResizeObserver(() => this.place()).observe(this.canvas.parentElement!);
+    let width = 0;
+    new ResizeObserver(([entry]) => { // the height follows from the width
+      if (entry && entry.contentRect.width !== width) {
+        width = entry.contentRect.width;
+        requestAnimationFrame(() => this.place());
+      }
+    }).observe(this.canvas.parentElement!);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => void this.recolour());
     document.addEventListener("cells", (event) => void this.update((event as CustomEvent<{ reset: boolean; changes?: CellChange[] }>).detail));
     this.canvas.addEventListener("mousemove", (event) => this.point(cellAt(this.layout, event.offsetX, event.offsetY)));
