@@ -175,7 +175,7 @@ func (a *process) phase(ctx context.Context) error {
 	if (stored.Token != "") != (a.options.Driver == registration.DriverToken) { // the driver was changed
 		stored.Cert, stored.Key, stored.Token = nil, nil, ""
 	}
-	known := a.readBootstrap()
+	known := a.bootstrapOf(stored)
 	var connection *credential.Connection
 	if known != nil {
 		connection = &known.Connection
@@ -190,6 +190,16 @@ func (a *process) phase(ctx context.Context) error {
 		a.log.Info("bootstrapping", "reason", fault.Error(), "cluster", stored.Cluster, "agent", stored.Agent)
 		return a.bootstrap(ctx, stored, known)
 	}
+}
+
+// bootstrapOf reads the bootstrap kubeconfig that may replace a credential; nil where its hub has handed the agent over to the hub of the
+// credential.
+func (a *process) bootstrapOf(stored credential.Credential) *credential.Bootstrap {
+	known := a.readBootstrap()
+	if known != nil && stored.Supersedes(known.Connection) {
+		return nil
+	}
+	return known
 }
 
 // readBootstrap reads the bootstrap kubeconfig; nil where the agent has no usable file.

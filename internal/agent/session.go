@@ -51,6 +51,13 @@ type session struct {
 	hub        *client.Client
 	cluster    *cluster.Watcher
 	status     *status.Writer
+
+	// saving guards moved, which is set once the credential of another hub is stored. A credential of this hub must not replace it.
+	saving sync.Mutex
+	moved  bool
+	// next is a credential of another hub that is not in use yet, and handOver the hash of the hand-over that it comes from.
+	next     credential.Credential
+	handOver string
 }
 
 // session runs all parts with a certificate until another credential is stored, the certificate expires, or the hub returns to older data.
@@ -80,6 +87,7 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
 	running.Go(func() { s.keepWorks(ctx) })
+	running.Go(func() { defer end(); s.followHandOver(ctx) })
 	s.watchRegistration(ctx)
 	end()
 	running.Wait()
@@ -99,7 +107,7 @@ func (s *session) keepWorks(ctx context.Context) {
 	for {
 		changed, state := s.cluster.Changed(), s.cluster.State()
 		if state.Access == cluster.Present && state.Accepted() {
-			keeper, err := s.works(string(state.Cluster.UID))
+			keeper, err := s.works(registration.OriginalUID(state.Cluster))
 			if err != nil {
 				s.log.Error("works are not delivered", "error", err)
 				return
@@ -114,7 +122,7 @@ func (s *session) keepWorks(ctx context.Context) {
 	}
 }
 
-// works returns the controller of the works of the cluster. The UID of the ManagedCluster identifies the hub, whatever its URL.
+// works returns the controller of the works of the cluster. The original UID of the ManagedCluster identifies the hub, whatever its URL.
 func (s *session) works(uid string) (*work.Controller, error) {
 	config := rest.CopyConfig(s.credential.Config())
 	config.QPS = -1
@@ -259,7 +267,7 @@ func (s *session) joinAgain(ctx context.Context, known *credential.Bootstrap) bo
 // certificate that is not refused. A failed look changes nothing. The file is read at each look, because an administrator may
 // replace a join token that has expired.
 func (s *session) mustJoin(ctx context.Context, rejoin cluster.Rejoin) *credential.Bootstrap {
-	known := s.readBootstrap()
+	known := s.bootstrapOf(s.credential)
 	if known == nil {
 		s.log.Warn("the cluster has to join again", "error", errNoBootstrap)
 		return nil

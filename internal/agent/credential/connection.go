@@ -1,6 +1,8 @@
 package credential
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +42,15 @@ func (c Connection) config() *rest.Config {
 
 func (c Connection) cluster() *api.Cluster {
 	return &api.Cluster{Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.ServerName, CertificateAuthorityData: c.CA}
+}
+
+// hash returns a hash of all fields.
+func (c Connection) hash() string {
+	sum := sha256.New()
+	for _, field := range []string{c.Entry, c.Server, c.ProxyURL, c.ServerName, string(c.CA)} {
+		sum.Write(fmt.Appendf(nil, "%d:%s", len(field), field))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // connectionOf returns how the current context of a kubeconfig reaches its cluster.

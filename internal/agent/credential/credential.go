@@ -29,6 +29,9 @@ const (
 	// BootstrapCAKey holds the hash of the CA bundle of the bootstrap kubeconfig, once the agent has taken a newer bundle from
 	// the hub.
 	BootstrapCAKey = "bootstrap-ca-hash"
+	// SupersededKey holds the hash of the connection of the bootstrap kubeconfig, once the hub of that kubeconfig has handed the agent over to
+	// another hub.
+	SupersededKey = "superseded-bootstrap-hash"
 )
 
 // Reasons why a stored credential is not used.
@@ -56,6 +59,8 @@ type Credential struct {
 	Token string
 	// BootstrapCAHash is the hash of the bundle of the bootstrap kubeconfig where Connection.CA is a newer bundle of the hub.
 	BootstrapCAHash string
+	// Superseded is the hash of the connection of a bootstrap kubeconfig whose hub handed the agent over to the hub of Connection.
+	Superseded string
 }
 
 // Config returns a client configuration with the certificate.
@@ -138,4 +143,27 @@ func (c Credential) WithCABundle(bundle []byte) Credential {
 	}
 	c.Connection.CA = bundle
 	return c
+}
+
+// HandedOver returns a credential without a certificate or token for another hub. The proxy stays. bootstrap is how the bootstrap
+// kubeconfig reaches the former hub; nil without one.
+func (c Credential) HandedOver(server string, ca []byte, bootstrap *Connection) Credential {
+	out := Credential{Names: c.Names, Connection: c.Connection, Superseded: c.Superseded}
+	out.Connection.Server, out.Connection.ServerName, out.Connection.CA = server, "", ca
+	if bootstrap != nil {
+		out.Superseded = bootstrap.hash()
+	}
+	return out
+}
+
+// Supersedes returns whether the hub of a bootstrap kubeconfig has handed the agent over to the hub of the credential.
+func (c Credential) Supersedes(bootstrap Connection) bool {
+	return c.Superseded != "" && c.Superseded == bootstrap.hash()
+}
+
+// WithToken returns a client configuration with a token instead of the certificate.
+func (c Credential) WithToken(token string) *rest.Config {
+	out := c.Connection.config()
+	out.BearerToken = token
+	return out
 }

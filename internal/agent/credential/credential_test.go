@@ -206,3 +206,32 @@ func (s *fakeStore) Save(_ context.Context, files Files) error {
 	s.saved = files
 	return nil
 }
+
+// TestAHandOverSupersedesTheBootstrapKubeconfig checks that an agent does not return to a hub that has handed it over, until it gets another
+// bootstrap kubeconfig.
+func TestAHandOverSupersedesTheBootstrapKubeconfig(t *testing.T) {
+	stored := newCredential(t)
+	bootstrap := stored.Connection
+	ca, _ := newPair(t, "another ca")
+	next := stored.HandedOver("https://next.example", ca, &bootstrap)
+	if len(next.Cert) > 0 || next.Token != "" || next.Connection.Server != "https://next.example" || next.Names != stored.Names {
+		t.Errorf("HandedOver = %+v, want the names and the connection alone", next)
+	}
+	next.Cert, next.Key = stored.Cert, stored.Key
+	files, err := next.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := Parse(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bootstrap
+	other.Server = "https://third.example"
+	if !read.Supersedes(bootstrap) || read.Supersedes(other) || stored.Supersedes(bootstrap) {
+		t.Error("the stored credential does not supersede exactly the bootstrap kubeconfig of its former hub")
+	}
+	if again := read.HandedOver("https://third.example", ca, nil); !again.Supersedes(bootstrap) {
+		t.Error("a second hand-over brings the bootstrap kubeconfig back")
+	}
+}

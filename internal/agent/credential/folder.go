@@ -86,5 +86,5 @@ func writeFile(path string, data []byte) (err error) {
 // fileNames returns the names of all files, in the order in which they are stored: the key pair before the kubeconfig that
 // refers to it.
 func fileNames() []string {
-	return []string{ClusterKey, AgentKey, PrivateKey, CertKey, TokenKey, BootstrapCAKey, KubeconfigKey}
+	return []string{ClusterKey, AgentKey, PrivateKey, CertKey, TokenKey, BootstrapCAKey, SupersededKey, KubeconfigKey}
 }

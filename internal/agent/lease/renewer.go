@@ -63,6 +63,11 @@ type Renewer struct {
 	stored *coordinationv1.Lease
 }
 
+// Renew renews the lease of a cluster once.
+func Renew(ctx context.Context, hub Hub, cluster string, at clock.Clock) error {
+	return (&Renewer{Hub: hub, Name: cluster, Clock: at}).readAndUpdate(ctx)
+}
+
 // Run renews the lease until the context ends, while the hub accepts the cluster.
 func (r *Renewer) Run(ctx context.Context) {
 	failures := 0
