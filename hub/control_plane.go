@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/encryption"
+	"github.com/berth-project/berth/hub/internal/export"
 	"github.com/berth-project/berth/hub/internal/kwok"
 	"github.com/berth-project/berth/hub/internal/manifest"
 	"github.com/berth-project/berth/hub/internal/supervise"
@@ -142,21 +143,32 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	if err := p.startWorkloads(ctx); err != nil {
 		return err
 	}
-	if p.opts.Manager != nil {
-		p.parts.Go(ctx, "the manager", stopTimeout, func(ctx context.Context) error {
-			return p.opts.Manager(ctx, p.dir.Path(managerKubeconfig))
-		})
-		if err := p.awaitManager(ctx); err != nil {
-			return err
-		}
-		err = others.InstallSequentially(ctx, p.admin)
-	} else {
-		err = others.Install(ctx, p.admin)
-	}
-	if err != nil {
+	if err := p.startManager(ctx, others); err != nil {
 		return err
 	}
 	return p.publish(ctx, users)
+}
+
+// startManager starts the manager and installs what it may change. A hub that has moved to another Kubernetes runs no manager, and refuses the
+// objects.
+func (p *controlPlane) startManager(ctx context.Context, others manifest.Bundle) error {
+	movedTo, err := export.MovedTo(ctx, p.admin)
+	switch {
+	case err != nil:
+		return err
+	case movedTo != "":
+		klog.FromContext(ctx).Info("This hub has moved: it decides and delivers nothing, and hands over its agents", "to", movedTo)
+		return nil
+	case p.opts.Manager == nil:
+		return others.Install(ctx, p.admin)
+	}
+	p.parts.Go(ctx, "the manager", stopTimeout, func(ctx context.Context) error {
+		return p.opts.Manager(ctx, p.dir.Path(managerKubeconfig))
+	})
+	if err := p.awaitManager(ctx); err != nil {
+		return err
+	}
+	return others.InstallSequentially(ctx, p.admin)
 }
 
 // startStorage lets commands reach etcd, and keeps its space.

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/hub"
 	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/encryption"
+	"github.com/berth-project/berth/hub/internal/export"
 	"github.com/berth-project/berth/internal/version"
 )
 
@@ -135,6 +136,9 @@ func (f *serveFlags) serve(command *cobra.Command, prepare func(ctx context.Cont
 		}
 		return err
 	}
+	if err := announceMove(ctx, command.OutOrStdout(), running); err != nil {
+		return err
+	}
 	if err := announce(command.OutOrStdout(), cmp.Or(f.title, hubTitle), running); err != nil {
 		return err
 	}
@@ -184,6 +188,18 @@ func (f *serveFlags) controlPlane(command *cobra.Command) hub.Options {
 
 // hubTitle is what a hub is in the lines that announce it; a member has another title.
 const hubTitle = "hub"
+
+// announceMove prints that a hub has moved to another Kubernetes.
+func announceMove(ctx context.Context, out io.Writer, running *hub.Hub) error {
+	to, err := export.MovedTo(ctx, running.RESTConfig())
+	if err != nil || to == "" {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "This hub has moved to %s: it decides and delivers nothing, and hands over its agents.\n", to); err != nil {
+		return fmt.Errorf("printing where the hub has moved: %w", err)
+	}
+	return nil
+}
 
 // announce prints the address of a control plane. Programs that start one wait for its last line.
 func announce(out io.Writer, title string, running *hub.Hub) error {
