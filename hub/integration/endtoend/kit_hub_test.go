@@ -53,6 +53,8 @@ type testMember struct {
 	agent *hubtest.Agent
 	// metricsAddress is where the agent serves its metrics.
 	metricsAddress string
+	// args are further flags of its agent.
+	args []string
 	// initial are the objects that the member had before its agent.
 	initial map[types.UID]bool
 }
@@ -141,6 +143,18 @@ func (h *testHub) createPlacement() {
 // join starts a member with its agent.
 func (h *testHub) join(name string) {
 	h.t.Helper()
+	m := h.newMember(name)
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{selectedLabel: "yes"}}}
+	cluster.Spec.HubAcceptsClient, cluster.Spec.LeaseDurationSeconds = true, leaseSeconds
+	h.create(cluster)
+	m.agent.StoreCredential(h.t, h.hub, name, "a")
+	h.members = append(h.members, m)
+	h.startAgent(m)
+}
+
+// newMember starts a member without its agent.
+func (h *testHub) newMember(name string) *testMember {
+	h.t.Helper()
 	m := &testMember{name: name, agent: hubtest.NewAgent(h.t), metricsAddress: hubtest.FreeAddress(h.t)}
 	m.hub = hubtest.New(h.t, hubtest.Options{Manifests: config.MemberCRDs()})
 	m.WithWatch = hubtest.NewClient(h.t, m.hub.Config())
@@ -155,15 +169,11 @@ func (h *testHub) join(name string) {
 	for _, uid := range uids {
 		m.initial[uid] = true
 	}
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{selectedLabel: "yes"}}}
-	cluster.Spec.HubAcceptsClient, cluster.Spec.LeaseDurationSeconds = true, leaseSeconds
-	h.create(cluster)
-	m.agent.StoreCredential(h.t, h.hub, name, "a")
-	h.members = append(h.members, m)
-	h.startAgent(m)
+	return m
 }
 
 func (h *testHub) startAgent(of *testMember) {
 	h.t.Helper()
-	of.agent.Start(h.t, of.hub, append([]string{"--health-probe-bind-address=" + of.metricsAddress}, h.agentArgs...)...)
+	args := append([]string{"--health-probe-bind-address=" + of.metricsAddress}, h.agentArgs...)
+	of.agent.Start(h.t, of.hub, append(args, of.args...)...)
 }
