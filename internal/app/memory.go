@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -17,7 +18,7 @@ const startTime = time.Minute
 func (a *managerBuilder) addMemory() error {
 	err := a.mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		select {
-		case <-time.After(startTime):
+		case <-clock.RealClock{}.After(startTime):
 			debug.FreeOSMemory()
 		case <-ctx.Done():
 		}

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"k8s.io/utils/clock"
+
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/internal/cli/pages"
@@ -12,8 +14,6 @@ import (
 	"github.com/berth-project/berth/internal/console/model"
 	"github.com/berth-project/berth/internal/generate"
 	"github.com/berth-project/berth/internal/source/file"
-
-	"k8s.io/utils/clock"
 )
 
 // largeFleet is a fleet of 10,000 clusters with one placement over all of it.

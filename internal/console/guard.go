@@ -98,7 +98,7 @@ func (l *Loopback) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l.secret, l.cookie, l.expiry = "", newSecret(), l.clock.Now().Add(sessionTime)
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // a browser sends no Secure cookie to the loopback address, which has no TLS
 		Name: l.cookieName(), Value: l.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(sessionTime.Seconds()),
 	})
 	http.Redirect(w, r, "/", http.StatusSeeOther)

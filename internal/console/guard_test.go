@@ -29,11 +29,11 @@ func newGuarded() *guarded {
 	return &guarded{Loopback: console.NewLoopback(page, host, now), clock: now}
 }
 
-func (g *guarded) get(path string, change ...func(*http.Request)) *http.Response {
+func (g *guarded) get(path string, change ...func(*http.Request)) answer {
 	return g.request(http.MethodGet, path, change...)
 }
 
-func (g *guarded) request(method, path string, change ...func(*http.Request)) *http.Response {
+func (g *guarded) request(method, path string, change ...func(*http.Request)) answer {
 	r := httptest.NewRequest(method, "http://"+host+path, nil)
 	if g.cookie != nil {
 		r.AddCookie(g.cookie)
@@ -43,7 +43,16 @@ func (g *guarded) request(method, path string, change ...func(*http.Request)) *h
 	}
 	w := httptest.NewRecorder()
 	g.ServeHTTP(w, r)
-	return w.Result()
+	got := w.Result()
+	_ = got.Body.Close() // it is in memory
+	return answer{got.StatusCode, got.Header, got.Cookies()}
+}
+
+// answer is a response without its body.
+type answer struct {
+	status  int
+	header  http.Header
+	cookies []*http.Cookie
 }
 
 func header(name, value string) func(*http.Request) {
@@ -54,16 +63,16 @@ func header(name, value string) func(*http.Request) {
 func (g *guarded) login(t *testing.T) {
 	t.Helper()
 	response := g.get(strings.TrimPrefix(g.URL(), "http://"+host))
-	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "/" || len(response.Cookies()) != 1 {
-		t.Fatalf("opening the URL: status %d to %q with %d cookies, want a redirect to / with one", response.StatusCode, response.Header.Get("Location"), len(response.Cookies()))
+	if response.status != http.StatusSeeOther || response.header.Get("Location") != "/" || len(response.cookies) != 1 {
+		t.Fatalf("opening the URL: status %d to %q with %d cookies, want a redirect to / with one", response.status, response.header.Get("Location"), len(response.cookies))
 	}
-	g.cookie = response.Cookies()[0]
+	g.cookie = response.cookies[0]
 }
 
 func TestURLGivesOneSession(t *testing.T) {
 	g := newGuarded()
 	address := strings.TrimPrefix(g.URL(), "http://"+host)
-	if got := g.get("/").StatusCode; got != http.StatusUnauthorized {
+	if got := g.get("/").status; got != http.StatusUnauthorized {
 		t.Errorf("without a cookie: status %d, want 401", got)
 	}
 	g.login(t)
@@ -73,12 +82,12 @@ func TestURLGivesOneSession(t *testing.T) {
 	if strings.Contains(address, g.cookie.Value) {
 		t.Error("the cookie is the secret of the URL, which is in the history of the browser")
 	}
-	if got := g.get("/").StatusCode; got != http.StatusOK {
+	if got := g.get("/").status; got != http.StatusOK {
 		t.Errorf("with the cookie: status %d, want 200", got)
 	}
 	g.cookie = nil
-	if got := g.get(address); got.StatusCode != http.StatusUnauthorized || len(got.Cookies()) != 0 {
-		t.Errorf("opening the URL again: status %d with %d cookies, want 401 without", got.StatusCode, len(got.Cookies()))
+	if got := g.get(address); got.status != http.StatusUnauthorized || len(got.cookies) != 0 {
+		t.Errorf("opening the URL again: status %d with %d cookies, want 401 without", got.status, len(got.cookies))
 	}
 }
 
@@ -93,16 +102,16 @@ func TestWrongSecretsGiveNothing(t *testing.T) {
 			g := newGuarded()
 			half := g.URL()[strings.Index(g.URL(), "=")+1:][:20]
 			response := g.get(strings.Replace(path, "HALF", half, 1))
-			if response.StatusCode != http.StatusUnauthorized || len(response.Cookies()) != 0 {
-				t.Errorf("status %d with %d cookies, want 401 without", response.StatusCode, len(response.Cookies()))
+			if response.status != http.StatusUnauthorized || len(response.cookies) != 0 {
+				t.Errorf("status %d with %d cookies, want 401 without", response.status, len(response.cookies))
 			}
 			g.login(t) // the right one still works
 		})
 	}
 	g := newGuarded()
 	g.login(t)
-	if got := g.get("/login?secret="); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("an empty secret after the login: status %d, want 401", got.StatusCode)
+	if got := g.get("/login?secret="); got.status != http.StatusUnauthorized {
+		t.Errorf("an empty secret after the login: status %d, want 401", got.status)
 	}
 }
 
@@ -135,7 +144,7 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 		"the cookie's value as a bearer token only": {"GET", []func(*http.Request){header("Cookie", "x=y"), header("Authorization", "Bearer "+g.cookie.Value)}, 401},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := g.request(tc.method, "/", tc.change...).StatusCode; got != tc.want {
+			if got := g.request(tc.method, "/", tc.change...).status; got != tc.want {
 				t.Errorf("status %d, want %d", got, tc.want)
 			}
 		})
@@ -146,21 +155,21 @@ func TestSessionEnds(t *testing.T) {
 	g := newGuarded()
 	g.login(t)
 	g.clock.SetTime(g.clock.Now().Add(12*time.Hour - time.Second))
-	if got := g.get("/").StatusCode; got != http.StatusOK {
+	if got := g.get("/").status; got != http.StatusOK {
 		t.Errorf("just before the end: status %d, want 200", got)
 	}
 	g.clock.SetTime(g.clock.Now().Add(time.Second))
-	if got := g.get("/").StatusCode; got != http.StatusUnauthorized {
+	if got := g.get("/").status; got != http.StatusUnauthorized {
 		t.Errorf("at the end: status %d, want 401", got)
 	}
 }
 
 func TestEveryResponseIsRestricted(t *testing.T) {
 	g := newGuarded()
-	for name, response := range map[string]*http.Response{
+	for name, response := range map[string]answer{
 		"refused": g.get("/"), "not the host": g.get("/", func(r *http.Request) { r.Host = "other" }), "login": g.get("/login"),
 	} {
-		policy := response.Header.Get("Content-Security-Policy")
+		policy := response.header.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
 			if !strings.Contains(policy, want) {
 				t.Errorf("%s: the policy %q lacks %q", name, policy, want)
@@ -170,7 +179,7 @@ func TestEveryResponseIsRestricted(t *testing.T) {
 			t.Errorf("%s: the policy %q allows too much", name, policy)
 		}
 		for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
-			if got := response.Header.Get(header); got != want {
+			if got := response.header.Get(header); got != want {
 				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
 			}
 		}

@@ -125,7 +125,7 @@ func placementPage(ctx context.Context, v *view) (*page, error) {
 			{ID: "placement-head", data: placementHead{Row: row, Path: path, Problems: []string{err.Error()}}},
 			{ID: "placement-groups", data: v.state.GroupsOf(key)},
 		}
-		return out, nil
+		return out, nil //nolint:nilerr // the page shows the error
 	}
 	steps, err := newFunnel(v, found, path)
 	if err != nil {

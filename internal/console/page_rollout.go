@@ -108,7 +108,7 @@ const (
 )
 
 func stateRank(cluster report.Cluster) int {
-	switch cluster.Code { //nolint:exhaustive // the others wait
+	switch cluster.Code {
 	case rollout.Failing, rollout.TimedOut:
 		return rankFailed
 	case rollout.Starting, rollout.UnderWay, rollout.Soaking:

@@ -370,7 +370,10 @@ func TestChangesArrive(t *testing.T) {
 	reader.change(pages.NewFiles(tainted, now))
 	seen := map[string]string{}
 	for got := list(); got.name != "version"; got = list() {
-		var part struct{ ID, HTML string }
+		var part struct {
+			ID   string `json:"id"`
+			HTML string `json:"html"`
+		}
 		if err := json.Unmarshal([]byte(got.data), &part); err != nil || got.name != "section" || got.id != "2" {
 			t.Fatalf("got %+v (%v), want a section of version 2", got, err)
 		}
