@@ -132,7 +132,7 @@ class Fleet {
     const scale = devicePixelRatio || 1;
     this.canvas.width = Math.round(width * scale);
     this.canvas.height = Math.round(Math.max(1, this.layout.height) * scale);
-    this.draw();
+    this.paint(); // at once, since another size has erased the canvas
   }
 
   private async recolour(): Promise<void> {

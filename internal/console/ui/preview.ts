@@ -26,7 +26,7 @@ function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement
     }
     const change: Change = { yaml: yaml.value, cordon: values("cordon"), drain: values("drain"), remove: values("remove"), delete: [] };
     try {
-      const response = await fetch("/data/preview", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(change), signal: mine.signal });
+      const response = await send(change, mine.signal);
       if (!response.ok) throw new Error((await response.text()).trim());
       output.innerHTML = (await response.json() as { html: string }).html; // the server has escaped every text in it
       showAges(output);
@@ -58,6 +58,8 @@ function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement
     show();
     schedule();
   };
+  // The first preview settles the fleet. It happens before a user has typed anything.
+  void send({ yaml: "", cordon: [], drain: [], remove: [], delete: [] }, new AbortController().signal).catch(() => undefined);
   yaml.addEventListener("input", schedule);
   add.addEventListener("click", addStep);
   which.addEventListener("keydown", (event) => {
@@ -67,6 +69,10 @@ function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement
     }
   });
   byID("change")?.addEventListener("submit", (event) => event.preventDefault());
+}
+
+function send(change: Change, signal: AbortSignal): Promise<Response> {
+  return fetch("/data/preview", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(change), signal });
 }
 
 function paragraph(name: string, text: string): HTMLParagraphElement {
