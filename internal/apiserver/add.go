@@ -32,14 +32,14 @@ var (
 	errNotServing      = errors.New("the views are not served yet")
 )
 
-// Add adds the server of the views to a manager. Every replica serves, and is ready once it does.
-func Add(ctx context.Context, mgr manager.Manager, options Options) error {
+// Add adds the server of the views to a manager, and returns what users may see. Every replica serves, and is ready once it does.
+func Add(ctx context.Context, mgr manager.Manager, options Options) (*viewcache.Cache, error) {
 	var instanceID [4]byte
 	_, _ = rand.Read(instanceID[:]) // it never fails
 	views := viewcache.New(options.Clock, binary.LittleEndian.Uint32(instanceID[:]))
 	synced, err := follow(ctx, mgr.GetCache(), views)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	led := leader.New(leader.Options{
 		Hub: mgr.GetConfig(), Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: options.Namespace, Address: options.Address,
@@ -47,9 +47,9 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	})
 	r := &runner{mgr: mgr, options: options, views: views, synced: synced, leader: led}
 	if err := errors.Join(mgr.Add(r), mgr.Add(led), mgr.AddReadyzCheck(Name, r.check)); err != nil {
-		return fmt.Errorf("adding the views: %w", err)
+		return nil, fmt.Errorf("adding the views: %w", err)
 	}
-	return nil
+	return views, nil
 }
 
 // runner runs the server in a manager.

@@ -65,7 +65,11 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 	if a.options.LeaderElection && a.options.runsController(placement.Name) {
 		options.Address = a.advertisedAddress(ctx, listener.Addr())
 	}
-	return apiserver.Add(ctx, a.mgr, options)
+	seen, err := apiserver.Add(ctx, a.mgr, options)
+	if err != nil {
+		return err //nolint:wrapcheck // it is about the views
+	}
+	return a.addConsole(ctx, seen)
 }
 
 // advertisedAddress returns host:port at which other replicas reach a listener; empty where it is unknown.

@@ -74,6 +74,8 @@ type Options struct {
 	Health HealthOptions
 	// Views configures the views.
 	Views ViewOptions
+	// Console configures the console.
+	Console ConsoleOptions
 	// Webhooks configures the webhooks.
 	Webhooks WebhookOptions
 	// Certificate is the certificate of the webhooks and the views; empty paths mean that the manager creates one. With a
@@ -107,6 +109,7 @@ func DefaultOptions() Options {
 		WorkCleanupTimeout:      10 * time.Minute,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
+		Console:                 ConsoleOptions{Address: addressOff},
 		Webhooks:                WebhookOptions{Address: addressOff, NilExecutor: string(work.NilExecutorWarn), ManifestLimit: validation.DefaultManifestLimit},
 		LogFormat:               "json",
 		LogLevel:                "info",
@@ -151,6 +154,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			"the first certificate, a regular expression for whole names of clusters, and their set; may be given several times")
 	o.Health.addFlags(flags)
 	o.Views.addFlags(flags)
+	o.Console.addFlags(flags)
 	o.Webhooks.addFlags(flags)
 	addCertificateFlags(flags, &o.Certificate)
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
@@ -192,6 +196,7 @@ func (o *Options) validate() error {
 	check(slices.Contains(work.NilExecutors(), o.Webhooks.NilExecutor), "--nil-executor %q: must be %s", o.Webhooks.NilExecutor, strings.Join(work.NilExecutors(), ", "))
 	check(o.Webhooks.ManifestLimit >= 1 && o.Webhooks.ManifestLimit <= maxManifestLimit, "--manifest-limit %d: must be 1 to %d, since the API server stores no larger objects", o.Webhooks.ManifestLimit, maxManifestLimit)
 	check(o.Views.ServicePort >= 0 && o.Views.ServicePort <= 65535, "--view-service-port %d: must be 0 to 65535", o.Views.ServicePort)
+	check(!o.Console.enabled() || o.servesViews(), "--console-bind-address %q: needs the views: give --view-bind-address, and run the controller views", o.Console.Address)
 	known := sets.New(controllerNames()...)
 	for _, name := range o.Controllers {
 		check(name == "*" || known.Has(strings.TrimPrefix(name, "-")),
