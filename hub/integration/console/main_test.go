@@ -24,7 +24,7 @@ import (
 const (
 	root = "../../.."
 	// limit is far longer than any wait of the tests.
-	limit = time.Minute
+	limit = 30 * time.Second
 	// pictures names a folder for screenshots; empty for none.
 	pictures = "BERTH_SCREENSHOTS"
 )
@@ -110,8 +110,11 @@ func open(t *testing.T, address string) *browser {
 	ctx, closed := chromedp.NewContext(allocated)
 	t.Cleanup(closed)
 	b := &browser{ctx: ctx, t: t, address: address[:strings.Index(address, "/login")]}
+	if err := chromedp.Run(ctx); err != nil { // the browser lives as long as the first context
+		t.Fatal(err)
+	}
 	chromedp.ListenTarget(ctx, b.listen)
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address), chromedp.WaitVisible("#grid"))
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address), chromedp.WaitVisible("#grid", chromedp.ByQuery))
 	return b
 }
 
@@ -143,18 +146,15 @@ func (b *browser) do(actions ...chromedp.Action) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, limit)
 	defer cancel()
-	_ = ctx
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		var page string
-		_ = chromedp.Run(b.ctx, chromedp.OuterHTML("main", &page, chromedp.ByQuery))
-		b.t.Fatalf("%v\nthe browser reports %v\nthe page is\n%.4000s", err, b.problems, page)
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		b.t.Fatalf("%v; the browser reports %q", err, b.problems)
 	}
 }
 
 // visit opens a page.
 func (b *browser) visit(path string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(b.address+path), chromedp.WaitVisible("main"))
+	b.do(chromedp.Navigate(b.address+path), chromedp.WaitVisible("main", chromedp.ByQuery))
 }
 
 // text returns the text of the page.
@@ -177,7 +177,9 @@ func evaluate[T any](b *browser, expression string) T {
 func (b *browser) wait(what, expression string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if evaluate[bool](b, "Boolean("+expression+")") {
+		var yes bool
+		// It fails while the browser goes to another page.
+		if err := chromedp.Run(b.ctx, chromedp.Evaluate("Boolean("+expression+")", &yes)); err == nil && yes {
 			return
 		}
 	}

@@ -99,10 +99,12 @@ function startSearch(): void {
     const response = await fetch("/data/search?" + new URLSearchParams({ q: text }).toString());
     if (!response.ok || mine !== latest) return;
     const found = await response.json() as Match[];
+    const before = chosen; // a user may have chosen already
     list.replaceChildren(...found.map(suggestion));
     close();
     list.hidden = found.length === 0;
     input.setAttribute("aria-expanded", String(found.length > 0));
+    if (before >= 0 && found.length > 0) choose(Math.min(before, found.length - 1));
   };
   input.addEventListener("input", () => {
     clearTimeout(timer);
@@ -116,10 +118,13 @@ function startSearch(): void {
     } else if (items.length > 0 && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();
       choose((chosen + (event.key === "ArrowDown" ? 1 : items.length - 1) + (chosen < 0 && event.key === "ArrowUp" ? 1 : 0)) % items.length);
-    } else if (event.key === "Enter" && items[chosen]) {
-      event.preventDefault();
-      location.href = items[chosen]!.dataset["path"]!;
     }
+  });
+  input.form?.addEventListener("submit", (event) => {
+    const path = list.hidden ? undefined : list.querySelectorAll("li")[chosen]?.dataset["path"];
+    if (path === undefined) return;
+    event.preventDefault();
+    location.href = path;
   });
   list.addEventListener("mousedown", (event) => {
     const item = event.target instanceof Element ? event.target.closest("li") : null;
