@@ -167,6 +167,9 @@ func (m *Manager) Signal(t testing.TB, signal syscall.Signal) {
 	}
 }
 
+// Running returns whether the process runs.
+func (m *Manager) Running() bool { return m.process.Running() }
+
 // Kill kills the process, as a power cut would, and waits for its end.
 func (m *Manager) Kill() { m.process.Kill() }
 

@@ -78,6 +78,7 @@ func (r *run) round(number int) {
 		actions = append(actions, r.kill(number == hubRound && r.kills["hub"] == 0))
 	}
 	r.t.Logf("round %d: %s", number, strings.Join(actions, "; "))
+	r.reviveManager()
 	r.settle(r.want)
 	r.compareUIDs(stay)
 }

@@ -114,6 +114,14 @@ func (h *testHub) killManager() {
 	h.managerLogs = append(h.managerLogs, h.manager.Log())
 }
 
+// reviveManager starts a manager that has ended, as a kubelet does: it ends where it cannot read the hub at its start, or cannot renew its lease.
+func (h *testHub) reviveManager() {
+	h.t.Helper()
+	if !h.manager.Running() {
+		h.restartManagerWith()
+	}
+}
+
 func (h *testHub) create(objects ...client.Object) {
 	h.t.Helper()
 	for _, object := range objects {
