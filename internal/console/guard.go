@@ -134,7 +134,7 @@ func setHeaders(header http.Header) {
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 		"X-Content-Type-Options":       "nosniff",
 		"X-Frame-Options":              "DENY",
-		"Referrer-Policy":              "no-referrer",
+		"Referrer-Policy":              "same-origin", // with no-referrer, browsers send the origin null with a form
 		"Cross-Origin-Opener-Policy":   "same-origin",
 		"Cross-Origin-Resource-Policy": "same-origin",
 		"Permissions-Policy":           "camera=(), geolocation=(), microphone=()",

@@ -178,7 +178,7 @@ func TestEveryResponseIsRestricted(t *testing.T) {
 		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
 			t.Errorf("%s: the policy %q allows too much", name, policy)
 		}
-		for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
+		for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
 			if got := response.header.Get(header); got != want {
 				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
 			}

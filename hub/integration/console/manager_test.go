@@ -23,7 +23,7 @@ import (
 
 // hiddenFromTenant are the names that a user who may see the set gpu and the namespace data may see nowhere.
 func hiddenFromTenant() []string {
-	return []string{"eu-1", "eu-4", "us-1", "us-4", "ap-1", "ap-3", "shop/", "ops/", ">prod<", `"prod"`}
+	return []string{"eu-1", "eu-4", "us-1", "us-4", "ap-1", "ap-3", "shop/", "ops/", `"prod"`}
 }
 
 // tenantPaths are all addresses that a tenant reads, with the parameters that could return names.
