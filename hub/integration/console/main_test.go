@@ -82,7 +82,7 @@ func serve(t *testing.T, args ...string) (address string, stop func()) {
 
 // browser is a window of Chromium.
 type browser struct {
-	ctx context.Context //nolint:containedctx // chromedp has its state in it
+	ctx context.Context // chromedp has its state in it
 	t   *testing.T
 	// address is that of the console, without a path.
 	address string
@@ -109,7 +109,8 @@ func open(t *testing.T, address string) *browser {
 	t.Cleanup(stop)
 	ctx, closed := chromedp.NewContext(allocated)
 	t.Cleanup(closed)
-	b := &browser{ctx: ctx, t: t, address: address[:strings.Index(address, "/login")]}
+	base, _, _ := strings.Cut(address, "/login")
+	b := &browser{ctx: ctx, t: t, address: base}
 	if err := chromedp.Run(ctx); err != nil { // the browser lives as long as the first context
 		t.Fatal(err)
 	}

@@ -272,12 +272,7 @@ func (e Export) moveAgents(ctx context.Context) error {
 			return nil
 		}
 		if !e.Clock.Now().Before(end) {
-			for _, cluster := range progress.Waiting {
-				if fault := progress.Faults[cluster]; fault != nil {
-					return fmt.Errorf("%w; %w", errWaiting, fault)
-				}
-			}
-			return errWaiting
+			return progress.waitingError()
 		}
 		select {
 		case <-ctx.Done():

@@ -57,6 +57,16 @@ func (p Progress) String() string {
 	return out
 }
 
+// waitingError returns the error of an export that ends while agents have not moved, with the first reason why one was not handed over.
+func (p Progress) waitingError() error {
+	for _, cluster := range p.Waiting {
+		if fault := p.Faults[cluster]; fault != nil {
+			return fmt.Errorf("%w; %w", errWaiting, fault)
+		}
+	}
+	return errWaiting
+}
+
 // newClient returns a client for the kinds of Kubernetes and for clusters.
 func newClient(config *rest.Config) (client.Client, error) {
 	types := runtime.NewScheme()

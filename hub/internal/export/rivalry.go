@@ -24,7 +24,7 @@ func (r *rivalries) overtakes(work object) bool {
 
 // objectsOf returns the objects in the manifests of a work, by kind, namespace and name.
 func objectsOf(work object) []string {
-	manifests, _, _ := unstructured.NestedSlice(work.Object, "spec", "workload", "manifests") //nolint:errcheck // another form has no objects
+	manifests, _, _ := unstructured.NestedSlice(work.Object, "spec", "workload", "manifests") // another form has no objects
 	var out []string
 	for _, each := range manifests {
 		if fields, ok := each.(map[string]any); ok {
