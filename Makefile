@@ -11,8 +11,8 @@ export CGO_ENABLED := 0
 
 # Every module of this repository, by folder.
 MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './bin/*' | sort))
-# The modules with code. hack/tools and hack/helm only pin tools.
-WITH_CODE := $(filter-out ./hack/tools ./hack/helm,$(MODULES))
+# The modules with code. hack/tools, hack/helm and hack/kubernetes only pin tools.
+WITH_CODE := $(filter-out ./hack/tools ./hack/helm ./hack/kubernetes/%,$(MODULES))
 
 TOOLS := hack/tools/go.mod hack/tools/go.sum
 GOLANGCI_LINT := bin/golangci-lint
@@ -22,6 +22,9 @@ VALE := bin/vale
 DEADCODE := bin/deadcode
 PROMETHEUS := bin/prometheus
 HELM := bin/helm
+# The programs of the oldest release of Kubernetes that Berth supports, and of the one before that of berth-hub.
+OLDEST := bin/kubernetes/v1.30
+FORMER := bin/kubernetes/v1.35
 # What runs containers, from packages of the distribution, for the tests on a real node.
 NODE := bin/node
 NODE_PACKAGES := containerd runc containernetworking-plugins libseccomp2 nftables libnftables1 libnftnl11 libmnl0 libjansson4 libxtables12 libedit2 libbsd0 libmd0 libgmp10
@@ -146,10 +149,19 @@ LONGFLAGS ?= -timeout 12h
 long: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
 	$(call in_each_module,long,BERTH_LONG=1 go test $(LONGFLAGS) ./...)
 	@$(MAKE) fuzz FUZZTIME=$(LONGFUZZTIME)
+	@$(MAKE) compat
 
 .PHONY: integration
 integration: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run only the tests against a real hub.
 	cd hub && go test $(TESTFLAGS) -count=1 ./integration/...
+
+# The packages that run on the oldest API server: installation, decisions, permissions, webhooks, views, agents and delivery.
+COMPAT := compat install placement permission admission workadmission boundary tenancy explain view join registration member memberagent agent delivery endtoend rotation
+
+.PHONY: compat
+compat: $(OLDEST) $(FORMER) $(HELM) ## Run the core of the tests on the oldest API server, and upgrade the data of the former one.
+	cd hub && BERTH_KUBERNETES=$(CURDIR)/$(OLDEST) go test $(TESTFLAGS) -count=1 -p 1 $(addprefix ./integration/,$(COMPAT))
+	cd hub && BERTH_FORMER_KUBERNETES=$(CURDIR)/$(FORMER) go test $(TESTFLAGS) -count=1 ./integration/compat
 
 .PHONY: e2e
 e2e: $(HELM) $(NODE) ## Install Berth on a real node of this machine, deliver containers that run, and disturb it. Needs root.
@@ -200,6 +212,12 @@ $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 $(HELM): hack/helm/go.mod hack/helm/go.sum
 	@echo "building $(@F)"
 	cd hack/helm && go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
+	@touch $@
+
+# The API server, the controllers and the scheduler of another release of Kubernetes, from the module proxy. Each has a module of its own.
+$(OLDEST) $(FORMER): bin/kubernetes/%: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum hack/kubernetes/build
+	@echo "building the programs of Kubernetes $*"
+	hack/kubernetes/build hack/kubernetes/$* $@
 	@touch $@
 
 # Unpacks what runs containers. A machine that cannot have it runs all other tests; those on a real node say so and are skipped.

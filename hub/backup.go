@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,8 +49,7 @@ func (b Backup) Write(ctx context.Context, clock clock.PassiveClock) (manifest b
 		}
 	}()
 	return backup.Create(b.Path, b.KeyFile, func() (backup.Manifest, []backup.Source, error) {
-		about := backup.Manifest{Berth: version.Version(), Created: clock.Now().UTC()}
-		about.Kubernetes, about.Etcd = embed.LinkedVersions().Kubernetes, embed.LinkedVersions().Etcd
+		about := backup.Manifest{Berth: version.Version(), Created: clock.Now().UTC(), Etcd: embed.LinkedVersions().Etcd}
 		if folder, err = os.MkdirTemp(dir, datadir.BackupPrefix); err != nil {
 			return about, nil, fmt.Errorf("creating a folder for the snapshot of etcd: %w", err)
 		}
@@ -60,6 +60,11 @@ func (b Backup) Write(ctx context.Context, clock clock.PassiveClock) (manifest b
 		if about.Revision, err = embed.CheckSnapshot(snapshot); err != nil {
 			return about, nil, err
 		}
+		// After the snapshot, so that no object in it is of a later version.
+		if about.Kubernetes, err = datadir.Version(dir); err != nil {
+			return about, nil, err
+		}
+		about.Kubernetes = cmp.Or(about.Kubernetes, embed.LinkedVersions().Kubernetes)
 		// After the snapshot, so that there is a key for everything in it.
 		sources, err := keptFiles(dir)
 		return about, append(sources, backup.Source{Name: snapshotName, Path: snapshot}), err
@@ -100,6 +105,9 @@ func saveSnapshot(ctx context.Context, dir, path string) error {
 		return err
 	}
 	defer locked.Close()
+	if err := locked.RequireVersion(embed.LinkedVersions().Kubernetes); err != nil {
+		return err
+	}
 	etcd, err := embed.StartEtcd(ctx, embed.EtcdOptions{
 		Dir: locked.Path(datadir.EtcdFolder), CA: client.CA,
 		Cert: locked.Path(datadir.PKIFolder, "etcd-server.crt"), CertKey: locked.Path(datadir.PKIFolder, "etcd-server.key"), Quota: DefaultDatabaseQuota,

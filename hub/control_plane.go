@@ -113,7 +113,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	if p.encryption, err = encryption.Configure(p.dir.Path(datadir.PKIFolder), p.opts.Encrypt); err != nil {
 		return err
 	}
-	etcd, err := embed.StartEtcd(ctx, p.etcdOptions(), logs)
+	etcd, err := p.opts.Components.StartEtcd(ctx, p.etcdOptions(), logs)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 		return err
 	}
 	p.parts.Go(ctx, "the API server", stopTimeout, func(ctx context.Context) error {
-		return embed.RunAPIServer(ctx, p.serverOptions(etcd.Endpoint()))
+		return p.opts.Components.RunAPIServer(ctx, p.serverOptions(etcd.Endpoint()))
 	})
 	if err := awaitReady(ctx, p.admin); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 		}
 	}
 	p.parts.Go(ctx, "the controllers", stopTimeout, func(ctx context.Context) error {
-		return embed.RunControllers(ctx, p.controllerOptions())
+		return p.opts.Components.RunControllers(ctx, p.controllerOptions())
 	})
 	if err := p.startWorkloads(ctx); err != nil {
 		return err
@@ -171,8 +171,11 @@ func (p *controlPlane) startManager(ctx context.Context, others manifest.Bundle)
 	return others.InstallSequentially(ctx, p.admin)
 }
 
-// startStorage lets commands reach etcd, and keeps its space.
-func (p *controlPlane) startStorage(ctx context.Context, etcd *embed.Etcd) error {
+// startStorage records the version that writes from now on, lets commands reach etcd, and keeps its space.
+func (p *controlPlane) startStorage(ctx context.Context, etcd Etcd) error {
+	if err := p.dir.StoreVersion(p.opts.Components.Versions().Kubernetes); err != nil {
+		return err
+	}
 	if err := p.dir.StoreEtcdEndpoint(etcd.Endpoint()); err != nil {
 		return err
 	}
@@ -212,7 +215,7 @@ func (p *controlPlane) controllerOptions() embed.ControllerOptions {
 func (p *controlPlane) startWorkloads(ctx context.Context) error {
 	if p.opts.Workloads {
 		p.parts.Go(ctx, "the scheduler", stopTimeout, func(ctx context.Context) error {
-			return embed.RunScheduler(ctx, p.dir.Path(controllersKubeconfig))
+			return p.opts.Components.RunScheduler(ctx, p.dir.Path(controllersKubeconfig))
 		})
 	}
 	if nodes := p.opts.Nodes; nodes.Count > 0 {

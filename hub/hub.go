@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/manifest"
 	"github.com/berth-project/berth/hub/internal/supervise"
@@ -33,6 +34,7 @@ var started atomic.Bool //nolint:gochecknoglobals // it mirrors Kubernetes' proc
 // Hub is a running hub.
 type Hub struct {
 	kubeconfig string
+	versions   embed.Versions
 	config     *rest.Config
 	cancel     context.CancelFunc
 	done       chan struct{}
@@ -47,6 +49,9 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 		return nil, err
 	}
 	opts.DatabaseQuota, opts.MinFreeDisk = cmp.Or(opts.DatabaseQuota, DefaultDatabaseQuota), cmp.Or(opts.MinFreeDisk, DefaultMinFreeDisk)
+	if opts.Components == nil {
+		opts.Components = Linked{}
+	}
 	manifests, err := manifest.Parse(opts.Manifests...)
 	if err != nil {
 		return nil, err
@@ -69,6 +74,9 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 
 // start reserves the process and starts the components in a locked folder.
 func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objects manifest.Bundle) (*Hub, error) {
+	if err := dir.RequireVersion(opts.Components.Versions().Kubernetes); err != nil {
+		return nil, err
+	}
 	keys, err := issueKeys(dir.Path(datadir.PKIFolder), opts.hosts(), clock.RealClock{})
 	if err != nil {
 		return nil, err
@@ -93,7 +101,10 @@ func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objec
 // newHub returns the hub, and stops the control plane when the context ends or a component fails.
 func newHub(ctx context.Context, plant *controlPlane) *Hub {
 	lifetime, cancel := context.WithCancel(ctx)
-	hub := &Hub{kubeconfig: plant.dir.Path(datadir.AdminKubeconfig), config: plant.admin, cancel: cancel, done: make(chan struct{})}
+	hub := &Hub{
+		kubeconfig: plant.dir.Path(datadir.AdminKubeconfig), versions: plant.opts.Components.Versions(), config: plant.admin,
+		cancel: cancel, done: make(chan struct{}),
+	}
 	go func() {
 		defer close(hub.done)
 		defer cancel()
@@ -111,6 +122,9 @@ func newHub(ctx context.Context, plant *controlPlane) *Hub {
 // Kubeconfig returns the path of the administrator's kubeconfig. It stays valid over restarts while the API server keeps its
 // port.
 func (h *Hub) Kubeconfig() string { return h.kubeconfig }
+
+// Versions returns the versions of the parts of the hub.
+func (h *Hub) Versions() embed.Versions { return h.versions }
 
 // RESTConfig returns a copy of the administrator's client configuration.
 func (h *Hub) RESTConfig() *rest.Config { return rest.CopyConfig(h.config) }

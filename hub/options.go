@@ -77,6 +77,8 @@ type Options struct {
 	MinFreeDisk int64
 	// NoFsync is faster, and may lose data in a power cut. It is for temporary hubs.
 	NoFsync bool
+	// Components run the parts of Kubernetes. nil runs those that this process links.
+	Components Components
 	// Verbosity is the level of the log in the data folder, as in Kubernetes: 0 is
 	// quiet, 2 is usual for servers, 4 is debugging.
 	Verbosity int

@@ -63,7 +63,7 @@ func (r Restore) fill(target *datadir.Restoring) (manifest backup.Manifest, err 
 	if err := os.Remove(snapshot); err != nil {
 		return manifest, fmt.Errorf("removing the snapshot: %w", err)
 	}
-	return manifest, nil
+	return manifest, target.StoreVersion(manifest.Kubernetes)
 }
 
 // VerifyBackup reads a whole backup, without restoring it. It does not open the database in it.

@@ -46,9 +46,9 @@ func ciphers() []string {
 	}
 }
 
-// flags are the API server's settings for a hub: no nodes, no service network, one trusted machine. Priority and fairness is
+// Flags are the API server's settings for a hub: no nodes, no service network, one trusted machine. Priority and fairness is
 // off. Its shares assume many clients, and here it would only delay the one busy client.
-func (o APIServerOptions) flags() []string {
+func (o APIServerOptions) Flags() []string {
 	return []string{
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
@@ -88,7 +88,7 @@ func (o APIServerOptions) flags() []string {
 // routed and etcd must serve.
 func RunAPIServer(ctx context.Context, opts APIServerOptions) error {
 	server := options.NewServerRunOptions()
-	if err := parse(server.Flags(), opts.flags()); err != nil {
+	if err := parse(server.Flags(), opts.Flags()); err != nil {
 		return fmt.Errorf("configuring the API server: %w", err)
 	}
 	server.SecureServing.Listener = opts.Listener

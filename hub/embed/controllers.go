@@ -42,10 +42,10 @@ func workloadLoops() []string {
 	}
 }
 
-// flags select the controllers of a control plane, by default of one without nodes. They share
+// Flags select the controllers of a control plane, by default of one without nodes. They share
 // one identity. A service account for each would add round trips without more
 // security, because their process holds every key.
-func (o ControllerOptions) flags() []string {
+func (o ControllerOptions) Flags() []string {
 	loops := []string{
 		names.GarbageCollectorController,
 		names.NamespaceController,
@@ -89,7 +89,7 @@ func RunControllers(ctx context.Context, opts ControllerOptions) error {
 		return fmt.Errorf("creating the controllers' options: %w", err)
 	}
 	known, off, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
-	if err := parse(manager.Flags(known, off, aliases), opts.flags()); err != nil {
+	if err := parse(manager.Flags(known, off, aliases), opts.Flags()); err != nil {
 		return fmt.Errorf("configuring the controllers: %w", err)
 	}
 	config, err := manager.Config(ctx, known, off, aliases)

@@ -53,6 +53,18 @@ func (c EtcdClient) SaveSnapshot(ctx context.Context, path string) (err error) {
 	return nil
 }
 
+// Check returns an error unless etcd responds.
+func (c EtcdClient) Check(ctx context.Context) error {
+	client, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if err := client.Close(); err != nil {
+		return fmt.Errorf("disconnecting from etcd: %w", err)
+	}
+	return nil
+}
+
 // connect returns a client of an etcd that responds.
 func (c EtcdClient) connect(ctx context.Context) (*clientv3.Client, error) {
 	files := transport.TLSInfo{CertFile: c.Cert, KeyFile: c.Key, TrustedCAFile: c.CA}

@@ -20,6 +20,10 @@ const (
 	managerVariable = "BERTH_BINARY"
 )
 
+// KubernetesVariable names a folder with the programs of another release of Kubernetes, which hubs then run in place of what they
+// link. `make compat` builds such folders. A hub that has started stays as it is.
+const KubernetesVariable = "BERTH_KUBERNETES"
+
 // program is the package that Binary builds.
 const program = "github.com/berth-project/berth/hub/cmd/berth-hub"
 
@@ -30,6 +34,9 @@ const program = "github.com/berth-project/berth/hub/cmd/berth-hub"
 func Binary(ctx context.Context) (string, error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		return filepath.Abs(path)
+	}
+	if os.Getenv(KubernetesVariable) != "" {
+		return buildBinary(ctx, "berth-hub-compat", program, "-tags", "compat")
 	}
 	return buildBinary(ctx, "berth-hub", program)
 }

@@ -33,5 +33,6 @@ func wiring() cli.Config {
 
 		MemberManifests: []fs.FS{config.MemberCRDs()},
 		Agent:           runAgent,
+		Components:      components(),
 	}
 }

@@ -44,7 +44,7 @@ type memberFlags struct {
 }
 
 func memberCommand(wiring Config) *cobra.Command {
-	flags := memberFlags{serveFlags: serveFlags{workloads: true}}
+	flags := memberFlags{serveFlags: serveFlags{workloads: true, components: wiring.Components}}
 	command := &cobra.Command{
 		Use:   "member --name NAME --hub URL --token TOKEN --ca-hash HASH",
 		Short: "A small cluster in one process that joins a hub",

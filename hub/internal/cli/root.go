@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub"
 )
 
 // Config contains the parts of Berth that run in the hub.
@@ -29,6 +31,8 @@ type Config struct {
 	MemberManifests []fs.FS
 	// Agent runs the agent of a member until its context ends.
 	Agent func(ctx context.Context, agent Agent) error
+	// Components run the parts of Kubernetes. nil runs those that this process links.
+	Components hub.Components
 }
 
 // Agent describes the agent of a member.

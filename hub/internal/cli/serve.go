@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-project/berth/hub"
-	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/encryption"
 	"github.com/berth-project/berth/hub/internal/export"
 	"github.com/berth-project/berth/internal/version"
@@ -54,10 +53,12 @@ type serveFlags struct {
 	encrypt   []string
 	// title is what runs; empty is a hub.
 	title string
+	// components run the parts of Kubernetes; nil are those that this process links.
+	components hub.Components
 }
 
 func serveCommand(wiring Config) *cobra.Command {
-	flags := serveFlags{dataDir: defaultDataDir()}
+	flags := serveFlags{dataDir: defaultDataDir(), components: wiring.Components}
 	command := &cobra.Command{
 		Use:   "berth-hub",
 		Short: "A whole hub in one process",
@@ -175,6 +176,7 @@ func (f *serveFlags) controlPlane(command *cobra.Command) hub.Options {
 		Workloads:           f.workloads,
 		NoAgentCertificates: f.unsigned,
 		Encrypt:             f.encrypt,
+		Components:          f.components,
 		DatabaseQuota:       f.quota.bytes,
 		MinFreeDisk:         f.minFree.bytes,
 		NoFsync:             f.noFsync || f.ephemeral,
@@ -211,7 +213,7 @@ func announce(out io.Writer, title string, running *hub.Hub) error {
 Its data and log are in %s
 %s
 export KUBECONFIG=%s
-`, title, embed.LinkedVersions().Kubernetes, running.RESTConfig().Host, filepath.Dir(running.Kubeconfig()), pages, running.Kubeconfig())
+`, title, running.Versions().Kubernetes, running.RESTConfig().Host, filepath.Dir(running.Kubeconfig()), pages, running.Kubeconfig())
 	if err != nil {
 		return fmt.Errorf("printing where the hub is: %w", err)
 	}
