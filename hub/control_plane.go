@@ -127,7 +127,6 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	if err := awaitReady(ctx, p.admin); err != nil {
 		return err
 	}
-	p.parts.Go(ctx, "the renewal of certificates", stopTimeout, users.renew)
 	if err := p.publishClusterInfo(ctx); err != nil {
 		return err
 	}
@@ -137,9 +136,11 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 			return err
 		}
 	}
+	controllers := p.controllerOptions()
 	p.parts.Go(ctx, "the controllers", stopTimeout, func(ctx context.Context) error {
-		return p.opts.Components.RunControllers(ctx, p.controllerOptions())
+		return p.opts.Components.RunControllers(ctx, controllers)
 	})
+	p.parts.Go(ctx, "the renewal of certificates", stopTimeout, p.newRenewal(users).run)
 	if err := p.startWorkloads(ctx); err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (p *controlPlane) controllerOptions() embed.ControllerOptions {
 		Kubeconfig: p.dir.Path(controllersKubeconfig), RootCA: p.keys.rootCAs, SigningKey: p.keys.signing, Workloads: p.opts.Workloads,
 	}
 	if !p.opts.NoAgentCertificates {
-		out.AgentCA, out.AgentCAKey = p.keys.agents.CertFile(), p.keys.agents.KeyFile()
+		out.AgentCA, out.AgentCAKey = p.keys.agents.Signing().CertFile(), p.keys.agents.Signing().KeyFile()
 	}
 	return out
 }
@@ -241,9 +242,9 @@ func (p *controlPlane) newSystemUsers() (*systemUsers, error) {
 		manager = Identity{User: "berth-manager", Groups: []string{mastersGroup}}
 	}
 	users := &systemUsers{
-		dir: p.dir, users: p.keys.users, server: p.opts.serverURL(p.listener.Addr()), manager: manager, clock: clock.RealClock{},
+		dir: p.dir, users: p.keys.users, server: p.opts.serverURL(p.listener.Addr()), manager: manager,
 	}
-	return users, users.writeKubeconfigs()
+	return users, users.writeKubeconfigs(clock.RealClock{}.Now())
 }
 
 func (p *controlPlane) awaitManager(ctx context.Context) error {
@@ -288,7 +289,7 @@ func (p *controlPlane) serverOptions(etcd string) embed.APIServerOptions {
 		Key:            p.keys.serving.Key,
 		ClientCA:       p.keys.clientCAs,
 		SigningKey:     p.keys.signing,
-		ProxyCA:        p.keys.proxies.CertFile(),
+		ProxyCA:        p.keys.proxyCAs,
 		ProxyCert:      p.keys.proxy.Cert,
 		ProxyKey:       p.keys.proxy.Key,
 		ProxyUser:      proxyUser,

@@ -20,12 +20,16 @@ const proxyUser = "berth-hub-aggregator"
 // must not act as the aggregator, which may impersonate any user. A user must not reach etcd, which checks no permission. The
 // key that signs agents is used online, and must not sign a serving certificate or a system user.
 type keys struct {
-	users, agents, proxies, etcd           *pki.Authority
+	dir                                    string
+	hosts                                  []string // of the API server, beside its names in its own cluster
+	users, etcd                            *pki.Authority
+	agents, proxies                        *rotation.Authority
 	former                                 *pki.Authority // signed users before and is still trusted; nil outside a rotation
 	expired                                error          // names the former authority that is left out, because it has expired; else nil
 	serving, proxy, etcdServer, etcdClient pki.Files
 	signing                                string // the path of the key that signs service account tokens
 	clientCAs                              string // the path of the bundle with the authorities of users and agents
+	proxyCAs                               string // the path of the bundle with the authorities of the aggregator
 	rootCAs                                string // the path of the bundle that verifies the API server
 }
 
@@ -55,13 +59,18 @@ func openAuthorities(dir string, now time.Time) (*keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keys{}
-	for name, authority := range map[string]**pki.Authority{
-		state.Signing: &k.users, "agents-ca": &k.agents, "proxies-ca": &k.proxies, "etcd-ca": &k.etcd,
-	} {
-		if *authority, err = pki.Open(dir, name, now); err != nil {
-			return nil, err
-		}
+	k := &keys{dir: dir}
+	if k.users, err = pki.Open(dir, state.Signing, now); err != nil {
+		return nil, err
+	}
+	if k.agents, err = rotation.Open(dir, "agents-ca", now); err != nil {
+		return nil, err
+	}
+	if k.proxies, err = rotation.Open(dir, "proxies-ca", now); err != nil {
+		return nil, err
+	}
+	if k.etcd, err = openEtcdAuthority(dir, now); err != nil {
+		return nil, err
 	}
 	if state.Former == "" {
 		return k, nil
@@ -72,6 +81,25 @@ func openAuthorities(dir string, now time.Time) (*keys, error) {
 	return k, err
 }
 
+// openEtcdAuthority replaces the authority of etcd at a start of the hub, once half of its life has passed. No client of etcd outlives the
+// hub, and etcd reads its authority once.
+func openEtcdAuthority(dir string, now time.Time) (*pki.Authority, error) {
+	out, err := rotation.Open(dir, "etcd-ca", now)
+	if err != nil {
+		return nil, err
+	}
+	if !out.Due(now) {
+		return out.Signing(), nil
+	}
+	if err := out.Prepare(now); err != nil {
+		return nil, err
+	}
+	if err := out.Promote(now); err != nil {
+		return nil, err
+	}
+	return out.Signing(), nil
+}
+
 // issueKeys opens the authorities in dir and replaces all other certificates. The API server is known by the names of a service
 // in its own cluster and by hosts.
 func issueKeys(dir string, hosts []string, clock clock.PassiveClock) (*keys, error) {
@@ -79,36 +107,52 @@ func issueKeys(dir string, hosts []string, clock clock.PassiveClock) (*keys, err
 	if err != nil {
 		return nil, err
 	}
+	k.hosts = hosts
 	if k.signing, err = pki.SigningKey(dir, "service-accounts"); err != nil {
 		return nil, err
 	}
-	k.clientCAs, k.rootCAs = filepath.Join(dir, "client-cas.crt"), filepath.Join(dir, "root-cas.crt")
-	for path, bundle := range map[string][]byte{k.clientCAs: append(k.trusted(), k.agents.CertPEM()...), k.rootCAs: k.trusted()} {
-		if err := pki.WriteFile(path, bundle); err != nil {
-			return nil, err
-		}
+	k.clientCAs, k.proxyCAs, k.rootCAs = filepath.Join(dir, "client-cas.crt"), filepath.Join(dir, "proxy-cas.crt"), filepath.Join(dir, "root-cas.crt")
+	if err := pki.WriteFile(k.rootCAs, k.trusted()); err != nil {
+		return nil, err
 	}
+	if err := k.writeBundles(); err != nil {
+		return nil, err
+	}
+	return k, k.issue(clock.Now())
+}
+
+// writeBundles writes the authorities that clients may have. The API server reads them again when they change.
+func (k *keys) writeBundles() error {
+	return errors.Join(
+		pki.WriteFile(k.clientCAs, append(k.trusted(), k.agents.Bundle()...)),
+		pki.WriteFile(k.proxyCAs, k.proxies.Bundle()),
+	)
+}
+
+// issue replaces the certificates of the servers and of the API server as a client. All of them are read again when they change.
+func (k *keys) issue(now time.Time) error {
 	names := []string{
 		"127.0.0.1", "::1", "localhost", "kubernetes",
 		"kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.0.0.1",
 	}
-	for _, host := range hosts {
+	for _, host := range k.hosts {
 		if !slices.Contains(names, host) {
 			names = append(names, host)
 		}
 	}
 	chain, err := k.chain()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	end := now.Add(certificateLife)
 	var errs [4]error
-	serving, err := k.users.Server(names...)
+	serving, err := k.users.Server(end, names...)
 	serving.Cert = append(serving.Cert, chain...)
-	k.serving, errs[0] = stored(dir, "serving")(serving, err)
-	k.proxy, errs[1] = stored(dir, "proxy")(k.proxies.Client(proxyUser))
-	k.etcdServer, errs[2] = stored(dir, "etcd-server")(k.etcd.Server("127.0.0.1", "localhost"))
-	k.etcdClient, errs[3] = stored(dir, "etcd-client")(k.etcd.Client("kube-apiserver"))
-	return k, errors.Join(errs[:]...)
+	k.serving, errs[0] = stored(k.dir, "serving")(serving, err)
+	k.proxy, errs[1] = stored(k.dir, "proxy")(k.proxies.Signing().Client(end, proxyUser))
+	k.etcdServer, errs[2] = stored(k.dir, "etcd-server")(k.etcd.Server(end, "127.0.0.1", "localhost"))
+	k.etcdClient, errs[3] = stored(k.dir, "etcd-client")(k.etcd.Client(end, "kube-apiserver"))
+	return errors.Join(errs[:]...)
 }
 
 // stored returns a function that writes a signed pair.

@@ -63,7 +63,7 @@ func (k Kubeconfig) Write(clock clock.PassiveClock) (end time.Time, err error) {
 	if err != nil {
 		return end, err
 	}
-	pair, err := users.ClientUntil(now, now.Add(k.Lifetime), k.Identity.User, k.Identity.Groups...)
+	pair, err := users.Client(now.Add(k.Lifetime), k.Identity.User, k.Identity.Groups...)
 	if err != nil {
 		return end, err
 	}

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,8 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/pki"
@@ -27,23 +24,15 @@ const (
 	controllersKubeconfig = "controllers.kubeconfig"
 	managerKubeconfig     = "manager.kubeconfig"
 	contextName           = "berth-hub"
-
-	// certificateLife is the maximal lifetime of the certificates of the system users. It limits the use of a leaked copy. They
-	// are replaced after half of it.
-	certificateLife = 365 * 24 * time.Hour
-	// renewalCheck is the interval of the check. An hour by the wall clock may pass while the machine sleeps.
-	renewalCheck = time.Hour
 )
 
 // systemUsers are the administrator, the controllers and the manager. Their kubeconfigs are in the data folder. The kubeconfig
 // of the administrator contains the certificate, so that it can be copied. The others name files, which clients reload.
 type systemUsers struct {
-	dir      *datadir.Dir
-	users    *pki.Authority
-	server   string
-	manager  Identity
-	clock    clock.WithTicker
-	issuedAt time.Time
+	dir     *datadir.Dir
+	users   *pki.Authority
+	server  string
+	manager Identity
 	// published is set once the kubeconfig of the administrator is written.
 	published atomic.Bool
 }
@@ -52,8 +41,7 @@ type systemUsers struct {
 func (i *systemUsers) pairPath(name string) string { return i.dir.Path(datadir.PKIFolder, name) }
 
 // writeKubeconfigs replaces all certificates and kubeconfigs, that of the administrator once it is published.
-func (i *systemUsers) writeKubeconfigs() error {
-	now := i.clock.Now()
+func (i *systemUsers) writeKubeconfigs(now time.Time) error {
 	for _, user := range []struct {
 		pair, kubeconfig string
 		identity         Identity
@@ -63,7 +51,7 @@ func (i *systemUsers) writeKubeconfigs() error {
 		{"controllers", controllersKubeconfig, Identity{User: "system:kube-controller-manager", Groups: []string{mastersGroup}}, false},
 		{"manager", managerKubeconfig, i.manager, false},
 	} {
-		pair, err := i.users.ClientUntil(now, now.Add(certificateLife), user.identity.User, user.identity.Groups...)
+		pair, err := i.users.Client(now.Add(certificateLife), user.identity.User, user.identity.Groups...)
 		if err != nil {
 			return err
 		}
@@ -82,7 +70,6 @@ func (i *systemUsers) writeKubeconfigs() error {
 			return err
 		}
 	}
-	i.issuedAt = now
 	return nil
 }
 
@@ -97,30 +84,6 @@ func (i *systemUsers) publish() error {
 	i.published.Store(true)
 	auth := &api.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
 	return writeKubeconfig(i.dir.Path(datadir.AdminKubeconfig), i.server, i.users.CertPEM(), adminUser, auth)
-}
-
-// renew replaces all certificates before they expire, until ctx ends. It retries after a failure.
-func (i *systemUsers) renew(ctx context.Context) error {
-	ticker := i.clock.NewTicker(renewalCheck)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-			if err := i.renewIfDue(); err != nil {
-				klog.FromContext(ctx).Error(err, "Renewing the hub's own certificates failed; trying again", "interval", renewalCheck, "made", i.issuedAt)
-			}
-		}
-	}
-}
-
-// renewIfDue compares wall clocks, because the monotonic clock stops while the machine sleeps.
-func (i *systemUsers) renewIfDue() error {
-	if i.clock.Now().Round(0).Sub(i.issuedAt.Round(0)) < certificateLife/2 {
-		return nil
-	}
-	return i.writeKubeconfigs()
 }
 
 // admin returns a client configuration for the administrator that reloads its certificate.

@@ -42,7 +42,7 @@ func (h *Hub) ConfigFor(t testing.TB, user string, groups ...string) *rest.Confi
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Client(user, groups...)
+	pair, err := authority.Client(authority.End(), user, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}

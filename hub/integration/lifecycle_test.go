@@ -80,6 +80,7 @@ func TestDataSurvivesRestarts(t *testing.T) {
 	terminate(t, third)
 
 	database := filepath.Join(opts.DataDir, "etcd", "member", "snap", "db")
+	refuseLaterVersion(t, opts, database)
 	damaged, err := os.OpenFile(database, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +92,31 @@ func TestDataSurvivesRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, opts, "etcd's data in "+filepath.Join(opts.DataDir, "etcd")+" cannot be read", "the database "+database+" is damaged", "restore a backup with `berth-hub restore`")
+}
+
+// refuseLaterVersion requires that the data folder of a later release of Kubernetes is refused before etcd opens it.
+func refuseLaterVersion(t *testing.T, opts hubtest.Options, database string) {
+	t.Helper()
+	file := filepath.Join(opts.DataDir, "kubernetes-version")
+	own, err := os.ReadFile(file)
+	if err != nil || !strings.HasPrefix(string(own), "v1.") {
+		t.Fatalf("the version of the data folder is %q, %v", own, err)
+	}
+	before, err := os.Stat(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("v1.99.1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, opts, "data folder "+opts.DataDir+" has objects of Kubernetes v1.99.1", "this release runs Kubernetes "+strings.TrimSpace(string(own)), "restore a backup from before the upgrade")
+	after, err := os.Stat(database)
+	if err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("the refused start changed the database: %v", err)
+	}
+	if err := os.WriteFile(file, own, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // terminate stops a hub by signal while a client watches, as a user would.

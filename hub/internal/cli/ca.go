@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/hub"
 	"github.com/berth-project/berth/hub/internal/rotation"
 )
 
@@ -18,7 +22,14 @@ hub, without a loss of agents. The hub must run, because its agents are checked.
      certifies the new one. Each berth-agent stores both within minutes.
   2. "ca status", until no cluster is listed.
   3. "ca drop", and restart the hub. The former CA is no longer trusted. The command is
-     refused while agents would no longer reach the hub.`
+     refused while agents would no longer reach the hub.
+
+"ca renew" replaces everything else at once, without a restart: the certificates of the
+hub's own parts, and the CAs of agents and of aggregated APIs. The hub does so by itself
+long before they expire.`
+
+// renewTimeout is far longer than a hub needs to sign its certificates.
+const renewTimeout = 2 * time.Minute
 
 func caCommand() *cobra.Command {
 	command := &cobra.Command{Use: "ca", Short: "Replace the certificate authority of the hub", Long: caHelp}
@@ -51,8 +62,24 @@ func caCommand() *cobra.Command {
 			return done, report.PrepareReplace(*dataDir)
 		}),
 		drop,
+		renewCommand(dataDir),
 	)
 	return command
+}
+
+func renewCommand(dataDir *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "renew", Short: "Replace the certificates of the running hub, and the CAs of agents and aggregated APIs", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(command.Context(), renewTimeout)
+			defer cancel()
+			if err := hub.RequestRenewal(ctx, *dataDir, clock.RealClock{}); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(command.OutOrStdout(), "The certificates of the hub are renewed. The CAs of agents and of aggregated APIs follow within two minutes; see the hub's log.")
+			return err
+		},
+	}
 }
 
 // printReport prints the CAs, and the clusters whose agents a drop of the former one would cut off.

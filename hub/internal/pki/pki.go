@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	lifetime = 10 * 365 * 24 * time.Hour
+	// Lifetime is how long an authority is valid.
+	Lifetime = 10 * 365 * 24 * time.Hour
 	// backdate is how far before its creation a certificate is valid, for clocks that are behind.
 	backdate = time.Hour
 )
@@ -54,13 +55,19 @@ func Open(dir, name string, now time.Time) (*Authority, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return existing, err
 	}
+	return Create(dir, name, "berth-hub-"+name, now, now)
+}
+
+// Create creates an authority called name in dir, in place of one that was there. Its subject must differ from that of an authority
+// which signs for the same verifiers. It is valid from start, which is now or earlier.
+func Create(dir, name, subject string, start, now time.Time) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the certificate folder: %w", err)
 	}
 	template := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: "berth-hub-" + name},
-		NotBefore:             now.Add(-backdate),
-		NotAfter:              now.Add(lifetime),
+		Subject:               pkix.Name{CommonName: subject},
+		NotBefore:             start.Add(-backdate),
+		NotAfter:              now.Add(Lifetime),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -118,6 +125,26 @@ func (a *Authority) KeyFile() string { return strings.TrimSuffix(a.file, ".crt")
 // CertPEM returns the authority's certificate.
 func (a *Authority) CertPEM() []byte { return encodeCert(a.cert.Raw) }
 
+// Start returns from when on the authority is valid, by clocks that are not behind.
+func (a *Authority) Start() time.Time { return a.cert.NotBefore.Add(backdate) }
+
+// End returns when the certificate expires.
+func (a *Authority) End() time.Time { return a.cert.NotAfter }
+
+// Until returns the certificate of the authority with another end. Verifiers that trust it instead trust the authority until then.
+func (a *Authority) Until(end time.Time) ([]byte, error) {
+	template := *a.cert
+	template.SerialNumber, template.SignatureAlgorithm = nil, 0 // new ones
+	if template.NotAfter.After(end) {
+		template.NotAfter = end
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, a.key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("limiting authority %s: %w", a.file, err)
+	}
+	return encodeCert(der), nil
+}
+
 // Certify returns a certificate for the key of another authority. With it beside a certificate that the other authority signed,
 // clients that trust this authority accept that certificate.
 func (a *Authority) Certify(other *Authority) ([]byte, error) {
@@ -133,28 +160,24 @@ func (a *Authority) Certify(other *Authority) ([]byte, error) {
 	return encodeCert(der), nil
 }
 
-// Client returns a client certificate for a user in the given groups. It expires with the authority.
-func (a *Authority) Client(user string, groups ...string) (Pair, error) {
-	return a.ClientUntil(a.cert.NotBefore.Add(backdate), a.cert.NotAfter, user, groups...)
-}
-
-// ClientUntil returns a client certificate that expires at end, or with the authority if that is earlier.
-func (a *Authority) ClientUntil(now, end time.Time, user string, groups ...string) (Pair, error) {
+// Client returns a client certificate for a user in the given groups. It is valid from the creation of the authority, because the clock
+// may be set back later, and expires at end, or with the authority if that is earlier.
+func (a *Authority) Client(end time.Time, user string, groups ...string) (Pair, error) {
 	return sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-		NotBefore:   now.Add(-backdate),
 		NotAfter:    end,
 	}, a)
 }
 
 // Server returns a serving certificate for the given hosts, each a DNS name or an IP address. It is a client certificate as
-// well, because etcd dials its own listener. It expires with the authority.
-func (a *Authority) Server(hosts ...string) (Pair, error) {
+// well, because etcd dials its own listener. It is valid from the creation of the authority, for clients whose clocks are behind, and
+// expires at end, or with the authority if that is earlier.
+func (a *Authority) Server(end time.Time, hosts ...string) (Pair, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: hosts[0]},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		NotAfter:    a.cert.NotAfter,
+		NotAfter:    end,
 	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
@@ -195,6 +218,9 @@ func sign(template *x509.Certificate, by *Authority) (Pair, error) {
 	}
 	return Pair{Cert: encodeCert(der), Key: keyPEM, End: template.NotAfter.Truncate(time.Second)}, nil
 }
+
+// EncodeCert returns a certificate as PEM.
+func EncodeCert(cert *x509.Certificate) []byte { return encodeCert(cert.Raw) }
 
 func encodeCert(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})

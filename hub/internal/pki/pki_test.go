@@ -46,7 +46,7 @@ func TestAuthorityIsKept(t *testing.T) {
 
 func TestServerCertificateIsTrusted(t *testing.T) {
 	authority := open(t, t.TempDir())
-	pair, err := authority.Server("127.0.0.1", "localhost")
+	pair, err := authority.Server(authority.End(), "127.0.0.1", "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestServerCertificateIsTrusted(t *testing.T) {
 }
 
 func TestClientCertificateNamesUserAndGroups(t *testing.T) {
-	pair, err := open(t, t.TempDir()).Client("jane", "dev", "ops")
+	pair, err := open(t, t.TempDir()).Client(today.AddDate(1, 0, 0), "jane", "dev", "ops")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +78,9 @@ func TestClientCertificateNamesUserAndGroups(t *testing.T) {
 	}
 	if leaf.Subject.CommonName != "jane" {
 		t.Errorf("user = %q, want jane", leaf.Subject.CommonName)
+	}
+	if !leaf.NotAfter.Equal(today.AddDate(1, 0, 0)) || leaf.NotBefore.After(today.Add(-time.Hour)) {
+		t.Errorf("it is valid from %s to %s", leaf.NotBefore, leaf.NotAfter)
 	}
 	if diff := cmp.Diff([]string{"dev", "ops"}, leaf.Subject.Organization); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
@@ -104,7 +107,7 @@ func TestBadAuthorityIsRefusedNotReplaced(t *testing.T) {
 		},
 		"authority is expired": {
 			damage: func(*testing.T, string) {},
-			now:    today.Add(lifetime + time.Hour), want: "expired at 2036-11-17",
+			now:    today.Add(Lifetime + time.Hour), want: "expired at 2036-11-17",
 		},
 	}
 	for name, c := range cases {
@@ -184,7 +187,7 @@ func TestClientsOfTheCertifyingAuthorityTrustTheOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := next.Server("localhost")
+	pair, err := next.Server(next.End(), "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
