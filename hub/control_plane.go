@@ -289,6 +289,7 @@ func (p *controlPlane) serverOptions(etcd string) embed.APIServerOptions {
 		Key:            p.keys.serving.Key,
 		ClientCA:       p.keys.clientCAs,
 		SigningKey:     p.keys.signing,
+		FormerKey:      p.keys.formerSigning,
 		ProxyCA:        p.keys.proxyCAs,
 		ProxyCert:      p.keys.proxy.Cert,
 		ProxyKey:       p.keys.proxy.Key,

@@ -3,6 +3,7 @@ package hub
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -28,6 +29,7 @@ type keys struct {
 	expired                                error          // names the former authority that is left out, because it has expired; else nil
 	serving, proxy, etcdServer, etcdClient pki.Files
 	signing                                string // the path of the key that signs service account tokens
+	formerSigning                          string // the path of the key that signed them before and still verifies them; empty outside a rotation
 	clientCAs                              string // the path of the bundle with the authorities of users and agents
 	proxyCAs                               string // the path of the bundle with the authorities of the aggregator
 	rootCAs                                string // the path of the bundle that verifies the API server
@@ -55,11 +57,14 @@ func (k *keys) chain() ([]byte, error) {
 // openAuthorities opens the authorities in dir, and creates those that are missing but the former one. It takes the next step of a
 // rotation. A former authority that has expired is left out: no client can use it, and it must not stop the hub.
 func openAuthorities(dir string, now time.Time) (*keys, error) {
-	state, err := rotation.Advance(dir)
+	state, err := rotation.Advance(dir, now)
 	if err != nil {
 		return nil, err
 	}
 	k := &keys{dir: dir}
+	if err := k.openTokenKeys(state); err != nil {
+		return nil, err
+	}
 	if k.users, err = pki.Open(dir, state.Signing, now); err != nil {
 		return nil, err
 	}
@@ -79,6 +84,18 @@ func openAuthorities(dir string, now time.Time) (*keys, error) {
 		k.expired, err = fmt.Errorf("the former CA %s in %s: %w, so the hub trusts it no more; end the rotation with `berth-hub ca drop`", state.Former, dir, pki.ErrExpired), nil
 	}
 	return k, err
+}
+
+// openTokenKeys opens the keys of tokens. A former one that was removed by hand verifies nothing more.
+func (k *keys) openTokenKeys(state rotation.State) (err error) {
+	if k.signing, err = pki.SigningKey(k.dir, state.TokenKey); err != nil || state.FormerTokenKey == "" {
+		return err
+	}
+	former := filepath.Join(k.dir, state.FormerTokenKey+".key")
+	if _, err := os.Stat(former); err == nil {
+		k.formerSigning = former
+	}
+	return nil
 }
 
 // openEtcdAuthority replaces the authority of etcd at a start of the hub, once half of its life has passed. No client of etcd outlives the
@@ -108,9 +125,6 @@ func issueKeys(dir string, hosts []string, clock clock.PassiveClock) (*keys, err
 		return nil, err
 	}
 	k.hosts = hosts
-	if k.signing, err = pki.SigningKey(dir, "service-accounts"); err != nil {
-		return nil, err
-	}
 	k.clientCAs, k.proxyCAs, k.rootCAs = filepath.Join(dir, "client-cas.crt"), filepath.Join(dir, "proxy-cas.crt"), filepath.Join(dir, "root-cas.crt")
 	if err := pki.WriteFile(k.rootCAs, k.trusted()); err != nil {
 		return nil, err

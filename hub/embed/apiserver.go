@@ -23,8 +23,8 @@ type APIServerOptions struct {
 	Etcd, EtcdCA, EtcdCert, EtcdKey string
 	// Cert and Key serve; ClientCA has the authorities that sign users and agents.
 	Cert, Key, ClientCA string
-	// SigningKey signs and verifies service account tokens.
-	SigningKey string
+	// SigningKey signs and verifies service account tokens. FormerKey verifies them too, unless it is empty.
+	SigningKey, FormerKey string
 	// ProxyCA, ProxyCert and ProxyKey identify the API server to aggregated APIs.
 	// ProxyUser is the name in ProxyCert.
 	ProxyCA, ProxyCert, ProxyKey, ProxyUser string
@@ -49,39 +49,43 @@ func ciphers() []string {
 // Flags are the API server's settings for a hub: no nodes, no service network, one trusted machine. Priority and fairness is
 // off. Its shares assume many clients, and here it would only delay the one busy client.
 func (o APIServerOptions) Flags() []string {
-	return []string{
+	var former []string
+	if o.FormerKey != "" {
+		former = []string{"--service-account-key-file=" + o.FormerKey}
+	}
+	return append(former,
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
-		"--etcd-servers=" + o.Etcd,
-		"--etcd-cafile=" + o.EtcdCA,
-		"--etcd-certfile=" + o.EtcdCert,
-		"--etcd-keyfile=" + o.EtcdKey,
-		"--tls-cert-file=" + o.Cert,
-		"--tls-private-key-file=" + o.Key,
+		"--etcd-servers="+o.Etcd,
+		"--etcd-cafile="+o.EtcdCA,
+		"--etcd-certfile="+o.EtcdCert,
+		"--etcd-keyfile="+o.EtcdKey,
+		"--tls-cert-file="+o.Cert,
+		"--tls-private-key-file="+o.Key,
 		"--tls-min-version=VersionTLS12",
-		"--tls-cipher-suites=" + strings.Join(ciphers(), ","),
-		"--client-ca-file=" + o.ClientCA,
+		"--tls-cipher-suites="+strings.Join(ciphers(), ","),
+		"--client-ca-file="+o.ClientCA,
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-signing-key-file=" + o.SigningKey,
-		"--service-account-key-file=" + o.SigningKey,
-		"--authentication-config=" + o.Authentication,
+		"--service-account-signing-key-file="+o.SigningKey,
+		"--service-account-key-file="+o.SigningKey,
+		"--authentication-config="+o.Authentication,
 		"--authorization-mode=RBAC",
-		"--encryption-provider-config=" + o.Encryption,
+		"--encryption-provider-config="+o.Encryption,
 		// Some hubs require permissions on the owner that a client names. A client that works here works on these hubs too.
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
-		"--requestheader-client-ca-file=" + o.ProxyCA,
-		"--requestheader-allowed-names=" + o.ProxyUser,
+		"--requestheader-client-ca-file="+o.ProxyCA,
+		"--requestheader-allowed-names="+o.ProxyUser,
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file=" + o.ProxyCert,
-		"--proxy-client-key-file=" + o.ProxyKey,
+		"--proxy-client-cert-file="+o.ProxyCert,
+		"--proxy-client-key-file="+o.ProxyKey,
 		"--service-cluster-ip-range=10.0.0.0/24",
 		// End open watches at once and give connections two seconds, not a minute.
 		"--shutdown-watch-termination-grace-period=1s",
 		"--shutdown-send-retry-after=true",
-	}
+	)
 }
 
 // RunAPIServer serves until ctx ends or it fails. The logs must have been

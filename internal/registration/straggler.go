@@ -3,6 +3,9 @@ package registration
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
@@ -16,6 +19,8 @@ const (
 	ReasonBundleOld = "its berth-agent has not stored the present CA bundle yet"
 	// ReasonNeverJoined means that an agent, if there is one, waits with the CA of its join command.
 	ReasonNeverJoined = "no agent has joined: a join command from before the change fails after it"
+	// ReasonTokenOld means that the former key of the hub signed the token of the agent.
+	ReasonTokenOld = "its token is from before the change; a berth-agent that is connected renews it within a day"
 )
 
 // Straggler is a cluster whose agent may be cut off when a CA of the hub is dropped.
@@ -43,6 +48,26 @@ func Stragglers(clusters []clusterv1.ManagedCluster, hashes ...string) []Straggl
 		}
 		out = append(out, Straggler{cluster.Name, reason})
 	}
-	slices.SortFunc(out, func(a, b Straggler) int { return cmp.Compare(a.Cluster, b.Cluster) })
-	return out
+	return sorted(out)
+}
+
+func sorted(stragglers []Straggler) []Straggler {
+	slices.SortFunc(stragglers, func(a, b Straggler) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return stragglers
+}
+
+// WithOldTokens adds the clusters whose agents report a token that was issued before a time, unless they are stragglers already.
+func WithOldTokens(stragglers []Straggler, clusters []clusterv1.ManagedCluster, since time.Time) []Straggler {
+	for i := range clusters {
+		cluster := &clusters[i]
+		_, text, reported := strings.Cut(cluster.Annotations[clusterv1.AgentTokenAnnotationKey], "/")
+		issued, err := strconv.ParseInt(text, 10, 64)
+		if !UsesToken(cluster) || !reported || err == nil && issued >= since.Unix() {
+			continue
+		}
+		if !slices.ContainsFunc(stragglers, func(s Straggler) bool { return s.Cluster == cluster.Name }) {
+			stragglers = append(stragglers, Straggler{cluster.Name, ReasonTokenOld})
+		}
+	}
+	return sorted(stragglers)
 }

@@ -2,6 +2,7 @@ package registration_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,5 +41,28 @@ func TestStragglers(t *testing.T) {
 				t.Errorf("Stragglers (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTokensFromBeforeAChange(t *testing.T) {
+	since := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	cluster := func(name, driver, report string) clusterv1.ManagedCluster {
+		return clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
+			clusterv1.DriverAnnotationKey: driver, clusterv1.AgentTokenAnnotationKey: report,
+		}}}
+	}
+	before, after := registration.TokenReport("u", since.Add(-time.Second)), registration.TokenReport("u", since)
+	clusters := []clusterv1.ManagedCluster{
+		cluster("old", registration.DriverToken, before),
+		cluster("new", registration.DriverToken, after),
+		cluster("garbled", registration.DriverToken, "u/x"),
+		cluster("listed", registration.DriverToken, before),
+		cluster("unreported", registration.DriverToken, ""),
+		cluster("certificate", registration.DriverCSR, before),
+	}
+	listed := registration.Straggler{Cluster: "listed", Reason: registration.ReasonBundleOld}
+	want := []registration.Straggler{{"garbled", registration.ReasonTokenOld}, listed, {"old", registration.ReasonTokenOld}}
+	if diff := cmp.Diff(want, registration.WithOldTokens([]registration.Straggler{listed}, clusters, since)); diff != "" {
+		t.Errorf("WithOldTokens (-want +got):\n%s", diff)
 	}
 }

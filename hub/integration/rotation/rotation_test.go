@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -240,6 +241,30 @@ func reads(t *testing.T, kubeconfig string) error {
 	return reader.List(t.Context(), &clusterv1.ManagedClusterList{})
 }
 
+// accountToken returns a token of a service account.
+func (h *rotatingHub) accountToken() string {
+	h.t.Helper()
+	var out string
+	hubtest.Eventually(h.t, timeout, func(ctx context.Context) error { // the account is created a moment after its namespace
+		request := &authenticationv1.TokenRequest{}
+		created, err := h.Hub.Client(h.t).CoreV1().ServiceAccounts(metav1.NamespaceDefault).CreateToken(ctx, "default", request, metav1.CreateOptions{})
+		out = created.Status.Token
+		return err
+	})
+	return out
+}
+
+// accepts returns whether the API server authenticates a token.
+func (h *rotatingHub) accepts(token string) bool {
+	h.t.Helper()
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	stored, err := h.Hub.Client(h.t).AuthenticationV1().TokenReviews().Create(h.t.Context(), review, metav1.CreateOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return stored.Status.Authenticated
+}
+
 // TestARotationStrandsNoAgent replaces the CA of a hub. Cluster c1 has joined before, and is off while the CA is replaced. Cluster
 // late joins with a token from before. The agent of cluster other is another product.
 func TestARotationStrandsNoAgent(t *testing.T) {
@@ -262,7 +287,7 @@ func TestARotationStrandsNoAgent(t *testing.T) {
 	if err := hub.Status().Update(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	copied := hub.copyKubeconfig()
+	copied, token := hub.copyKubeconfig(), hub.accountToken()
 
 	hub.requireCA(false, []string{"berth-hub ca rotate"}, "drop")
 	hub.requireCA(true, []string{"of 2 clusters", "other: " + registration.ReasonBundleUnknown, "late: " + registration.ReasonNeverJoined}, "rotate")
@@ -271,6 +296,10 @@ func TestARotationStrandsNoAgent(t *testing.T) {
 	hub.restart()
 	if err := reads(t, copied); err != nil {
 		t.Errorf("a copy of a kubeconfig is not valid while both CAs are trusted: %v", err)
+	}
+	between := hub.accountToken()
+	if !hub.accepts(token) || !hub.accepts(between) {
+		t.Errorf("tokens of the former and the present key are valid: %t, %t", hub.accepts(token), hub.accepts(between))
 	}
 	hub.requireCA(false, []string{"of 3 clusters: c1, late, other;", "c1: " + registration.ReasonBundleOld}, "drop")
 	hub.requireCA(false, []string{"ca drop"}, "rotate")
@@ -288,6 +317,9 @@ func TestARotationStrandsNoAgent(t *testing.T) {
 	hub.restart()
 	if err := reads(t, copied); err == nil {
 		t.Error("the copy of a kubeconfig is valid after its CA was dropped")
+	}
+	if hub.accepts(token) || !hub.accepts(between) {
+		t.Errorf("after the drop, tokens of the former and the present key are valid: %t, %t", hub.accepts(token), hub.accepts(between))
 	}
 	last := hub.bundleHash("users-ca-2")
 	hub.awaitFollowed("c1", last)

@@ -59,7 +59,11 @@ func Inspect(ctx context.Context, dataDir string) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("reading the clusters of the hub, which must run, to check its agents: %w", err)
 	}
-	return Report{State: state, Stragglers: registration.Stragglers(clusters, hashes...)}, nil
+	stragglers := registration.Stragglers(clusters, hashes...)
+	if state.FormerTokenKey != "" && state.Replaced != nil {
+		stragglers = registration.WithOldTokens(stragglers, clusters, *state.Replaced)
+	}
+	return Report{State: state, Stragglers: stragglers}, nil
 }
 
 // followed returns the hashes of the bundles of agents that do not need the former CA; none outside a rotation.

@@ -31,10 +31,15 @@ func newFolder(t *testing.T, names ...string) (dataDir, folder string) {
 
 func TestEachStartTakesOneStep(t *testing.T) {
 	dataDir, folder := newFolder(t, "users-ca", "users-ca-2")
+	for _, name := range []string{"service-accounts", "service-accounts-2"} {
+		if _, err := pki.SigningKey(folder, name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	advance := func(want State) Report {
 		t.Helper()
 		for range 2 { // a start without a step changes nothing
-			got, err := Advance(folder)
+			got, err := Advance(folder, day)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +49,7 @@ func TestEachStartTakesOneStep(t *testing.T) {
 		}
 		return Report{State: want}
 	}
-	report := advance(State{Signing: "users-ca"})
+	report := advance(State{Signing: "users-ca", TokenKey: "service-accounts"})
 	if err := report.PrepareDrop(dataDir, nil); !errors.Is(err, errNotReplaced) {
 		t.Errorf("a drop before the replacement: %v", err)
 	}
@@ -61,17 +66,20 @@ func TestEachStartTakesOneStep(t *testing.T) {
 		}
 	}
 
-	report = advance(State{Signing: "users-ca-2", Former: "users-ca"})
+	report = advance(State{
+		Signing: "users-ca-2", Former: "users-ca", TokenKey: "service-accounts-2", FormerTokenKey: "service-accounts", Replaced: &day,
+	})
 	if err := report.PrepareReplace(dataDir); !errors.Is(err, errNotDropped) {
 		t.Errorf("a second replacement: %v", err)
 	}
 	if err := report.PrepareDrop(dataDir, nil); err != nil {
 		t.Fatal(err)
 	}
-	advance(State{Signing: "users-ca-2"})
+	advance(State{Signing: "users-ca-2", TokenKey: "service-accounts-2", Replaced: &day})
 	left, err := filepath.Glob(filepath.Join(folder, "*.key"))
-	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "users-ca-2.key" {
-		t.Errorf("the keys are %v, %v", left, err)
+	want := []string{filepath.Join(folder, "service-accounts-2.key"), filepath.Join(folder, "users-ca-2.key")}
+	if diff := cmp.Diff(want, left); err != nil || diff != "" {
+		t.Errorf("the keys (-want +got):\n%s%v", diff, err)
 	}
 }
 
@@ -107,12 +115,12 @@ func TestADropIsRefusedWhileAgentsDoNotFollow(t *testing.T) {
 }
 
 func TestADamagedStateIsRefused(t *testing.T) {
-	for _, text := range []string{"", "{}", `{"signing":"../etcd-ca"}`, `{"signing":"users-ca","former":"users-ca-0"}`} {
+	for _, text := range []string{"", "{}", `{"signing":"../etcd-ca"}`, `{"signing":"users-ca","former":"users-ca-0"}`, `{"signing":"users-ca","tokenKey":"etcd-ca"}`} {
 		_, folder := newFolder(t, "users-ca")
 		if err := os.WriteFile(filepath.Join(folder, stateFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if state, err := Advance(folder); err == nil || !strings.Contains(err.Error(), "is damaged; restore it") {
+		if state, err := Advance(folder, day); err == nil || !strings.Contains(err.Error(), "is damaged; restore it") {
 			t.Errorf("of %q: %+v, %v", text, state, err)
 		}
 	}
