@@ -86,7 +86,7 @@ func openAuthorities(dir string, now time.Time) (*keys, error) {
 	return k, err
 }
 
-// openTokenKeys opens the keys of tokens. A former one that was removed by hand verifies nothing more.
+// openTokenKeys opens the keys of tokens. A former key may be removed by hand.
 func (k *keys) openTokenKeys(state rotation.State) (err error) {
 	if k.signing, err = pki.SigningKey(k.dir, state.TokenKey); err != nil || state.FormerTokenKey == "" {
 		return err

@@ -1,5 +1,5 @@
-// Package compat tests Berth with releases of Kubernetes other than the one that berth-hub links: the oldest one that Berth supports, and
-// the one before, whose data folder a newer hub opens.
+// Package compat tests Berth with other releases of Kubernetes than berth-hub links. The oldest supported release runs the manager and
+// agents. A hub opens the data folder of the former release.
 //
 // `make compat` builds the programs of these releases, and runs these tests and the core of the other packages on them. Without the
 // programs, the tests that need them are skipped. testdata/former.backup.gz is a backup of a hub on the former release, and

@@ -58,7 +58,7 @@ func Open(dir, name string, now time.Time) (*Authority, error) {
 	return Create(dir, name, "berth-hub-"+name, now, now)
 }
 
-// Create creates an authority called name in dir, in place of one that was there. Its subject must differ from that of an authority
+// Create creates an authority called name in dir, and replaces a former one. Its subject must differ from that of an authority
 // which signs for the same verifiers. It is valid from start, which is now or earlier.
 func Create(dir, name, subject string, start, now time.Time) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -170,7 +170,7 @@ func (r *Release) StartEtcd(ctx context.Context, opts embed.EtcdOptions, logs em
 	return out, nil
 }
 
-// etcdFlags are those of the linked etcd. A program must listen to peers, at an address of which no peer learns.
+// etcdFlags are those of the linked etcd. A program must listen to peers. It advertises another address, so that no peer connects.
 func etcdFlags(opts embed.EtcdOptions, client, peer string) []string {
 	const identity = "http://127.0.0.1:2380"
 	return []string{
