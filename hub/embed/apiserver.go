@@ -46,8 +46,7 @@ func ciphers() []string {
 	}
 }
 
-// Flags are the API server's settings for a hub: no nodes, no service network, one trusted machine. Priority and fairness is
-// off. Its shares assume many clients, and here it would only delay the one busy client.
+// Flags are the API server's settings for a hub: no nodes, no service network, one trusted machine.
 func (o APIServerOptions) Flags() []string {
 	var former []string
 	if o.FormerKey != "" {
