@@ -22,7 +22,7 @@ VALE := bin/vale
 DEADCODE := bin/deadcode
 PROMETHEUS := bin/prometheus
 HELM := bin/helm
-# The programs of the oldest release of Kubernetes that Berth supports, and of the one before that of berth-hub.
+# The programs of the oldest release of Kubernetes that Berth supports, and of the release before that of berth-hub.
 OLDEST := bin/kubernetes/v1.30
 FORMER := bin/kubernetes/v1.35
 # What runs containers, from packages of the distribution, for the tests on a real node.
@@ -214,7 +214,7 @@ $(HELM): hack/helm/go.mod hack/helm/go.sum
 	cd hack/helm && go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
 	@touch $@
 
-# The API server, the controllers and the scheduler of another release of Kubernetes, from the module proxy. Each has a module of its own.
+# Programs of another release of Kubernetes, from the module proxy. Each release has a module of its own.
 $(OLDEST) $(FORMER): bin/kubernetes/%: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum hack/kubernetes/build
 	@echo "building the programs of Kubernetes $*"
 	hack/kubernetes/build hack/kubernetes/$* $@

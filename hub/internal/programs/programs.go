@@ -24,7 +24,8 @@ import (
 	"github.com/berth-project/berth/internal/process"
 )
 
-// The names of the programs in their folder. A folder without etcd uses the etcd that this process links.
+// The names of the programs in their folder. Only the API server must be there: the hub runs the part that it links in place of another
+// program that is missing.
 const (
 	apiServer   = "kube-apiserver"
 	controllers = "kube-controller-manager"
@@ -47,8 +48,6 @@ type Release struct {
 	folder   string
 	versions embed.Versions
 	number   *version.Version
-	// linksEtcd is true if the folder has no etcd.
-	linksEtcd bool
 }
 
 var _ hub.Components = &Release{}
@@ -64,8 +63,7 @@ func Open(ctx context.Context, folder string) (*Release, error) {
 	if out.number, err = version.ParseSemantic(out.versions.Kubernetes); err != nil {
 		return nil, fmt.Errorf("reading the version of %s in %s: %w", apiServer, folder, err)
 	}
-	if _, err := os.Stat(filepath.Join(folder, etcdServer)); errors.Is(err, os.ErrNotExist) {
-		out.linksEtcd = true
+	if !out.has(etcdServer) {
 		return out, nil
 	}
 	if printed, err = out.versionOf(ctx, etcdServer); err != nil {
@@ -74,6 +72,12 @@ func Open(ctx context.Context, folder string) (*Release, error) {
 	first, _, _ := strings.Cut(printed, "\n")
 	out.versions.Etcd = "v" + strings.TrimSpace(strings.TrimPrefix(first, "etcd Version:"))
 	return out, nil
+}
+
+// has returns whether the folder has a program.
+func (r *Release) has(program string) bool {
+	_, err := os.Stat(filepath.Join(r.folder, program))
+	return err == nil
 }
 
 func (r *Release) versionOf(ctx context.Context, program string) (string, error) {
@@ -137,17 +141,23 @@ func (r *Release) apiServerFlags(flags []string, host, port string) []string {
 
 // RunControllers implements hub.Components.
 func (r *Release) RunControllers(ctx context.Context, opts embed.ControllerOptions) error {
+	if !r.has(controllers) {
+		return hub.Linked{}.RunControllers(ctx, opts)
+	}
 	return r.run(ctx, controllers, opts.Flags()...)
 }
 
 // RunScheduler implements hub.Components.
 func (r *Release) RunScheduler(ctx context.Context, kubeconfig string) error {
+	if !r.has(scheduler) {
+		return hub.Linked{}.RunScheduler(ctx, kubeconfig)
+	}
 	return r.run(ctx, scheduler, embed.SchedulerFlags(kubeconfig)...)
 }
 
 // StartEtcd implements hub.Components.
 func (r *Release) StartEtcd(ctx context.Context, opts embed.EtcdOptions, logs embed.Logs) (hub.Etcd, error) {
-	if r.linksEtcd {
+	if !r.has(etcdServer) {
 		return hub.Linked{}.StartEtcd(ctx, opts, logs)
 	}
 	client, err := freeAddress(ctx, opts.Port)
