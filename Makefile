@@ -22,9 +22,8 @@ VALE := bin/vale
 DEADCODE := bin/deadcode
 PROMETHEUS := bin/prometheus
 HELM := bin/helm
-# The programs of the oldest release of Kubernetes that Berth supports, and of the release before that of berth-hub.
+# The API server of the oldest release of Kubernetes that Berth supports.
 OLDEST := bin/kubernetes/v1.30
-FORMER := bin/kubernetes/v1.35
 # What runs containers, from packages of the distribution, for the tests on a real node.
 NODE := bin/node
 NODE_PACKAGES := containerd runc containernetworking-plugins libseccomp2 nftables libnftables1 libnftnl11 libmnl0 libjansson4 libxtables12 libedit2 libbsd0 libmd0 libgmp10
@@ -159,9 +158,8 @@ integration: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run only the te
 COMPAT := compat install placement permission admission workadmission boundary tenancy explain view join registration member memberagent agent delivery endtoend rotation
 
 .PHONY: compat
-compat: $(OLDEST) $(FORMER) $(HELM) ## Run the core of the tests on the oldest API server, and upgrade the data of the former one.
+compat: $(OLDEST) $(HELM) ## Run the core of the tests on the oldest API server that Berth supports.
 	cd hub && BERTH_KUBERNETES=$(CURDIR)/$(OLDEST) go test $(TESTFLAGS) -count=1 -p 1 $(addprefix ./integration/,$(COMPAT))
-	cd hub && BERTH_FORMER_KUBERNETES=$(CURDIR)/$(FORMER) go test $(TESTFLAGS) -count=1 ./integration/compat
 
 .PHONY: e2e
 e2e: $(HELM) $(NODE) ## Install Berth on a real node of this machine, deliver containers that run, and disturb it. Needs root.
@@ -215,7 +213,7 @@ $(HELM): hack/helm/go.mod hack/helm/go.sum
 	@touch $@
 
 # Programs of another release of Kubernetes, from the module proxy. Each release has a module of its own.
-$(OLDEST) $(FORMER): bin/kubernetes/%: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum hack/kubernetes/build
+$(OLDEST): bin/kubernetes/%: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum hack/kubernetes/build
 	@echo "building the programs of Kubernetes $*"
 	hack/kubernetes/build hack/kubernetes/$* $@
 	@touch $@
