@@ -253,6 +253,9 @@ func (c *connected) watch(ctx context.Context, with client.WithWatch, list clien
 	}
 	c.living.Go(func() {
 		for event := range events.ResultChan() {
+			if ctx.Err() != nil { // the end of the test ends the watch with an error
+				continue
+			}
 			object, ok := event.Object.(client.Object)
 			c.mu.Lock()
 			if !ok || event.Type == watch.Error || event.Type == watch.Deleted {
