@@ -19,8 +19,8 @@ const (
 	ReasonBundleOld = "its berth-agent has not stored the present CA bundle yet"
 	// ReasonNeverJoined means that an agent, if there is one, waits with the CA of its join command.
 	ReasonNeverJoined = "no agent has joined: a join command from before the change fails after it"
-	// ReasonTokenOld means that the former key of the hub signed the token of the agent.
-	ReasonTokenOld = "its token is from before the change; a berth-agent that is connected renews it within a day"
+	// ReasonSignedByFormerKey means that the former key of the hub signed the token of the agent.
+	ReasonSignedByFormerKey = "its token is from before the change; a berth-agent that is connected renews it within a day"
 )
 
 // Straggler is a cluster whose agent may be cut off when a CA of the hub is dropped.
@@ -66,7 +66,7 @@ func WithOldTokens(stragglers []Straggler, clusters []clusterv1.ManagedCluster, 
 			continue
 		}
 		if !slices.ContainsFunc(stragglers, func(s Straggler) bool { return s.Cluster == cluster.Name }) {
-			stragglers = append(stragglers, Straggler{cluster.Name, ReasonTokenOld})
+			stragglers = append(stragglers, Straggler{cluster.Name, ReasonSignedByFormerKey})
 		}
 	}
 	return sorted(stragglers)

@@ -61,7 +61,7 @@ func TestTokensFromBeforeAChange(t *testing.T) {
 		cluster("certificate", registration.DriverCSR, before),
 	}
 	listed := registration.Straggler{Cluster: "listed", Reason: registration.ReasonBundleOld}
-	want := []registration.Straggler{{"garbled", registration.ReasonTokenOld}, listed, {"old", registration.ReasonTokenOld}}
+	want := []registration.Straggler{{"garbled", registration.ReasonSignedByFormerKey}, listed, {"old", registration.ReasonSignedByFormerKey}}
 	if diff := cmp.Diff(want, registration.WithOldTokens([]registration.Straggler{listed}, clusters, since)); diff != "" {
 		t.Errorf("WithOldTokens (-want +got):\n%s", diff)
 	}
