@@ -38,8 +38,11 @@ import (
 )
 
 const (
-	// RequestTimeout bounds every request but a watch.
+	// RequestTimeout bounds every request but watches and the lists that they begin with.
 	RequestTimeout = 10 * time.Second
+	// listTimeout bounds a list that a watch begins with. It is the limit of the API server: the list of a large cluster over a slow
+	// connection must succeed in the end.
+	listTimeout = time.Minute
 
 	qps, burst = 5, 20
 )
@@ -184,7 +187,11 @@ func (c *Client) UpdateJSON(ctx context.Context, object Object, body []byte, int
 }
 
 func (c *Client) do(ctx context.Context, verb string, object Object, request *rest.Request, into runtime.Object) error {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	return send(ctx, RequestTimeout, verb, object, request, into)
+}
+
+func send(ctx context.Context, timeout time.Duration, verb string, object Object, request *rest.Request, into runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := request.Do(ctx).Into(into); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, object.path(""), err)
@@ -192,14 +199,21 @@ func (c *Client) do(ctx context.Context, verb string, object Object, request *re
 	return nil
 }
 
+// Source lists and watches a resource. A reflector reads its first content as one list, and not as a stream of events, which takes
+// twice the time and CPU on both sides: each object is encoded and decoded in an event of its own.
+type Source struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported implements the interface that a reflector looks for.
+func (Source) IsWatchListSemanticsUnSupported() bool { return true }
+
 // ListWatch lists and watches a resource, for a reflector. Fields selects objects; empty means all. newList returns the list
 // to fill.
-func (c *Client) ListWatch(object Object, fields string, newList func() runtime.Object) *cache.ListWatch {
-	return &cache.ListWatch{
+func (c *Client) ListWatch(object Object, fields string, newList func() runtime.Object) Source {
+	return Source{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = fields
 			list := newList()
-			return list, c.List(ctx, object, options, list)
+			return list, send(ctx, listTimeout, "listing", object, c.read(object, options), list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector, options.Watch = fields, true
@@ -209,7 +223,7 @@ func (c *Client) ListWatch(object Object, fields string, newList func() runtime.
 			}
 			return found, nil
 		},
-	}
+	}}
 }
 
 func (c *Client) read(object Object, options metav1.ListOptions) *rest.Request {

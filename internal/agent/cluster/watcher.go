@@ -53,10 +53,8 @@ func (w *Watcher) Run(ctx context.Context, hub *client.Client, name string) {
 	informer.RunWithContext(ctx)
 }
 
-// recording returns a source that records failures, and a list without the ManagedCluster. The informer streams the list as a
-// watch where the hub can do that; recording disables the stream, since a list of one object is short and its failure is
-// visible here.
-func (w *Watcher) recording(source *cache.ListWatch) cache.ListerWatcher {
+// recording returns a source that records failures, and a list without the ManagedCluster.
+func (w *Watcher) recording(source client.Source) client.Source {
 	list := source.ListWithContextFunc
 	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		found, err := list(ctx, options)
@@ -69,14 +67,8 @@ func (w *Watcher) recording(source *cache.ListWatch) cache.ListerWatcher {
 		}
 		return found, nil
 	}
-	return unstreamed{source}
+	return source
 }
-
-// unstreamed is a source whose lists are not streamed.
-type unstreamed struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported implements the interface that a reflector looks for.
-func (unstreamed) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (w *Watcher) observe(object any) {
 	cluster, _ := object.(*clusterv1.ManagedCluster)

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/remote"
 )
@@ -46,15 +47,15 @@ func labelled(id object.ID) object.ID { return object.ID{Group: id.Group, Resour
 
 // ensure starts the watch of the labelled objects of a resource unless it runs.
 func (w *watches) ensure(id object.ID, version string) {
-	w.follow(labelled(id), func() *cache.ListWatch { return w.member.Labelled(id, version) })
+	w.follow(labelled(id), func() client.Source { return w.member.Labelled(id, version) })
 }
 
 // ensureNamed starts the watch of one object unless it runs.
 func (w *watches) ensureNamed(id object.ID, version string) {
-	w.follow(id, func() *cache.ListWatch { return w.member.Named(id, version) })
+	w.follow(id, func() client.Source { return w.member.Named(id, version) })
 }
 
-func (w *watches) follow(id object.ID, source func() *cache.ListWatch) {
+func (w *watches) follow(id object.ID, source func() client.Source) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || w.started[id] != nil || len(w.started) >= maxWatches {

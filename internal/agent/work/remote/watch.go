@@ -11,28 +11,29 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/work/object"
 )
 
 // Labelled lists and watches the metadata of all objects of a resource that carry the label of a record.
-func (m *Member) Labelled(id object.ID, version string) *cache.ListWatch {
+func (m *Member) Labelled(id object.ID, version string) client.Source {
 	return m.headers(schema.GroupVersionResource{Group: id.Group, Version: version, Resource: id.Resource}, "", metav1.ListOptions{LabelSelector: workv1.RecordLabel})
 }
 
 // Named lists and watches the metadata of one object, which need not exist and carries no label.
-func (m *Member) Named(id object.ID, version string) *cache.ListWatch {
+func (m *Member) Named(id object.ID, version string) client.Source {
 	of := schema.GroupVersionResource{Group: id.Group, Version: version, Resource: id.Resource}
 	return m.headers(of, id.Namespace, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, id.Name).String()})
 }
 
 // Records lists and watches the metadata of all records.
-func (m *Member) Records() *cache.ListWatch {
+func (m *Member) Records() client.Source {
 	return m.headers(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"), "", metav1.ListOptions{})
 }
 
-func (m *Member) headers(of schema.GroupVersionResource, namespace string, only metav1.ListOptions) *cache.ListWatch {
+func (m *Member) headers(of schema.GroupVersionResource, namespace string, only metav1.ListOptions) client.Source {
 	to := m.metadata.Resource(of).Namespace(namespace)
-	return &cache.ListWatch{
+	return client.Source{ListWatch: &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector, options.FieldSelector = only.LabelSelector, only.FieldSelector
 			return to.List(ctx, options) //nolint:wrapcheck // the reflector logs the resource
@@ -41,5 +42,5 @@ func (m *Member) headers(of schema.GroupVersionResource, namespace string, only 
 			options.LabelSelector, options.FieldSelector = only.LabelSelector, only.FieldSelector
 			return to.Watch(ctx, options) //nolint:wrapcheck // the reflector logs the resource
 		},
-	}
+	}}
 }
