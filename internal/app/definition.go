@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,8 @@ func newApplyDefinitionsCommand() *cobra.Command {
 		Short: "Install the definitions of this release, and upgrade those that lose nothing",
 		Long: `Install the CustomResourceDefinitions of this release on a hub by server-side apply, and wait until the API server serves them.
 
-A definition that has versions or fields which this release lacks, or that a newer release stored, is kept as it is, with the reason. The
+A definition that has newer versions or fields which this release lacks, or that a newer release stored, is kept as it is, with the reason.
+Older versions that the hub serves stay served. Where objects may be stored in another version than the present one, the command names it. The
 manager compares the definitions with its needs when it starts, and reports what a kept definition lacks. Nothing is ever deleted.`,
 		Example: `  # What would change on the hub of the current kubeconfig
   berth crds apply --dry-run`,
@@ -76,6 +78,9 @@ func printResult(out io.Writer, result definition.Result, dryRun bool) error {
 	}
 	if dryRun {
 		text += " (dry run)"
+	}
+	if len(result.OtherStored) > 0 {
+		text += fmt.Sprintf("\n  objects may be stored in version %s too: `kubectl berth migrate --yes` stores them in the present version", strings.Join(result.OtherStored, ", "))
 	}
 	_, err := fmt.Fprintln(out, result.Name, text)
 	return err //nolint:wrapcheck // standard output is closed

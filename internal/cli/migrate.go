@@ -80,6 +80,10 @@ func printMigration(w io.Writer, steps []migrate.Step, notes []string) error {
 		printer.Printf(w, "would %s\n", step)
 	}
 	printNotes(w, notes)
+	if len(steps) == 0 && len(notes) > 0 {
+		_, err := fmt.Fprintln(w, "Nothing else is left to convert.")
+		return err
+	}
 	if len(steps) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing is left to convert.")
 		return err

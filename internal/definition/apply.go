@@ -32,6 +32,8 @@ type Result struct {
 	// Changed is whether the definition on the hub is another than before.
 	Changed bool
 	Reason  string
+	// OtherStored are the versions in which objects may be stored beside the present one.
+	OtherStored []string
 }
 
 // Apply installs and upgrades the definitions in a folder of YAML files, one each, and waits until the API server serves them. A
@@ -92,7 +94,7 @@ func applyOne(ctx context.Context, hub client.Client, definition *apiextensionsv
 	if action.Verb == Keep {
 		return out, nil
 	}
-	object, err := applyConfiguration(definition, release)
+	object, err := applyConfiguration(action.Definition, release)
 	if err != nil {
 		return out, err
 	}
@@ -103,7 +105,11 @@ func applyOne(ctx context.Context, hub client.Client, definition *apiextensionsv
 	if err := hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...); err != nil {
 		return out, fmt.Errorf("applying the definition %s: %w", definition.Name, err)
 	}
-	out.Changed = installed == nil || object.GetGeneration() != installed.Generation
+	if installed == nil {
+		out.Changed = true
+		return out, nil
+	}
+	out.Changed, out.OtherStored = object.GetGeneration() != installed.Generation, otherStored(action.Definition, installed)
 	return out, nil
 }
 

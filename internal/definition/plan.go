@@ -7,6 +7,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
 // ReleaseAnnotation has the version of Berth that stored a definition last.
@@ -31,14 +32,15 @@ const (
 // Action is what to do with one definition.
 type Action struct {
 	Verb Verb
-	// Definition is the definition of this release.
+	// Definition is the definition of this release, with the older versions that the hub serves.
 	Definition *apiextensionsv1.CustomResourceDefinition
 	// Reason is why a definition is kept; empty for other verbs.
 	Reason string
 }
 
 // Plan returns what to do with a definition of this release. Installed is the definition on the hub; nil where the hub lacks it. Release
-// is the version of this release. Only semantic versions are compared.
+// is the version of this release. Only semantic versions are compared. A version that is older than all versions of this release stays as it
+// is, and stores no objects any more.
 func Plan(shipped, installed *apiextensionsv1.CustomResourceDefinition, release string) Action {
 	out := Action{Verb: Create, Definition: shipped}
 	if installed == nil {
@@ -48,8 +50,46 @@ func Plan(shipped, installed *apiextensionsv1.CustomResourceDefinition, release 
 		out.Verb = Keep
 		return out
 	}
-	out.Verb = Update
+	out.Verb, out.Definition = Update, withOlder(shipped, installed)
 	return out
+}
+
+// withOlder returns a definition with the older versions of the installed one.
+func withOlder(shipped, installed *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	out := shipped
+	for i := range installed.Spec.Versions {
+		if have := &installed.Spec.Versions[i]; older(have.Name, shipped) {
+			if out == shipped {
+				out = shipped.DeepCopy()
+			}
+			kept := have.DeepCopy()
+			kept.Storage = false
+			out.Spec.Versions = append(out.Spec.Versions, *kept)
+		}
+	}
+	return out
+}
+
+// older returns whether a version is older than all versions of a definition.
+func older(name string, than *apiextensionsv1.CustomResourceDefinition) bool {
+	return !slices.ContainsFunc(than.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return apiversion.CompareKubeAwareVersionStrings(name, v.Name) >= 0
+	})
+}
+
+// StorageVersion returns the version in which a definition stores objects.
+func StorageVersion(of *apiextensionsv1.CustomResourceDefinition) string {
+	for i := range of.Spec.Versions {
+		if of.Spec.Versions[i].Storage {
+			return of.Spec.Versions[i].Name
+		}
+	}
+	return ""
+}
+
+// otherStored returns the versions in which objects may be stored beside that of a definition.
+func otherStored(next, installed *apiextensionsv1.CustomResourceDefinition) []string {
+	return slices.DeleteFunc(slices.Clone(installed.Status.StoredVersions), func(name string) bool { return name == StorageVersion(next) })
 }
 
 // loss returns what the hub would lose if a definition of this release replaced the installed one; empty for nothing.
@@ -63,6 +103,9 @@ func loss(shipped, installed *apiextensionsv1.CustomResourceDefinition, release 
 	for i := range installed.Spec.Versions {
 		have := &installed.Spec.Versions[i]
 		at := slices.IndexFunc(shipped.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == have.Name })
+		if at < 0 && older(have.Name, shipped) {
+			continue
+		}
 		if at < 0 {
 			return fmt.Sprintf("it has version %s, which this release lacks", have.Name)
 		}

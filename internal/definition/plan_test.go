@@ -2,6 +2,7 @@ package definition
 
 import (
 	"io/fs"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,7 +52,7 @@ func TestPlan(t *testing.T) {
 			definition("v1", "c", "d", "e", "f", "g", "h", "i"), Keep,
 			"its version v1 has fields that this release lacks: spec.c, spec.d, spec.e, spec.f, spec.g and 2 more",
 		},
-		"one with another version is kept": {definition("v2", "a"), Keep, "it has version v2, which this release lacks"},
+		"one with a newer version is kept": {definition("v2", "a"), Keep, "it has version v2, which this release lacks"},
 		"one with another scope is kept":   {cluster, Keep, "its scope is Cluster, and this release has Namespaced"},
 		"one that a newer release stored is kept": {
 			storedBy("v0.2.0", definition("v1", "a")), Keep, "release v0.2.0 of Berth stored it, and this is v0.1.0",
@@ -66,6 +67,32 @@ func TestPlan(t *testing.T) {
 				t.Errorf("Plan() (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAnOlderVersionStaysServed(t *testing.T) {
+	shipped, installed := definition("v1beta1", "a", "b"), definition("v1beta1", "a")
+	shipped.Spec.Versions[0].Storage = true
+	former := definition("v1alpha1", "old").Spec.Versions[0]
+	former.Served, former.Storage = true, true
+	installed.Spec.Versions = append(installed.Spec.Versions, former)
+	installed.Status.StoredVersions = []string{"v1alpha1"}
+	got := Plan(shipped, installed, "v0.1.0")
+	want := shipped.DeepCopy()
+	former.Storage = false
+	want.Spec.Versions = append(want.Spec.Versions, former)
+	if diff := cmp.Diff(Action{Verb: Update, Definition: want}, got); diff != "" {
+		t.Errorf("Plan() (-want +got):\n%s", diff)
+	}
+	if others := otherStored(got.Definition, installed); !slices.Equal(others, []string{"v1alpha1"}) {
+		t.Errorf("otherStored() = %v", others)
+	}
+	if len(shipped.Spec.Versions) != 1 {
+		t.Error("the shipped definition has changed")
+	}
+	installed.Spec.Versions[1].Name = "v1"
+	if got := Plan(shipped, installed, "v0.1.0"); got.Verb != Keep {
+		t.Errorf("with a newer version: %+v", got)
 	}
 }
 

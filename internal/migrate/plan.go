@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -16,6 +18,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/internal/definition"
+	"github.com/berth-project/berth/internal/version"
 )
 
 const (
@@ -156,8 +159,18 @@ func planVersions(ctx context.Context, hub dynamic.Interface) (steps []Step, not
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading the definition %s: %w", d.Name, err)
 		}
-		version, others := storedVersions(found)
-		if version == "" || len(others) == 0 {
+		stored, others := storedVersions(found)
+		next := definition.StorageVersion(d)
+		upgradable, err := isUpgradable(d, found)
+		if err != nil {
+			return nil, nil, err
+		}
+		if stored != next && upgradable {
+			notes = append(notes, fmt.Sprintf("the definition %s stores objects in version %s, and that of this release in %s: apply the definitions of this release by `berth crds apply`, and repeat this command",
+				d.Name, stored, next))
+			continue
+		}
+		if stored == "" || len(others) == 0 {
 			continue
 		}
 		if hidden := unserved(found, others); len(hidden) > 0 {
@@ -166,11 +179,20 @@ func planVersions(ctx context.Context, hub dynamic.Interface) (steps []Step, not
 			continue
 		}
 		steps = append(steps, Step{
-			Verb: StoreAgain, Object: "all " + d.Spec.Names.Plural, Change: strings.Join(others, ", ") + " becomes " + version,
-			resource: schema.GroupVersionResource{Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural}, object: found,
+			Verb: StoreAgain, Object: "all " + d.Spec.Names.Plural, Change: strings.Join(others, ", ") + " becomes " + stored,
+			resource: schema.GroupVersionResource{Group: d.Spec.Group, Version: stored, Resource: d.Spec.Names.Plural}, object: found,
 		})
 	}
 	return steps, notes, nil
+}
+
+// isUpgradable returns whether `berth crds apply` replaces a definition.
+func isUpgradable(shipped *apiextensionsv1.CustomResourceDefinition, found *unstructured.Unstructured) (bool, error) {
+	installed := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, installed); err != nil {
+		return false, fmt.Errorf("reading the definition %s: %w", shipped.Name, err)
+	}
+	return definition.Plan(shipped, installed, version.Version()).Verb == definition.Update, nil
 }
 
 // unserved returns those of some versions that a definition does not serve.

@@ -141,11 +141,102 @@ func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := &apiextensionsv1.CustomResourceDefinition{}
-	if err := definitions.Get(t.Context(), client.ObjectKey{Name: placements}, found); err != nil {
+	requireStored(t, definitions, placements, "v1beta1")
+	// Definitions that are applied afterwards change nothing of this.
+	mustRun(t, hub, manager, "crds", "apply")
+	requireStored(t, definitions, placements, "v1beta1")
+}
+
+// TestMigrateBeforeAndAfterTheDefinitionsAreApplied migrates a hub whose definitions store objects in former versions. This release lacks that of
+// placements, and has that of sets. Whatever comes first, no former version is left as stored.
+func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{})
+	definitions, err := definition.NewClient(hub.Config())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"v1beta1"}, found.Status.StoredVersions); diff != "" {
-		t.Errorf("stored versions (-want +got):\n%s", diff)
+	storeFormer(t, hub)
+	makeFormer(t, definitions, placements, func(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
+		spec.Versions[0].Storage, spec.Versions[1].Storage = false, true
+	}, "v1alpha1")
+	makeFormer(t, definitions, setDefinition, func(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
+		spec.Versions[0].Storage, spec.Versions[1].Storage = true, false
+	}, "v1beta1")
+	removeField(t, definitions, "tiers")
+
+	first := mustRun(t, hub, hubtest.PluginBinary, "migrate")
+	for _, want := range []string{
+		placements + " stores objects in version v1alpha1, and that of this release in v1beta1: apply the definitions",
+		setDefinition + " stores objects in version v1beta1, and that of this release in v1beta2: apply the definitions",
+	} {
+		if !strings.Contains(first, want) {
+			t.Errorf("migrate before the definitions lacks %q:\n%s", want, first)
+		}
+	}
+	mustRun(t, hub, hubtest.PluginBinary, "migrate", "--yes")
+	for range 2 { // a repetition prints the same
+		applied := mustRun(t, hub, manager, "crds", "apply")
+		for _, want := range []string{"stored in version v1alpha1 too: `kubectl berth migrate --yes`", "stored in version v1beta1 too: `kubectl berth migrate --yes`"} {
+			if !strings.Contains(applied, want) {
+				t.Errorf("apply lacks %q:\n%s", want, applied)
+			}
+		}
+	}
+	after := &apiextensionsv1.CustomResourceDefinition{}
+	if err := definitions.Get(t.Context(), client.ObjectKey{Name: placements}, after); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := spec(after).Properties["tiers"]; !ok || len(after.Spec.Versions) != 2 || !after.Spec.Versions[1].Served {
+		t.Errorf("the definition of placements has not both the fields of this release and the former version: %+v", after.Spec.Versions)
+	}
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		if output, err := run(ctx, t, hub, hubtest.PluginBinary, "migrate", "--yes"); err != nil { // the definitions have just changed
+			return fmt.Errorf("%w: %s", err, output)
+		}
+		return nil
+	})
+	if output := mustRun(t, hub, manager, "crds", "apply"); strings.Contains(output, "too:") || !strings.Contains(output, placements+" unchanged") {
+		t.Errorf("after all, apply prints\n%s", output)
+	}
+	requireStored(t, definitions, placements, "v1beta1")
+	requireStored(t, definitions, setDefinition, "v1beta2")
+	if output := mustRun(t, hub, hubtest.PluginBinary, "migrate"); output != "Nothing is left to convert.\n" {
+		t.Errorf("after all, a dry run finds\n%s", output)
+	}
+	placement := &clusterv1beta1.Placement{}
+	if err := hubtest.NewClient(t, hub.Config()).Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "old"}, placement); err != nil {
+		t.Fatal(err)
+	}
+	if found := placement.Spec.PrioritizerPolicy.Configurations; len(found) != 1 || found[0].ScoreCoordinate == nil || found[0].ScoreCoordinate.BuiltIn != "Steady" {
+		t.Errorf("the prioritizers of the placement are %+v", found)
+	}
+}
+
+// makeFormer changes a definition, as a former version of OCM had it, and which version its objects are recorded as stored in.
+func makeFormer(t *testing.T, hub client.Client, name string, change func(*apiextensionsv1.CustomResourceDefinitionSpec), stored string) {
+	t.Helper()
+	edit(t, hub, name, change)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		found := &apiextensionsv1.CustomResourceDefinition{}
+		if err := hub.Get(t.Context(), client.ObjectKey{Name: name}, found); err != nil {
+			return err
+		}
+		found.Status.StoredVersions = []string{stored}
+		return hub.Status().Update(t.Context(), found)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requireStored requires that a definition records one version as stored.
+func requireStored(t *testing.T, hub client.Client, name, want string) {
+	t.Helper()
+	found := &apiextensionsv1.CustomResourceDefinition{}
+	if err := hub.Get(t.Context(), client.ObjectKey{Name: name}, found); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{want}, found.Status.StoredVersions); diff != "" {
+		t.Errorf("stored versions of %s (-want +got):\n%s", name, diff)
 	}
 }
