@@ -99,7 +99,9 @@ func (s *session) obtainElsewhere(ctx context.Context, known *clusterv1.ManagedC
 	if found := s.readBootstrap(); found != nil {
 		bootstrap = &found.Connection
 	}
-	next = s.credential.HandedOver(to.Server, to.CA, bootstrap)
+	if next, err = s.credential.HandedOver(to.Server, to.CA, bootstrap); err != nil {
+		return next, err //nolint:wrapcheck // it names the remedy
+	}
 	hub, err := gatedClient(next.WithToken(to.Token), client.NewGate(s.clock, s.random))
 	if err != nil {
 		return next, err

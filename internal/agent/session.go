@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"sync"
 	"time"
 
@@ -143,7 +142,7 @@ func (s *session) works(uid string) (*work.Controller, error) {
 
 // follower returns the follower of the CA bundle; nil behind a proxy with TLS, whose CA is in the same bundle.
 func (s *session) follower() *trust.Follower {
-	if proxy, err := url.Parse(s.credential.Connection.ProxyURL); err != nil || proxy.Scheme == "https" {
+	if s.credential.Connection.ThroughTLSProxy() {
 		return nil
 	}
 	return &trust.Follower{

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 
 	"k8s.io/client-go/rest"
@@ -25,6 +26,12 @@ type Connection struct {
 	Server, ProxyURL, ServerName string
 	// CA is a bundle in PEM; empty means the CAs of the system.
 	CA []byte
+}
+
+// ThroughTLSProxy returns whether the hub is reached through a proxy with TLS, which the bundle verifies too.
+func (c Connection) ThroughTLSProxy() bool {
+	proxy, err := url.Parse(c.ProxyURL)
+	return err == nil && proxy.Scheme == "https"
 }
 
 // config returns a client configuration without an identity.

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -36,10 +37,12 @@ const (
 
 // Reasons why a stored credential is not used.
 var (
-	ErrNoCertificate  = errors.New("there is no certificate or token yet")
-	ErrExpired        = errors.New("the certificate or token has expired")
-	ErrOtherIdentity  = errors.New("the certificate or token is for another cluster or agent")
-	ErrOtherHub       = errors.New("the bootstrap kubeconfig names another hub")
+	ErrNoCertificate = errors.New("there is no certificate or token yet")
+	ErrExpired       = errors.New("the certificate or token has expired")
+	ErrOtherIdentity = errors.New("the certificate or token is for another cluster or agent")
+	ErrOtherHub      = errors.New("the bootstrap kubeconfig names another hub")
+	errSystemProxy   = errors.New("the agent reaches its hub through a proxy with TLS that the CAs of the system verify, and a kubeconfig cannot add the CA of another hub to these; " +
+		"give the agent a bootstrap kubeconfig of the other hub whose certificate-authority-data has the CAs of the proxy and of that hub")
 	errNotCertificate = errors.New("the certificate and the key do not match")
 )
 
@@ -147,13 +150,21 @@ func (c Credential) WithCABundle(bundle []byte) Credential {
 
 // HandedOver returns a credential without a certificate or token for another hub. The proxy stays. bootstrap is how the bootstrap
 // kubeconfig reaches the former hub; nil without one.
-func (c Credential) HandedOver(server string, ca []byte, bootstrap *Connection) Credential {
+func (c Credential) HandedOver(server string, ca []byte, bootstrap *Connection) (Credential, error) {
 	out := Credential{Names: c.Names, Connection: c.Connection, Superseded: c.Superseded}
 	out.Connection.Server, out.Connection.ServerName, out.Connection.CA = server, "", ca
 	if bootstrap != nil {
 		out.Superseded = bootstrap.hash()
 	}
-	return out
+	if !c.Connection.ThroughTLSProxy() {
+		return out, nil
+	}
+	if len(c.Connection.CA) == 0 {
+		return Credential{}, errSystemProxy
+	}
+	// One bundle verifies the proxy and the hub.
+	out.Connection.CA = slices.Concat(bytes.TrimSpace(c.Connection.CA), []byte("\n"), ca)
+	return out, nil
 }
 
 // Supersedes returns whether the hub of a bootstrap kubeconfig has handed the agent over to the hub of the credential.

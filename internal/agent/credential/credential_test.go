@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -13,11 +14,14 @@ import (
 	"fmt"
 	"math/big"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-project/berth/internal/registration"
 )
 
 var (
@@ -213,7 +217,7 @@ func TestAHandOverSupersedesTheBootstrapKubeconfig(t *testing.T) {
 	stored := newCredential(t)
 	bootstrap := stored.Connection
 	ca, _ := newPair(t, "another ca")
-	next := stored.HandedOver("https://next.example", ca, &bootstrap)
+	next := handedOver(t, stored, "https://next.example", ca, &bootstrap)
 	if len(next.Cert) > 0 || next.Token != "" || next.Connection.Server != "https://next.example" || next.Names != stored.Names {
 		t.Errorf("HandedOver = %+v, want the names and the connection alone", next)
 	}
@@ -231,7 +235,56 @@ func TestAHandOverSupersedesTheBootstrapKubeconfig(t *testing.T) {
 	if !read.Supersedes(bootstrap) || read.Supersedes(other) || stored.Supersedes(bootstrap) {
 		t.Error("the stored credential does not supersede exactly the bootstrap kubeconfig of its former hub")
 	}
-	if again := read.HandedOver("https://third.example", ca, nil); !again.Supersedes(bootstrap) {
+	if again := handedOver(t, read, "https://third.example", ca, nil); !again.Supersedes(bootstrap) {
 		t.Error("a second hand-over brings the bootstrap kubeconfig back")
+	}
+}
+
+func handedOver(t *testing.T, c Credential, server string, ca []byte, bootstrap *Connection) Credential {
+	t.Helper()
+	out, err := c.HandedOver(server, ca, bootstrap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestAHandOverKeepsTheProxy checks which CAs verify the other hub and a proxy.
+func TestAHandOverKeepsTheProxy(t *testing.T) {
+	stored := newCredential(t)
+	own := stored.Connection.CA
+	ca, _ := newPair(t, "another ca")
+	for sentence, test := range map[string]struct {
+		proxy string
+		own   []byte
+		want  int // certificates in the bundle
+		fault string
+	}{
+		"no proxy":            {"", own, 1, ""},
+		"a proxy without TLS": {"http://proxy.example:3128", own, 1, ""},
+		"a proxy with TLS":    {"https://proxy.example:3129", own, 2, ""},
+		"a bundle that ends without a line break":      {"https://proxy.example:3129", bytes.TrimSpace(own), 2, ""},
+		"no bundle, and no proxy":                      {"", nil, 1, ""},
+		"a proxy that the CAs of the system verify":    {"https://proxy.example:3129", nil, 0, "give the agent a bootstrap kubeconfig of the other hub"},
+		"a proxy without TLS, and CAs of the system":   {"http://proxy.example:3128", nil, 1, ""},
+		"a proxy with TLS by a scheme in capital case": {"HTTPS://proxy.example:3129", own, 2, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			stored.Connection.ProxyURL, stored.Connection.CA = test.proxy, test.own
+			next, err := stored.HandedOver("https://next.example", ca, nil)
+			if test.fault != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fault) {
+					t.Errorf("HandedOver = %v, want %q", err, test.fault)
+				}
+				return
+			}
+			if err != nil || next.Connection.ProxyURL != test.proxy {
+				t.Fatalf("HandedOver = %+v, %v", next, err)
+			}
+			bundle, err := registration.CABundle(next.Connection.CA)
+			if err != nil || len(bundle) != test.want {
+				t.Errorf("the bundle has %d certificates, %v, want %d", len(bundle), err, test.want)
+			}
+		})
 	}
 }
