@@ -55,7 +55,7 @@ func TestManagersAreReplacedUnderLoad(t *testing.T) {
 	decided := l.awaitDecision(i.leases.last().since).Sub(killed)
 	i.balancer.remove(leader.WebhookAddress)
 	l.awaitMore(3 * admissions)
-	l.end()
+	l.End()
 	final := l.totals()
 	t.Logf("FIGURE leader killed: another holds the lease after %s, and has decided after %s", replaced.Round(leasePeriod), decided.Round(leasePeriod))
 	t.Logf("FIGURE leader killed: %d requests admitted, %d refused, %d changes, %d retried", final.admitted-after.admitted, final.refused-after.refused, final.changed-after.changed, final.retried-after.retried)

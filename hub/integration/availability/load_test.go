@@ -19,27 +19,29 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 // deniedByBerth is in the response to a request that the webhooks refuse.
 const deniedByBerth = "admission webhook"
 
-// load is clients that write all the time, and what became of their requests.
+var errNotRefused = errors.New("the webhooks do not refuse it")
+
+// load is clients that write all the time, and what the managers decide.
 type load struct {
 	*installation
-	stop    context.CancelFunc
-	running sync.WaitGroup
-	slots   chan struct{}
+	*hubtest.Load
+
 	// changing keeps the changes of each placement in order.
 	changing [placements]sync.Mutex
 
 	mu sync.Mutex
 	// wanted is how many clusters each placement shall have.
 	wanted map[string]int
-	// admitted, refused and changed count requests with the right outcome; retried those that needed another attempt.
-	admitted, refused, changed, retried int
-	// faults are requests with a wrong outcome, and decisions that moved.
-	faults []string
+	// admitted, refused and changed count requests with the right outcome.
+	admitted, refused, changed int
+	// moved are decisions that moved.
+	moved []string
 	// decided is when a slice was written last, and writes how often.
 	decided time.Time
 	writes  int
@@ -48,50 +50,21 @@ type load struct {
 // startLoad starts the load, and the watch of what is decided.
 func (i *installation) startLoad() *load {
 	i.t.Helper()
-	ctx, cancel := context.WithCancel(i.t.Context())
-	l := &load{installation: i, stop: cancel, slots: make(chan struct{}, maxInFlight), wanted: map[string]int{}}
+	l := &load{
+		installation: i, wanted: map[string]int{},
+		Load: hubtest.NewLoad(i.t, hubtest.LoadOptions{InFlight: maxInFlight, Timeout: testTimeout, Repeats: repeats}),
+	}
 	for number := range placements {
 		l.wanted[placementName(number)] = 1
 	}
-	l.watchDecisions(ctx)
-	l.repeat(ctx, time.Second/admissions, l.admit)
-	l.repeat(ctx, time.Second/changes, l.change)
-	i.t.Cleanup(l.end)
+	l.watchDecisions()
+	l.Send(admissions, l.admit)
+	l.Send(changes, l.change)
 	return l
 }
 
-// end stops the load and waits for its last requests.
-func (l *load) end() {
-	l.stop()
-	l.running.Wait()
-}
-
-// repeat starts an action at a rate, and many at once where they are slow. The number of requests in flight is bounded.
-func (l *load) repeat(ctx context.Context, period time.Duration, action func(count int)) {
-	l.running.Go(func() {
-		ticker := time.NewTicker(period)
-		defer ticker.Stop()
-		for count := 0; ; count++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			select {
-			case l.slots <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-			l.running.Go(func() {
-				defer func() { <-l.slots }()
-				action(count)
-			})
-		}
-	})
-}
-
 // admit sends one request that the webhooks review, in a dry run: in turn each kind, and a placement that they must refuse.
-func (l *load) admit(count int) {
+func (l *load) admit(ctx context.Context, count int) error {
 	name := fmt.Sprintf("dry-%d", count)
 	meta := metav1.ObjectMeta{Namespace: l.namespace, Name: name}
 	work := &workv1.ManifestWork{ObjectMeta: meta}
@@ -104,70 +77,51 @@ func (l *load) admit(count int) {
 	object := objects[count%len(objects)]
 	placement, _ := object.(*clusterv1beta1.Placement)
 	mustFail := placement != nil && placement.Name == "wrong"
-	again, err := attempt(func() error {
-		return l.Create(l.t.Context(), object.DeepCopyObject().(client.Object), client.DryRunAll)
-	})
-	l.record(again, fmt.Sprintf("%T %s", object, name), func() error {
-		switch {
-		case mustFail && err != nil && strings.Contains(err.Error(), deniedByBerth):
-			l.refused++
-			return nil
-		case mustFail:
-			return fmt.Errorf("it must be refused by the webhooks: %w", errors.Join(errors.New("it was not"), err))
-		default:
-			l.admitted++
-			return err
-		}
-	})
+	err := l.Create(ctx, object, client.DryRunAll)
+	if mustFail && err == nil {
+		err = errNotRefused
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case mustFail && strings.Contains(err.Error(), deniedByBerth):
+		l.refused++
+		return nil
+	case err != nil:
+		return fmt.Errorf("%T %s: %w", object, name, err)
+	default:
+		l.admitted++
+		return nil
+	}
 }
 
 // change stores how many clusters a placement wants. The placements change in turn.
-func (l *load) change(count int) {
+func (l *load) change(ctx context.Context, count int) error {
 	const step = 7 // without a common divisor, so that every number comes
 	name, number := placementName(count%placements), 1+count*step%(clusters-1)
 	l.changing[count%placements].Lock()
 	defer l.changing[count%placements].Unlock()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"numberOfClusters":%d}}`, number))
-	again, err := attempt(func() error { return l.Patch(l.t.Context(), l.placement(name), patch) })
-	l.record(again, "the change of placement "+name, func() error {
-		if err == nil {
-			l.changed++
-			l.wanted[name] = number
-		}
-		return err
-	})
-}
-
-// attempt sends a request, and again where a webhook was not reached, as controllers and people do.
-func attempt(send func() error) (again int, err error) {
-	for again = 0; ; again++ {
-		err = send()
-		if err == nil || !strings.Contains(err.Error(), "failed calling webhook") || again == attempts-1 {
-			return again, err
-		}
+	if err := l.Patch(ctx, l.placement(name), patch); err != nil {
+		return fmt.Errorf("the change of placement %s: %w", name, err)
 	}
-}
-
-// record counts a request.
-func (l *load) record(again int, what string, outcome func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.retried += min(again, 1)
-	if err := outcome(); err != nil {
-		l.faults = append(l.faults, fmt.Sprintf("%s: %v", what, err))
-	}
+	l.changed++
+	l.wanted[name] = number
+	return nil
 }
 
 // watchDecisions records when slices are written. A write that both adds and removes clusters moves a decision: the placements only ever
 // want more clusters or fewer.
-func (l *load) watchDecisions(ctx context.Context) {
+func (l *load) watchDecisions() {
 	l.t.Helper()
-	watched, err := l.Watch(ctx, &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(l.namespace))
+	watched, err := l.Watch(l.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(l.namespace))
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.running.Go(func() {
-		defer watched.Stop()
+	l.Run(func(ctx context.Context) {
+		context.AfterFunc(ctx, watched.Stop)
 		before := map[string]map[string]bool{}
 		for event := range watched.ResultChan() {
 			slice, ok := event.Object.(*clusterv1beta1.PlacementDecision)
@@ -193,7 +147,7 @@ func (l *load) recordSlice(name string, before, now map[string]bool) {
 	}
 	added, removed := without(now, before), without(before, now)
 	if len(added) > 0 && len(removed) > 0 {
-		l.faults = append(l.faults, fmt.Sprintf("decisions of %s moved from %v to %v", name, removed, added))
+		l.moved = append(l.moved, fmt.Sprintf("decisions of %s moved from %v to %v", name, removed, added))
 	}
 }
 
@@ -212,9 +166,10 @@ func without(set, other map[string]bool) []string {
 type totals struct{ admitted, refused, changed, retried, writes int }
 
 func (l *load) totals() totals {
+	retried := l.Counts().Repeated.Count
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return totals{l.admitted, l.refused, l.changed, l.retried, l.writes}
+	return totals{l.admitted, l.refused, l.changed, retried, l.writes}
 }
 
 // awaitMore waits until the load has sent so many more requests, and the managers have decided more.
@@ -230,15 +185,19 @@ func (l *load) awaitMore(requests int) {
 	})
 }
 
-// checkFaults reports the first faults.
+// checkFaults reports the requests with a wrong outcome, and the decisions that moved.
 func (l *load) checkFaults(t *testing.T) {
 	t.Helper()
+	counts := l.Counts()
+	if counts.Lost.Count > 0 {
+		t.Errorf("lost requests: %s", counts.Lost)
+	}
+	if counts.Unreachable.Count > 0 {
+		t.Errorf("requests that did not reach the API server: %s", counts.Unreachable)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, fault := range l.faults[:min(len(l.faults), maxErrors)] {
-		t.Error(fault)
-	}
-	if len(l.faults) > maxErrors {
-		t.Errorf("and %d more faults", len(l.faults)-maxErrors)
+	if len(l.moved) > 0 {
+		t.Errorf("%d decisions moved, such as\n%s", len(l.moved), strings.Join(l.moved[:min(len(l.moved), maxErrors)], "\n"))
 	}
 }

@@ -1,7 +1,7 @@
 // Package availability tests two managers on one hub while they are replaced: in a rolling update, and when the leader is killed. Clients
 // write all the time. It measures how long nothing decides.
 //
-// It owns the load, and a balancer in place of a Service. The hub, the managers and their webhooks are real.
+// It owns what the load sends, and a balancer in place of a Service. The hub, the managers and their webhooks are real.
 package availability
 
 import (
@@ -23,7 +23,7 @@ const (
 	maxInFlight           = 200
 	maxErrors             = 5
 	probeTimeout          = 2 * time.Second
-	attempts              = 3
+	repeats               = 2
 	leasePeriod           = 20 * time.Millisecond
 	leaseNamespace, lease = "berth-system", "berth-manager"
 )

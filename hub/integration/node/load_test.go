@@ -2,20 +2,18 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 const (
@@ -37,26 +35,21 @@ const (
 // load sends requests that pass the webhooks, and changes of placements, at a constant rate. Meanwhile it reads a placement that nothing
 // changes.
 type load struct {
-	c    *cluster
-	stop context.CancelFunc
+	*hubtest.Load
+
+	c *cluster
 	// steady are the clusters of the placement that nothing changes.
-	steady  []string
-	running sync.WaitGroup
+	steady []string
 
 	mu sync.Mutex
-	// sent are the responses of the API server, unreachable the requests that did not reach it. repeated are the
-	// failures of those that passed later.
-	sent, unreachable int
-	// lost are requests that should have passed, moved are reads of the placement with other clusters.
-	repeated, lost, moved []string
+	// moved are reads of that placement with other clusters.
+	moved []string
 }
 
 // startLoad starts the load. It ends with stop, or with the test.
 func (c *cluster) startLoad() *load {
 	c.t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(c.t.Context()))
-	out := &load{c: c, stop: stop}
-	c.t.Cleanup(func() { out.stop(); out.running.Wait() })
+	out := &load{c: c, Load: hubtest.NewLoad(c.t, hubtest.LoadOptions{InFlight: senders, Timeout: requestTimeout, Repeats: repeats, Pause: repeatAfter})}
 	c.createPlacement(steadyPlacement)
 	for i := range busyPlacements {
 		c.createPlacement(busyName(i))
@@ -67,9 +60,9 @@ func (c *cluster) startLoad() *load {
 		}
 		return nil
 	})
-	out.send(ctx, admissions, out.admit)
-	out.send(ctx, changes, out.change)
-	out.running.Go(func() { out.watch(ctx) })
+	out.Send(admissions, out.admit)
+	out.Send(changes, out.change)
+	out.Run(out.watch)
 	return out
 }
 
@@ -84,85 +77,6 @@ func (c *cluster) createPlacement(name string) {
 }
 
 func busyName(i int) string { return fmt.Sprintf("busy-%d", i%busyPlacements) }
-
-// send calls a function at a rate until the context ends. A call that would wait for too many others is not made.
-func (l *load) send(ctx context.Context, rate int, call func(ctx context.Context, i int) error) {
-	calls := make(chan int)
-	for range senders {
-		l.running.Go(func() {
-			for i := range calls {
-				requestCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-				l.request(requestCtx, i, call)
-				cancel()
-			}
-		})
-	}
-	l.running.Go(func() {
-		defer close(calls)
-		ticker := time.NewTicker(time.Second / time.Duration(rate))
-		defer ticker.Stop()
-		for i := 0; ; i++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			select {
-			case calls <- i:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-}
-
-// request sends a request, and again where the webhooks did not respond or could not review it, as clients of an API server do.
-func (l *load) request(ctx context.Context, i int, call func(ctx context.Context, i int) error) {
-	err := call(ctx, i)
-	if err == nil || !strings.Contains(err.Error(), "failed calling webhook") && !strings.Contains(err.Error(), "could not be checked") {
-		l.record(err)
-		return
-	}
-	first := err
-	for range repeats {
-		select {
-		case <-time.After(repeatAfter):
-		case <-ctx.Done():
-		}
-		if err = call(ctx, i); err == nil {
-			break
-		}
-	}
-	if err == nil {
-		l.mu.Lock()
-		l.repeated = append(l.repeated, first.Error())
-		l.mu.Unlock()
-	}
-	l.record(err)
-}
-
-// record counts a response. A conflict is one: another change came first.
-func (l *load) record(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case err == nil || apierrors.IsConflict(err):
-		l.sent++
-	case utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || isStarting(err),
-		errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "http2: client conn"):
-		l.unreachable++
-	default:
-		l.sent++
-		l.lost = append(l.lost, err.Error())
-	}
-}
-
-// isStarting returns whether the API server itself cannot respond yet.
-func isStarting(err error) bool {
-	status := apierrors.APIStatus(nil)
-	return errors.As(err, &status) && !strings.Contains(err.Error(), "webhook") &&
-		(apierrors.IsServiceUnavailable(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not yet ready to handle request"))
-}
 
 // admit sends a cluster that both webhooks review, and stores nothing.
 func (l *load) admit(ctx context.Context, i int) error {
@@ -214,34 +128,40 @@ func (c *cluster) selected(ctx context.Context) []string {
 // warning, a request may have to be repeated.
 func (l *load) during(what string, mayRepeat bool, disturb func()) {
 	l.c.t.Helper()
-	l.mu.Lock()
-	l.sent, l.unreachable, l.repeated, l.lost, l.moved = 0, 0, nil, nil, nil
-	l.mu.Unlock()
+	l.Reset()
+	l.takeMoved()
 	began := time.Now()
 	disturb()
+	took, counts, moved := time.Since(began), l.Counts(), l.takeMoved()
+	l.c.t.Logf("%-32s %5.1f s  %5d requests, %d repeated, %d lost, %d decisions moved; %d did not reach the API server",
+		what, took.Seconds(), counts.Sent, counts.Repeated.Count, counts.Lost.Count, len(moved), counts.Unreachable.Count)
+	if counts.Unreachable.Count == 0 && counts.Sent < 10*int(took.Seconds()) {
+		l.c.t.Errorf("%s: only %d requests in %s: this is no load", what, counts.Sent, took)
+	}
+	if !mayRepeat && counts.Repeated.Count > 0 {
+		l.c.t.Errorf("%s: repeated requests: %s", what, counts.Repeated)
+	}
+	if counts.Lost.Count > 0 {
+		l.c.t.Errorf("%s: lost requests: %s", what, counts.Lost)
+	}
+	if len(moved) > 0 {
+		l.c.t.Errorf("%s: %d reads of moved decisions, such as %s", what, len(moved), strings.Join(moved[:min(len(moved), 3)], "\n"))
+	}
+}
+
+// takeMoved returns the reads with other clusters since the last call.
+func (l *load) takeMoved() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	took := time.Since(began)
-	l.c.t.Logf("%-32s %5.1f s  %5d requests, %d repeated, %d lost, %d decisions moved; %d did not reach the API server",
-		what, took.Seconds(), l.sent, len(l.repeated), len(l.lost), len(l.moved), l.unreachable)
-	if mayRepeat {
-		l.repeated = nil
-	}
-	if l.unreachable == 0 && l.sent < 10*int(took.Seconds()) {
-		l.c.t.Errorf("%s: only %d requests in %s: this is no load", what, l.sent, took)
-	}
-	for _, list := range [][]string{l.repeated, l.lost, l.moved} {
-		if len(list) > 0 {
-			l.c.t.Errorf("%s: %d such as %s", what, len(list), strings.Join(list[:min(len(list), 3)], "\n"))
-		}
-	}
+	out := l.moved
+	l.moved = nil
+	return out
 }
 
 // end stops the load, and waits until the manager has decided every change.
 func (l *load) end() {
 	l.c.t.Helper()
-	l.stop()
-	l.running.Wait()
+	l.End()
 	l.c.await("every placement to be decided", func(ctx context.Context) error {
 		list := &clusterv1beta1.PlacementList{}
 		if err := l.c.List(ctx, list, client.InNamespace(team)); err != nil {
