@@ -10,20 +10,22 @@ import (
 
 	"github.com/berth-project/berth/hub"
 	"github.com/berth-project/berth/hub/internal/backup"
+	"github.com/berth-project/berth/hub/internal/datadir"
 )
 
 const backupHelp = `backup writes one file with everything that a hub needs: a consistent snapshot of all
 objects, the keys and certificates, and the port. The hub may run meanwhile, or be
-stopped. The file is read back before it gets its name, and no file is replaced.
+stopped. The file is read back before it gets its name, and no file is replaced. A member
+is backed up in the same way, with the credential of its agent.
 
 The file holds every key of the hub. Encrypt it with --key-file: a file with public keys
 of age, or with a private key from "berth-hub backup key". While the command runs, the
 data folder has a copy of the database.`
 
-const restoreHelp = `restore creates the data folder of a hub from a backup: in another place, on another
-machine, under another address. A folder with files is refused, and after an error nothing
-is left. Start the hub on the folder afterwards. Never run it beside the hub that it
-replaces: agents would follow both.
+const restoreHelp = `restore creates the data folder of a hub or a member from a backup: in another place, on
+another machine, under another address. A folder with files is refused, and after an error nothing
+is left. Start the hub or the member on the folder afterwards. Never run it beside the one
+that it replaces: agents would follow both hubs, and both members would report as one.
 
 Clients that have seen later writes than the backup has read everything again.`
 
@@ -127,8 +129,12 @@ func restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(command.OutOrStdout(), "%s is restored, from revision %d of %s\nStart the hub: berth-hub --data-dir %s\n",
-				of.DataDir, manifest.Revision, manifest.Created.Format(time.RFC3339), of.DataDir)
+			start, err := startOf(of.DataDir)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(command.OutOrStdout(), "%s is restored, from revision %d of %s\n%s\n",
+				of.DataDir, manifest.Revision, manifest.Created.Format(time.RFC3339), start)
 			if err != nil {
 				return fmt.Errorf("printing the restore: %w", err)
 			}
@@ -138,4 +144,13 @@ func restoreCommand() *cobra.Command {
 	command.Flags().StringVar(&of.DataDir, "data-dir", defaultDataDir(), "folder to create; also set by "+dataDirVariable)
 	command.Flags().StringVar(&of.KeyFile, keyFileFlag, "", "`file` with the private key of an encrypted backup")
 	return command
+}
+
+// startOf returns how to start what a restored folder has.
+func startOf(dataDir string) (string, error) {
+	if !datadir.IsMember(dataDir) {
+		return "Start the hub: berth-hub --data-dir " + dataDir, nil
+	}
+	name, err := datadir.MemberName(dataDir)
+	return "Start the member: " + memberStart(name, dataDir), err
 }

@@ -31,6 +31,7 @@ var (
 	errNoMember = errors.New("name the member: --name edge-1")
 	errNoToken  = errors.New("give --hub, --token and --ca-hash; kubectl berth token create prints them")
 	errDriver   = errors.New("the driver must be csr or token")
+	errOfHub    = errors.New("it has the data of a hub; choose another folder for the member")
 	errNoRejoin = errors.New("the driver of a member changes with a join token only: give --hub, --token and --ca-hash too")
 )
 
@@ -141,6 +142,9 @@ func (f *memberFlags) prepareAgent(ctx context.Context) error {
 			return fmt.Errorf("member %s has not joined from %s: %w", f.name, f.dataDir, errNoToken)
 		}
 		return nil
+	}
+	if datadir.IsHub(f.dataDir) {
+		return fmt.Errorf("data folder %s: %w", f.dataDir, errOfHub)
 	}
 	endpoint, err := join.Verify(ctx, f.hub, f.hash)
 	if err != nil {

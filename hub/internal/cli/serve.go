@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-project/berth/hub"
+	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/encryption"
 	"github.com/berth-project/berth/hub/internal/export"
 	"github.com/berth-project/berth/internal/version"
@@ -147,6 +148,9 @@ func (f *serveFlags) serve(command *cobra.Command, prepare func(ctx context.Cont
 }
 
 func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring Config) (hub.Options, error) {
+	if err := requireNoMember(f.dataDir); err != nil {
+		return hub.Options{}, err
+	}
 	opts := f.controlPlane(command)
 	opts.ManagerIdentity = hub.Identity{User: wiring.ManagerUser, Groups: wiring.ManagerGroups}
 	opts.Manifests = slices.Clone(wiring.Manifests)
@@ -162,6 +166,23 @@ func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring
 		opts.Objects = append(opts.Objects, os.DirFS(f.manifests))
 	}
 	return opts, nil
+}
+
+// requireNoMember returns an error for the folder of a member: a hub would run its manager there.
+func requireNoMember(dataDir string) error {
+	if !datadir.IsMember(dataDir) {
+		return nil
+	}
+	name, err := datadir.MemberName(dataDir)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("data folder %s is that of a member; start it with: %s", dataDir, memberStart(name, dataDir))
+}
+
+// memberStart returns the command that starts a member from its folder.
+func memberStart(name, dataDir string) string {
+	return fmt.Sprintf("berth-hub member --name %s --data-dir %s", cmp.Or(name, "NAME"), dataDir)
 }
 
 // controlPlane returns the options of any control plane.

@@ -106,3 +106,32 @@ func TestKept(t *testing.T) {
 		}
 	}
 }
+
+func TestAFolderIsThatOfAHubOrOfAMember(t *testing.T) {
+	path := t.TempDir()
+	if IsHub(path) || IsMember(path) {
+		t.Error("an empty folder is that of a hub or of a member")
+	}
+	if err := os.MkdirAll(filepath.Join(path, EtcdFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !IsHub(path) || IsMember(path) {
+		t.Error("a folder with a database is not that of a hub")
+	}
+	if err := os.WriteFile(filepath.Join(path, BootstrapFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if IsHub(path) || !IsMember(path) {
+		t.Error("a folder with a bootstrap kubeconfig is not that of a member")
+	}
+	if name, err := MemberName(path); name != "" || err != nil {
+		t.Errorf("before it has joined, the member has the name %q, %v", name, err)
+	}
+	file := filepath.Join(path, AgentFolder, memberNameFile)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("edge-1\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := MemberName(path); name != "edge-1" || err != nil {
+		t.Errorf("the member has the name %q, %v", name, err)
+	}
+}
