@@ -42,8 +42,19 @@ const (
 // newEmbeddedHub starts a hub with its manager in one process, and members with their agents.
 func newEmbeddedHub(t *testing.T) *testHub {
 	t.Helper()
+	h := newEmptyHub(t)
+	for i := range members {
+		h.joinByToken(joining{name: fmt.Sprintf("member-%d", i)})
+	}
+	h.awaitAvailable()
+	return h
+}
+
+// newEmptyHub starts a hub with its manager in one process, and without members.
+func newEmptyHub(t *testing.T, args ...string) *testHub {
+	t.Helper()
 	h := &testHub{t: t, data: t.TempDir(), agentArgs: []string{shortGrace}}
-	hub, err := hubtest.Start(t.Context(), hubtest.Options{DataDir: h.data, Manager: true, TaintUnjoined: true})
+	hub, err := hubtest.Start(t.Context(), hubtest.Options{DataDir: h.data, Manager: true, TaintUnjoined: true, Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +65,6 @@ func newEmbeddedHub(t *testing.T) *testHub {
 		}
 	})
 	h.createPlacement()
-	for i := range members {
-		h.joinByToken(fmt.Sprintf("member-%d", i))
-	}
-	h.awaitAvailable()
 	return h
 }
 
@@ -78,10 +85,19 @@ func (h *testHub) awaitAvailable() {
 	}
 }
 
+// joining is how a member joins.
+type joining struct {
+	name string
+	// driver is how its agent authenticates; empty is a certificate.
+	driver string
+	// through is the proxy between the agent and its hubs; it may be nil.
+	through *tlsProxy
+}
+
 // joinByToken starts a member whose agent joins as that of a user does, with a token in a bootstrap kubeconfig that stays.
-func (h *testHub) joinByToken(name string) {
+func (h *testHub) joinByToken(of joining) {
 	h.t.Helper()
-	m := h.newMember(name)
+	m := h.newMember(of.name)
 	to, err := join.NewClient(h.hub.Config())
 	if err != nil {
 		h.t.Fatal(err)
@@ -90,7 +106,7 @@ func (h *testHub) joinByToken(name string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	token, _, err := join.Token{Cluster: name, TTL: time.Hour, Labels: map[string]string{selectedLabel: "yes"}}.Create(h.t.Context(), to)
+	token, _, err := join.Token{Cluster: of.name, Driver: of.driver, TTL: time.Hour, Labels: map[string]string{selectedLabel: "yes"}}.Create(h.t.Context(), to)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -98,15 +114,21 @@ func (h *testHub) joinByToken(name string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	if of.through != nil {
+		text = of.through.between(h.t, text)
+	}
 	path := filepath.Join(h.t.TempDir(), "bootstrap.kubeconfig")
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		h.t.Fatal(err)
 	}
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`, longLease))
-	if err := h.admin.Patch(h.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, patch); err != nil {
+	if err := h.admin.Patch(h.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: of.name}}, patch); err != nil {
 		h.t.Fatal(err)
 	}
-	m.args = []string{"--cluster-name=" + name, "--bootstrap-kubeconfig=" + path}
+	m.args = []string{"--cluster-name=" + of.name, "--bootstrap-kubeconfig=" + path}
+	if of.driver != "" {
+		m.args = append(m.args, "--driver="+of.driver)
+	}
 	h.members = append(h.members, m)
 	h.startAgent(m)
 }
@@ -241,15 +263,19 @@ type target struct {
 	manager *hubtest.Manager
 	// webhooks is the address of the webhooks of every manager, as the Service of a cluster is.
 	webhooks string
+	// args are further flags of every manager.
+	args []string
 }
 
-func newTarget(t *testing.T) *target {
+func newTarget(t *testing.T, args ...string) *target {
 	t.Helper()
-	manifests, err := hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration(), "webhookroles": config.WebhookRoles()})
+	manifests, err := hubtest.Merge(map[string]fs.FS{
+		"delivery": config.Delivery(), "registration": config.Registration(), "webhookroles": config.WebhookRoles(), "probe": config.Probe(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &target{Hub: hubtest.New(t, hubtest.Options{Manifests: manifests}), t: t, webhooks: hubtest.FreeAddress(t)}
+	out := &target{Hub: hubtest.New(t, hubtest.Options{Manifests: manifests}), t: t, webhooks: hubtest.FreeAddress(t), args: args}
 	out.admin = hubtest.NewClient(t, out.Config())
 	return out
 }
@@ -258,10 +284,10 @@ func newTarget(t *testing.T) *target {
 func (o *target) startManager() {
 	o.t.Helper()
 	o.manager = hubtest.StartManager(o.t, o.Hub, hubtest.ManagerOptions{
-		TaintUnjoined: true, AllowErrors: true, Shared: true, Args: []string{
+		TaintUnjoined: true, AllowErrors: true, Shared: true, Args: append([]string{
 			"--leader-elect=true", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s", // a busy machine must not end it
 			"--simulate", "--controllers=*,acceptance,csr,replicaset", "--webhook-bind-address=" + o.webhooks, "--webhook-url=https://" + o.webhooks,
-		},
+		}, o.args...),
 	})
 	manager := o.manager
 	o.t.Cleanup(func() { manager.Stop(); manager.CheckLog(o.t) })
