@@ -3,11 +3,18 @@ package admission
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,9 +28,18 @@ import (
 // TestCertificateFromFiles serves a certificate from files and replaces it, as cert-manager does. The CAs of both are trusted
 // together, so no request fails.
 func TestCertificateFromFiles(t *testing.T) {
+	for sentence, issue := range map[string]func(*testing.T) (certificate, key, authorities []byte){
+		"a certificate of a CA": certificateOfCA, "a certificate of an issuer without a CA": selfSignedCertificate,
+	} {
+		t.Run(sentence, func(t *testing.T) { checkCertificateFromFiles(t, issue) })
+	}
+}
+
+func checkCertificateFromFiles(t *testing.T, issue func(*testing.T) (certificate, key, authorities []byte)) {
+	t.Helper()
 	requireWebhooks(t)
 	dir := t.TempDir()
-	authorities := writeCertificate(t, dir)
+	authorities := writeCertificate(t, dir, issue)
 	stopManager()
 	startManager(t, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"), "--tls-ca-file="+filepath.Join(dir, "ca.crt"))
 	t.Cleanup(stopManager)
@@ -38,7 +54,7 @@ func TestCertificateFromFiles(t *testing.T) {
 		t.Error("the hub does not trust the authority in the file")
 	}
 	administrator := admin(t)
-	next := writeCertificate(t, dir)
+	next := writeCertificate(t, dir, issue)
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		wrong := set("wrong", labelSelector("a b", "c"))
 		_, err := administrator.resourceFor(wrong).Create(ctx, asObject(wrong), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -53,8 +69,24 @@ func TestCertificateFromFiles(t *testing.T) {
 	waitForWebhooks(t)
 }
 
-// writeCertificate creates a certificate and returns its CA.
-func writeCertificate(t *testing.T, dir string) []byte {
+// writeCertificate stores a new certificate and returns its authorities.
+func writeCertificate(t *testing.T, dir string, issue func(*testing.T) (certificate, key, authorities []byte)) []byte {
+	t.Helper()
+	certificate, key, authorities := issue(t)
+	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": authorities} {
+		temporary := filepath.Join(dir, "."+name)
+		if err := os.WriteFile(temporary, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return authorities
+}
+
+// certificateOfCA returns a certificate that a CA has signed.
+func certificateOfCA(t *testing.T) (certificate, key, authorities []byte) {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {
@@ -64,20 +96,32 @@ func writeCertificate(t *testing.T, dir string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, err := cert.EncodeCertificates(chain[1])
+	if authorities, err = cert.EncodeCertificates(chain[1]); err != nil {
+		t.Fatal(err)
+	}
+	return certificate, key, authorities
+}
+
+// selfSignedCertificate returns what the Issuer and the Certificate of config/certmanager give. Its own key has signed it, and it is its only
+// authority, although it is no CA.
+func selfSignedCertificate(t *testing.T) (certificate, key, authorities []byte) {
+	t.Helper()
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": authority} {
-		temporary := filepath.Join(dir, "."+name)
-		if err := os.WriteFile(temporary, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), NotBefore: now.Add(-time.Minute), NotAfter: now.Add(time.Hour), BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: []string{"berth.berth-system.svc", "berth-views.berth-system.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	return authority
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return certificate, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}), certificate
 }
 
 // TestHubNeedsNoExtraStep starts a hub as users do, with the manager in its process.

@@ -46,7 +46,8 @@ func agentRelease() release {
 }
 
 const (
-	bootstrap = "a kubeconfig"
+	bootstrap        = "a kubeconfig"
+	certManagerGroup = "cert-manager.io"
 	// lookAhead is how many bytes are read to find out whether a text is YAML.
 	lookAhead = 4 << 10
 )
@@ -175,10 +176,11 @@ func TestTheAPIServerAcceptsCharts(t *testing.T) {
 		"everything on":          manager.with("probe.enabled=true", "probe.allow={10.0.0.0/8}", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
 		"everything off": manager.with("registration.enabled=false", "delivery.enabled=false", "webhooks.enabled=false", "views.enabled=false", "metrics.enabled=false",
 			"networkPolicy.enabled=false", "crds.enabled=false"),
-		"pinned by digest":         manager.with("image.digest=sha256:"+strings.Repeat("a", 64), "imagePullSecrets[0].name=registry", `nodeSelector.kubernetes\.io/os=linux`),
-		"the agent by default":     agent,
-		"the agent with executors": agent.with("executors.default={deployer}"),
-		"the agent as admin":       agent.with("profile=admin", "driver=token"),
+		"a certificate of cert-manager": manager.with("certManager.enabled=true"),
+		"pinned by digest":              manager.with("image.digest=sha256:"+strings.Repeat("a", 64), "imagePullSecrets[0].name=registry", `nodeSelector.kubernetes\.io/os=linux`),
+		"the agent by default":          agent,
+		"the agent with executors":      agent.with("executors.default={deployer}"),
+		"the agent as admin":            agent.with("profile=admin", "driver=token"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := r.objects(t)
@@ -186,6 +188,9 @@ func TestTheAPIServerAcceptsCharts(t *testing.T) {
 				t.Fatalf("the chart has %d objects", len(objects))
 			}
 			for _, object := range objects {
+				if object.GroupVersionKind().Group == certManagerGroup {
+					continue // the API server lacks the definitions of cert-manager
+				}
 				options := []client.PatchOption{client.ForceOwnership, client.FieldOwner("chart"), client.FieldValidation(metav1.FieldValidationStrict)}
 				if kind := object.GetKind(); kind != "Namespace" && kind != "ServiceAccount" { // other objects need these
 					options = append(options, client.DryRunAll)
@@ -196,6 +201,41 @@ func TestTheAPIServerAcceptsCharts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheChartServesTheCertificateOfCertManager requires that the manager reads its certificate from the Secret that the chart requests.
+func TestTheChartServesTheCertificateOfCertManager(t *testing.T) {
+	deployment, requested := &appsv1.Deployment{}, map[string]string{}
+	for _, object := range managerRelease().with("certManager.enabled=true").objects(t) {
+		switch kind := object.GetKind(); {
+		case object.GroupVersionKind().Group == certManagerGroup:
+			requested[kind], _, _ = unstructured.NestedString(object.Object, "spec", "secretName")
+			if object.GetNamespace() != managerRelease().namespace {
+				t.Errorf("%s %s is in namespace %s", kind, object.GetName(), object.GetNamespace())
+			}
+		case kind == "Deployment":
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"Issuer": "", "Certificate": "berth-tls"}, requested); diff != "" {
+		t.Errorf("objects of cert-manager, with the Secret (-want +got):\n%s", diff)
+	}
+	pod := deployment.Spec.Template.Spec
+	want := []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "berth-tls"}}}}
+	if diff := cmp.Diff(want, pod.Volumes); diff != "" {
+		t.Errorf("volumes (-want +got):\n%s", diff)
+	}
+	container := pod.Containers[0]
+	if diff := cmp.Diff([]corev1.VolumeMount{{Name: "tls", MountPath: "/tls", ReadOnly: true}}, container.VolumeMounts); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	for _, flag := range []string{"--tls-cert-file=/tls/" + corev1.TLSCertKey, "--tls-private-key-file=/tls/" + corev1.TLSPrivateKeyKey, "--tls-ca-file=/tls/" + corev1.ServiceAccountRootCAKey} {
+		if !slices.Contains(container.Args, flag) {
+			t.Errorf("the manager has not the flag %s: %v", flag, container.Args)
+		}
 	}
 }
 
