@@ -1,0 +1,117 @@
+package managerstatus_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/berth-project/berth/internal/managerstatus"
+	"github.com/berth-project/berth/internal/managerstatus/rule"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// metrics are the metrics of a manager, as telemetry registers them, and one of a work queue.
+type metrics struct {
+	*prometheus.Registry
+
+	depth *prometheus.GaugeVec
+}
+
+func newMetrics(end time.Time) *metrics {
+	out := &metrics{prometheus.NewRegistry(), prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "d"}, []string{"name"})}
+	telemetry.NewMetrics(out)
+	telemetry.NewCertificate(out, func() (time.Time, bool) { return end, true })
+	out.MustRegister(out.depth)
+	return out
+}
+
+// TestReport follows an alert from the first sample on which its condition holds until it ends.
+func TestReport(t *testing.T) {
+	from := newMetrics(now.Add(3 * 24 * time.Hour))
+	from.depth.WithLabelValues("placement").Set(7)
+	from.depth.WithLabelValues("health").Set(0)
+	from.depth.WithLabelValues("of another program").Set(9)
+	clock, elected := clocktesting.NewFakeClock(now), make(chan struct{})
+	monitor, err := managerstatus.NewMonitor(managerstatus.Options{
+		Metrics: from, Clock: clock, Replica: "pod-1_x", Elected: elected, Queues: []string{"placement", "health"}, RequestLimit: 1000, BytesLimit: 200e6,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := monitor.Report(); got.Leads || len(got.Alerts) > 0 || !got.At.IsZero() {
+		t.Errorf("before the first sample: %+v", got)
+	}
+	monitor.Sample()
+	got := monitor.Report()
+	if got.Leads || got.Replica != "pod-1_x" || !got.At.Equal(now) {
+		t.Errorf("the replica %s leads: %v, at %s", got.Replica, got.Leads, got.At)
+	}
+	if diff := cmp.Diff([]managerstatus.Queue{{Name: "placement", Waiting: 7}, {Name: "health"}}, got.Queues); diff != "" {
+		t.Errorf("queues (-want +got):\n%s", diff)
+	}
+	if state, first := stateOf(got, "BerthCertificateEnds"), got.Alerts[0].Name; state != rule.Pending || first != "BerthCertificateEnds" {
+		t.Errorf("the certificate ends: %s, and %s is first", state, first)
+	}
+	if len(got.Certificates) != 1 || !got.Certificates[0].End.Equal(now.Add(3*24*time.Hour)) {
+		t.Errorf("certificates: %+v", got.Certificates)
+	}
+	if got.Writes.Limit != 1000 || got.Writes.BytesLimit != 200e6 {
+		t.Errorf("limits: %+v", got.Writes)
+	}
+	close(elected)
+	clock.Step(time.Hour)
+	monitor.Sample()
+	if got := monitor.Report(); stateOf(got, "BerthCertificateEnds") != rule.Firing || !got.Leads {
+		t.Errorf("after an hour: %s, leads: %v", stateOf(got, "BerthCertificateEnds"), got.Leads)
+	}
+}
+
+func stateOf(of managerstatus.Report, alert string) rule.State {
+	for _, each := range of.Alerts {
+		if each.Name == alert {
+			return each.State
+		}
+	}
+	return ""
+}
+
+func TestVerdict(t *testing.T) {
+	held := &managerstatus.Lease{Holder: "pod-1_x", Renewed: now.Add(-2 * time.Second), Duration: 6 * time.Second}
+	alert := func(severity string, state rule.State) *managerstatus.Report {
+		return &managerstatus.Report{Alerts: []rule.Alert{{Name: "A", Severity: severity, State: state, Summary: "s", Action: "a"}}}
+	}
+	ends := func(in time.Duration) []managerstatus.Certificate {
+		return []managerstatus.Certificate{{Name: "c", End: now.Add(in)}}
+	}
+	cases := map[string]struct {
+		hub  managerstatus.Hub
+		want string
+	}{
+		"nothing is visible":               {managerstatus.Hub{}, managerstatus.Unknown},
+		"a leader":                         {managerstatus.Hub{Lease: held}, managerstatus.Well},
+		"a lease that was not renewed":     {managerstatus.Hub{Lease: &managerstatus.Lease{Holder: "pod-1_x", Renewed: now.Add(-time.Minute), Duration: 6 * time.Second}}, managerstatus.Failing},
+		"a lease that was released":        {managerstatus.Hub{Lease: &managerstatus.Lease{Renewed: now, Duration: time.Second}}, managerstatus.Failing},
+		"a critical alert":                 {managerstatus.Hub{Lease: held, Manager: alert("critical", rule.Firing)}, managerstatus.Failing},
+		"a warning":                        {managerstatus.Hub{Lease: held, Manager: alert("warning", rule.Firing)}, managerstatus.Attention},
+		"a critical alert that waits":      {managerstatus.Hub{Lease: held, Manager: alert("critical", rule.Pending)}, managerstatus.Well},
+		"a pod that is not ready":          {managerstatus.Hub{Lease: held, Replicas: []managerstatus.Replica{{Name: "pod-1"}}}, managerstatus.Attention},
+		"a certificate that ends soon":     {managerstatus.Hub{Lease: held, Certificates: ends(24 * time.Hour)}, managerstatus.Attention},
+		"a certificate that has ended":     {managerstatus.Hub{Lease: held, Certificates: ends(-time.Hour)}, managerstatus.Failing},
+		"a certificate that lasts a month": {managerstatus.Hub{Lease: held, Certificates: ends(30 * 24 * time.Hour)}, managerstatus.Well},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.hub.Verdict(now); got != tc.want {
+				t.Errorf("got %s, want %s: %+v", got, tc.want, tc.hub.Problems(now))
+			}
+		})
+	}
+	if !(managerstatus.Replica{Name: "pod-1"}).Leads(held) || (managerstatus.Replica{Name: "pod"}).Leads(held) {
+		t.Error("the leader is not found among the pods")
+	}
+}
