@@ -29,6 +29,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/storage"
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/certificate"
+	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
 )
 
@@ -53,6 +54,8 @@ type Options struct {
 	Record *record.Record
 	// Deliveries reads what is delivered; nil where the manager delivers no workloads.
 	Deliveries placementapi.Deliveries
+	// Status returns how the manager is.
+	Status func() managerstatus.Report
 	// Namespace contains the Lease of the leader election. Address is host:port under which other replicas reach the
 	// listener. It is empty where they do not reach it.
 	Namespace, Address string
@@ -85,6 +88,7 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, vie
 	}
 	addPlacementHandlers(config, placementapi.New(placementapi.Options{
 		Record: options.Record, Deliveries: options.Deliveries, Views: views, Authorizer: config.Authorization.Authorizer, Serializer: codecs, Leader: leader,
+		Status: options.Status,
 	}))
 	out, err := config.Complete(nil).New(Name, server.NewEmptyDelegate())
 	if err != nil {

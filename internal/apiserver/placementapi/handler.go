@@ -28,6 +28,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
+	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
 )
 
@@ -37,6 +38,8 @@ const (
 	changes     = "history"
 	replicaSets = "manifestworkreplicasets"
 	progress    = "delivery"
+	managers    = "managers"
+	leading     = "leader"
 	// maxRunning is how many requests run at the same time, and maxRunningPerUser how many of one user. A request may take seconds,
 	// and other users must not wait for it. maxWaitingPerUser is how many requests of one user may wait.
 	maxRunning        = 2
@@ -53,9 +56,11 @@ type Options struct {
 	Record *record.Record
 	// Deliveries reads what is delivered; nil where the manager delivers no workloads.
 	Deliveries Deliveries
+	// Status returns how the manager is; nil where no monitor runs.
+	Status func() managerstatus.Report
 	// Views is the snapshot of what each user may see.
 	Views *viewcache.Cache
-	// Authorizer authorizes callers to get and create placements.
+	// Authorizer authorizes callers to get and create placements, to get sets of works, and to get metrics.
 	Authorizer authorizer.Authorizer
 	// Serializer encodes errors.
 	Serializer runtime.NegotiatedSerializer
@@ -72,7 +77,7 @@ type Leader interface {
 	Caller(r *http.Request, sender user.Info) (caller user.Info, forwarded bool, err error)
 }
 
-// Handler serves explanations and histories of placements, and the deliveries of sets of works. It is safe for concurrent use.
+// Handler serves explanations and histories of placements, the deliveries of sets of works, and the status of the manager. It is safe for concurrent use.
 type Handler struct {
 	Options
 
@@ -84,7 +89,7 @@ func New(options Options) *Handler {
 	return &Handler{Options: options, slots: limit.NewFairLimiter(maxRunning, maxRunningPerUser, maxWaitingPerUser)}
 }
 
-// Wrap serves the subresources of placements and of sets of works, and passes all other requests to the next handler. Requests must be
+// Wrap serves the subresources of placements and of sets of works and the status of the manager, and passes all other requests to the next handler. Requests must be
 // authenticated and authorized already.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,9 +115,15 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// serves reports whether a request is for one of the subresources.
+// serves reports whether a request is for one of the subresources, or for the status of the manager.
 func serves(info *request.RequestInfo) bool {
-	if info.APIGroup != viewv1.GroupName || info.APIVersion != viewv1.SchemeGroupVersion.Version || len(info.Parts) != 3 {
+	if info.APIGroup != viewv1.GroupName || info.APIVersion != viewv1.SchemeGroupVersion.Version {
+		return false
+	}
+	if info.Resource == managers {
+		return len(info.Parts) == 2 && info.Name == leading
+	}
+	if len(info.Parts) != 3 {
 		return false
 	}
 	switch info.Resource {
@@ -156,6 +167,9 @@ func (h *Handler) respond(r *http.Request, who user.Info, info *request.RequestI
 		return nil, apierrors.NewMethodNotSupported(viewv1.Resource(info.Resource+"/"+info.Subresource), info.Verb)
 	}
 	key := fleet.Key{Namespace: info.Namespace, Name: info.Name}
+	if info.Resource == managers {
+		return h.status(r.Context(), who)
+	}
 	if info.Resource == replicaSets {
 		if err := h.authorizeFor(r.Context(), who, "get", workv1alpha1.GroupVersion.WithResource(replicaSets), key); err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/managerstatus"
 )
 
 // maxEvents is how many events of an object are read, the latest.
@@ -117,4 +118,10 @@ func EventTime(event corev1.Event) metav1.Time {
 		out = metav1.NewTime(event.Series.LastObservedTime.Time)
 	}
 	return out
+}
+
+// ManagerStatus returns how the manager of the hub is.
+func (h *HubClient) ManagerStatus(ctx context.Context) (*managerstatus.Report, error) {
+	out := &managerstatus.Report{}
+	return out, h.getView(ctx, out, nil, "managers", "leader")
 }
