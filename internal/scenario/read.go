@@ -15,6 +15,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/internal/source/file"
+	"github.com/berth-project/berth/internal/yamlline"
 )
 
 // MaxSize is how many bytes a scenario file may have.
@@ -37,7 +38,7 @@ func Read(name string, data []byte) (*Scenario, error) {
 	if err != nil {
 		return nil, file.FaultsError{{Position: file.Position{File: name}, Err: err}}
 	}
-	out := &Scenario{file: name, lineIndex: lineIndex{root}}
+	out := &Scenario{file: name, lineIndex: yamlline.Index{Root: root}}
 	schema, err := readSchema()
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (s *Step) Offset() time.Duration { return s.offset }
 
 // Place returns the position of a field in the file, or of the nearest field around it.
 func (s *Scenario) Place(path string) file.Position {
-	return file.Position{File: s.file, Line: s.lineIndex.lineOf(path)}
+	return file.Position{File: s.file, Line: s.lineIndex.LineOf(path)}
 }
 
 // Fault returns a fault of a field.

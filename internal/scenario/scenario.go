@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/internal/yamlline"
 )
 
 // The apiVersion and the kind of a scenario file.
@@ -29,7 +31,7 @@ type Scenario struct {
 	Steps      []Step `json:"steps"`
 
 	file      string
-	lineIndex lineIndex
+	lineIndex yamlline.Index
 	start     time.Time
 }
 

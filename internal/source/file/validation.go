@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -47,9 +48,17 @@ func (l *load) unknownFields(o object, of *definition, paths []string) {
 	default:
 		for _, path := range paths {
 			parent, name := splitPath(path)
-			l.fail(o.fault(fmt.Errorf("unknown field %q%s", path, suggest.DidYouMean(name, of.fields(parent)))))
+			l.fail(o.fault(unknownFieldError{path, suggest.DidYouMean(name, of.fields(parent))}))
 		}
 	}
+}
+
+// unknownFieldError reports a field that its kind does not have.
+type unknownFieldError struct{ path, suggestion string }
+
+// Error returns the path of the field, and what is probably meant.
+func (e unknownFieldError) Error() string {
+	return fmt.Sprintf("unknown field %q%s", e.path, e.suggestion)
 }
 
 // unknownKind handles an object of an unknown kind. In an API group of Berth it is probably misspelt.
@@ -89,6 +98,15 @@ func (d definitions) kindsOf(group string) []string {
 
 // fields returns the names of the fields of the object at a path such as spec.predicates[0].
 func (d *definition) fields(path string) []string {
+	at := d.at(path)
+	if at == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(at.Properties))
+}
+
+// at returns the schema of the value at a path such as spec.predicates[0]; nil for an unknown path.
+func (d *definition) at(path string) *structural.Structural {
 	at := d.structural
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' }) {
 		switch {
@@ -104,7 +122,7 @@ func (d *definition) fields(path string) []string {
 			return nil
 		}
 	}
-	return slices.Sorted(maps.Keys(at.Properties))
+	return at
 }
 
 // splitPath returns the path of the parent object of a field, and the name of the field.

@@ -1,4 +1,5 @@
-package scenario
+// Package yamlline finds the lines of fields in a YAML document.
+package yamlline
 
 import (
 	"strconv"
@@ -7,15 +8,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lineIndex returns the lines of the fields of a document.
-type lineIndex struct{ root *yaml.Node }
+// Index has the lines of the fields of a document. Its zero value has none.
+type Index struct {
+	// Root is the parsed document.
+	Root *yaml.Node
+}
 
-// lineOf returns the line of a field such as "steps[2].expect[0].clusters", or of the nearest field around it.
-func (l lineIndex) lineOf(path string) int {
-	if l.root == nil || len(l.root.Content) == 0 {
+// LineOf returns the line of a field such as "steps[2].expect[0].clusters", or of the nearest field around it; 0 without a document.
+func (l Index) LineOf(path string) int {
+	if l.Root == nil || len(l.Root.Content) == 0 {
 		return 0
 	}
-	node := l.root.Content[0]
+	node := l.Root.Content[0]
 	line := node.Line
 	for _, token := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		if node.Kind == yaml.AliasNode {
