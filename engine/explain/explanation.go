@@ -96,6 +96,15 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, visible func
 	return out
 }
 
+// One returns the explanation of one cluster, as Of has it. Ok is false if the run had no such cluster. It costs far less than Of.
+func One(result *engine.Result, cluster string, visible func(cluster string) bool) (found Cluster, ok bool) {
+	id, ok := result.Trace.Snapshot.ID(cluster)
+	if !ok || result.Trace.Snapshot.Cluster(id) == nil {
+		return Cluster{}, false
+	}
+	return newExplainer(result).cluster(id, visible), true
+}
+
 // conditions returns the conditions of the placement. They name only clusters that the reader may see.
 func conditions(result *engine.Result, visible func(string) bool) []Condition {
 	held, expired := result.Held, result.ScoresExpired

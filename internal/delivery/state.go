@@ -22,7 +22,7 @@ func StateOf(work *workv1.ManifestWork, hash string, now time.Time) (state rollo
 		return rollout.StateToApply, time.Time{}
 	}
 	state, conditions := reportedState(work)
-	since = startedAt(work)
+	since = StartedAt(work)
 	if since.IsZero() {
 		since = work.CreationTimestamp.Time
 	}

@@ -65,8 +65,8 @@ func edited(work *workv1.ManifestWork) bool {
 	return err == nil && work.Generation > written
 }
 
-// startedAt returns when the set wrote the spec; zero where that is not on record.
-func startedAt(work *workv1.ManifestWork) time.Time {
+// StartedAt returns when the set wrote the spec; zero where that is not on record.
+func StartedAt(work *workv1.ManifestWork) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, work.Annotations[workv1.StartedAtAnnotation])
 	if err != nil {
 		return time.Time{}

@@ -184,6 +184,11 @@ func (a *Explanation) Explanation(visible func(cluster string) bool) explain.Exp
 	return out
 }
 
+// Cluster returns the explanation of one cluster, without names that visible rejects. Ok is false if the run had no such cluster.
+func (a *Explanation) Cluster(name string, visible func(cluster string) bool) (found explain.Cluster, ok bool) {
+	return explain.One(a.Result, name, visible)
+}
+
 // Fix returns the fewest changes that would make a cluster selected, without the sets that visible rejects; nil: with all sets. Ok is
 // false if the cluster does not exist now.
 func (a *Explanation) Fix(cluster string, visible func(set string) bool) (fix explain.Fix, ok bool) {

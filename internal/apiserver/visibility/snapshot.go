@@ -44,3 +44,8 @@ type Snapshot struct {
 func Empty() *Snapshot {
 	return &Snapshot{fleet: fleet.Empty(), rbac: &rbacSnapshot{}}
 }
+
+// Object returns an object by name, for code that compares snapshots. It must not be shown to a subject.
+func (w *Snapshot) Object(kind Kind, name string) (entry Entry, ok bool) {
+	return w.objects[kind].Get(name)
+}

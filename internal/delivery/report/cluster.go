@@ -43,6 +43,9 @@ func (b *builder) cluster(v delivery.Verdict) Cluster {
 	if v.Placement != "" && v.Group.Index != decision.NoIndex {
 		out.Group = v.Group.String()
 	}
+	if work != nil && v.State != rollout.StateToApply {
+		out.Started = timeOrNil(delivery.StartedAt(work))
+	}
 	if v.State == rollout.StateFailed || v.State == rollout.StateProgressing {
 		out.Failure = failureOf(work)
 	}

@@ -63,6 +63,8 @@ type Cluster struct {
 	Group     string        `json:"group,omitempty"`
 	State     rollout.State `json:"state"`
 	Code      rollout.Code  `json:"code"`
+	// Started is when the cluster was given the present template; absent before that.
+	Started *metav1.Time `json:"started,omitempty"`
 	// Since is when the state began, Until when it ends by itself: the end of the soak time or the deadline.
 	Since *metav1.Time `json:"since,omitempty"`
 	Until *metav1.Time `json:"until,omitempty"`
