@@ -24,7 +24,7 @@ func freeFlags() map[string]string {
 		"filename": "file", "base": "file", "strategy": "file", "status": "file", "kubeconfig": "file",
 		"to-revision": "number", "now": "instant", "at": "instant", "since": "instant", "request-timeout": "duration", "duration": "duration",
 		"selector": "selector", "drain": "selector", "as": "user", "as-group": "user", "v": "number",
-		"max-objects": "number", "max-size": "number", "fleet": "number", "seed": "number", "failure-rate": "number", "hang-rate": "number", "spread": "number",
+		"max-objects": "number", "port": "number", "max-size": "number", "fleet": "number", "seed": "number", "failure-rate": "number", "hang-rate": "number", "spread": "number",
 	}
 }
 
