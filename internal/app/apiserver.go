@@ -55,8 +55,13 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 			return fmt.Errorf("listening for the views: %w", err)
 		}
 	}
+	status, err := a.addStatus()
+	if err != nil {
+		return err
+	}
 	options := apiserver.Options{
 		Listener: listener, Certificate: a.certificates, Clock: clock.RealClock{}, Record: a.record, Namespace: a.options.LeaderElectionNamespace,
+		Status: status.Report,
 	}
 	if a.options.Delivers() {
 		a.deliveries = &replicaset.Reader{}
@@ -69,7 +74,7 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it is about the views
 	}
-	return a.addConsole(ctx, seen)
+	return a.addConsole(ctx, seen, status)
 }
 
 // advertisedAddress returns host:port at which other replicas reach a listener; empty where it is unknown.

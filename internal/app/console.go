@@ -10,6 +10,8 @@ import (
 
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/app/pages"
+	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/managerstatus"
 )
 
 // ConsoleOptions configures the console: web pages for users with a token of the hub.
@@ -26,7 +28,7 @@ func (o *ConsoleOptions) addFlags(flags *pflag.FlagSet) {
 func (o *ConsoleOptions) enabled() bool { return o.Address != "" && o.Address != addressOff }
 
 // addConsole adds the console, if it is on.
-func (a *managerBuilder) addConsole(ctx context.Context, seen *viewcache.Cache) error {
+func (a *managerBuilder) addConsole(ctx context.Context, seen *viewcache.Cache, status *managerstatus.Monitor) error {
 	if !a.options.Console.enabled() {
 		return nil
 	}
@@ -34,7 +36,10 @@ func (a *managerBuilder) addConsole(ctx context.Context, seen *viewcache.Cache) 
 	if err != nil {
 		return fmt.Errorf("listening for the console: %w", err)
 	}
-	options := pages.Options{Listener: listener, Certificate: a.certificates, Views: seen, Record: a.record, Clock: clock.RealClock{}}
+	options := pages.Options{
+		Listener: listener, Certificate: a.certificates, Views: seen, Record: a.record, Clock: clock.RealClock{}, Status: status,
+		Namespace: a.options.LeaderElectionNamespace, Leases: a.options.runsController(health.Name),
+	}
 	if a.deliveries != nil {
 		options.Deliveries = a.deliveries
 	}

@@ -143,6 +143,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	options.Identity = lock.Identity()
 	defer isolateMetrics()()
 	ctx, term, lost := newLeaderLock(ctx, lock, options, clock.RealClock{})
 	defer term.close()

@@ -144,7 +144,7 @@ func (c *consoleOptions) fileSession(ctx context.Context, now time.Time) (consol
 		return console.Session{}, nil, errors.New("the files hold no ManagedCluster: give those of a fleet with -f")
 	}
 	read := pages.NewFiles(bundle, now)
-	out := console.Session{Reader: read, Previewer: read, Place: "files: " + strings.Join(c.Files, ", ")}
+	out := console.Session{Reader: read, Members: read, Previewer: read, Place: "files: " + strings.Join(c.Files, ", ")}
 	if read.HasWorks() {
 		out.Deliveries = read
 	}
@@ -172,11 +172,18 @@ func (c *consoleOptions) hubSession(ctx context.Context) (console.Session, func(
 		return console.Session{}, nil, err
 	}
 	read := pages.NewHub(c.Fleet, hub, works, clock.RealClock{})
+	status, err := pages.NewHubStatus(config, hub, clock.RealClock{})
+	if err != nil {
+		return console.Session{}, nil, err
+	}
 	follow, err := read.Start(ctx)
 	if err != nil {
 		return console.Session{}, nil, err
 	}
-	out := console.Session{Reader: read, Deliveries: read, Previewer: read.Previewer(), Writer: writer, Place: "hub: " + config.Host}
+	out := console.Session{
+		Reader: read, Deliveries: read, Members: read, Previewer: read.Previewer(), Writer: writer, Hub: status,
+		Place: "hub: " + config.Host,
+	}
 	return out, follow, nil
 }
 

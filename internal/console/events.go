@@ -94,6 +94,8 @@ type stream struct {
 	sent map[string]uint64
 	seed maphash.Seed
 	grid *model.Grid
+	// live is set if the page is built again with each beat.
+	live bool
 }
 
 // run sends patches until the browser goes.
@@ -116,6 +118,7 @@ func (e *stream) run(ctx context.Context) error {
 				if err := e.send("beat", "", nil); err != nil {
 					return err
 				}
+				waiting = !e.live
 			}
 		}
 		if err := e.pause(ctx); err != nil {
@@ -136,40 +139,59 @@ func (e *stream) pause(ctx context.Context) error {
 	}
 }
 
+// message is an event that is to be sent.
+type message struct {
+	event, id string
+	data      any
+}
+
 // patch sends the sections that differ from those that the browser has. The browser has those of its version already.
 func (e *stream) patch(ctx context.Context, first bool) error {
-	select {
-	case e.server.running <- struct{}{}:
-		defer func() { <-e.server.running }()
-	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // it is dropped
+	done, err := e.server.pace.begin(ctx)
+	if err != nil {
+		return err
 	}
-	p, state, err := e.server.build(ctx, e.session, e.at)
+	messages, err := e.render(ctx, first)
+	done() // a browser that reads slowly holds up no other
 	if err != nil {
 		return e.sendProblem(err)
 	}
+	for _, each := range messages {
+		if err := e.send(each.event, each.id, each.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// render returns what a browser lacks of the page.
+func (e *stream) render(ctx context.Context, first bool) ([]message, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	p, state, err := e.server.build(ctx, e.session, e.at)
+	if err != nil {
+		return nil, err
+	}
+	var out []message
+	e.live = p.live
 	version := strconv.FormatUint(state.Version, 10)
-	current := first && e.seen == version
+	current := first && e.seen == version && !p.live // a live page may have changed within a version
 	for _, each := range p.Sections {
 		if each.fixed {
 			continue
 		}
 		text, err := e.server.render(each)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		hash := maphash.String(e.seed, text)
 		if known, ok := e.sent[each.ID]; !current && (!ok || known != hash) {
-			if err := e.send("section", version, map[string]string{"id": each.ID, "html": text}); err != nil {
-				return err
-			}
+			out = append(out, message{"section", version, map[string]string{"id": each.ID, "html": text}})
 		}
 		e.sent[each.ID] = hash
 	}
-	if err := e.sendCells(state, current); err != nil {
-		return err
-	}
-	return e.send("version", version, nil)
+	out = append(out, e.cells(state, first && e.seen == version)...)
+	return append(out, message{event: "version", id: version}), nil
 }
 
 // sendProblem reports why a page cannot be built now. The page stays as it is.
@@ -180,8 +202,8 @@ func (e *stream) sendProblem(err error) error {
 	return e.send("problem", "", map[string]string{"text": "The page is not current: " + err.Error()})
 }
 
-// sendCells sends the cells of the fleet that changed, to the page that shows them.
-func (e *stream) sendCells(state *model.State, current bool) error {
+// cells returns the cells of the fleet that changed, for the page that shows them.
+func (e *stream) cells(state *model.State, current bool) []message {
 	if e.at.Path != "/" {
 		return nil
 	}
@@ -192,13 +214,13 @@ func (e *stream) sendCells(state *model.State, current bool) error {
 	case current, before == grid:
 		return nil
 	case before == nil:
-		return e.send("cells", "", map[string]any{"reset": true})
+		return []message{{event: "cells", data: map[string]any{"reset": true}}}
 	}
 	changes, same := grid.Changes(before)
 	if same && len(changes) == 0 {
 		return nil
 	}
-	return e.send("cells", "", map[string]any{"reset": !same, "changes": changes})
+	return []message{{event: "cells", data: map[string]any{"reset": !same, "changes": changes}}}
 }
 
 // send writes one event.

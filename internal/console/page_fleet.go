@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -148,7 +150,31 @@ func (s *Server) serveGrid(w http.ResponseWriter, r *http.Request, session Sessi
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, state.Grid())
+	text, err := encodeGrid(state)
+	if err != nil {
+		return err
+	}
+	writeEncoded(w, r, text)
+	return nil
+}
+
+// encoded is a text as it is sent, plain and compressed.
+type encoded struct {
+	plain, zipped []byte
+	err           error
+}
+
+// encodeGrid returns the cells of a fleet as they are sent. They are encoded once for each state.
+func encodeGrid(state *model.State) (encoded, error) {
+	out := model.Memo(state, "grid", func() encoded {
+		plain, err := json.Marshal(state.Grid())
+		if err != nil {
+			return encoded{err: fmt.Errorf("encoding the cells: %w", err)}
+		}
+		zipped, err := compress(plain)
+		return encoded{plain, zipped, err}
+	})
+	return out, out.err
 }
 
 // serveColumn sends one fact of every cluster.

@@ -3,7 +3,9 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/berth-project/berth/internal/console/model"
 )
@@ -11,6 +13,21 @@ import (
 // previewForm is the data of the editor of a preview.
 type previewForm struct {
 	Labels []model.KeyCount
+	// Region is the label by which clusters fail together; empty without labels.
+	Region string
+}
+
+// regionOf returns the most frequent label about a region, or without such a label the most frequent of all.
+func regionOf(labels []model.KeyCount) string {
+	for _, each := range labels {
+		if strings.Contains(each.Key, "region") {
+			return each.Key
+		}
+	}
+	if len(labels) > 0 {
+		return labels[0].Key
+	}
+	return ""
 }
 
 // previewPage lets a user try a change.
@@ -19,7 +36,7 @@ func previewPage(_ context.Context, v *view) (*page, error) {
 	if v.session.Previewer == nil {
 		return nil, badRequest("this console computes no previews")
 	}
-	out.Sections = []section{{ID: "preview", data: previewForm{v.state.LabelKeys()}, fixed: true}}
+	out.Sections = []section{{ID: "preview", data: previewForm{v.state.LabelKeys(), regionOf(v.state.LabelKeys())}, fixed: true}}
 	return out, nil
 }
 
@@ -28,6 +45,8 @@ type previewResult struct {
 	*Preview
 
 	Error string
+	// Faults are those of the YAML text.
+	Faults FaultsError
 }
 
 // servePreview sends what a change would move, as a part of a page.
@@ -41,12 +60,46 @@ func (s *Server) servePreview(w http.ResponseWriter, r *http.Request, session Se
 	}
 	out := previewResult{}
 	found, err := session.Previewer.Preview(r.Context(), change)
-	if out.Preview = found; err != nil {
-		out.Error = err.Error()
+	faults, wrong := errors.AsType[FaultsError](err)
+	switch out.Preview = found; {
+	case wrong:
+		out.Preview, out.Faults = nil, faults[:min(len(faults), maxFaults)]
+	case err != nil:
+		out.Preview, out.Error = nil, err.Error()
 	}
 	text, err := s.render(section{ID: "preview-result", data: out})
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, map[string]string{"html": text})
+	if out.Faults == nil {
+		out.Faults = FaultsError{}
+	}
+	return writeJSON(w, r, map[string]any{"html": text, "faults": out.Faults})
+}
+
+// maxFaults is how many faults of a text are sent.
+const maxFaults = 50
+
+// typing is where a user types in a YAML text.
+type typing struct {
+	Text string `json:"text"`
+	// Row is the line from 0, Column the number of characters before the cursor on it.
+	Row    int `json:"row"`
+	Column int `json:"column"`
+}
+
+// serveCompletion sends what may follow where a user types.
+func (s *Server) serveCompletion(w http.ResponseWriter, r *http.Request, session Session) error {
+	if session.Previewer == nil {
+		return badRequest("this console computes no previews")
+	}
+	var at typing
+	if err := json.NewDecoder(r.Body).Decode(&at); err != nil {
+		return badRequest("the text cannot be read, or is larger than %d bytes", maxBody)
+	}
+	found, err := session.Previewer.Complete(r.Context(), at.Text, at.Row, at.Column)
+	if err != nil {
+		return err //nolint:wrapcheck // it is about the definitions
+	}
+	return writeJSON(w, r, found)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,12 @@ type Options struct {
 	// Session returns what the caller of a request may read and do. The request has passed a guard.
 	Session func(r *http.Request) (Session, error)
 	Clock   clock.WithTicker
+	// StreamShare is the share of a core that the streams of open pages may take; a half if 0.
+	StreamShare float64
 }
+
+// defaultStreamShare is for a console with one user.
+const defaultStreamShare = 0.5
 
 // Server serves the pages. It authenticates no request: a guard such as Loopback does so before it. It is safe for concurrent use.
 type Server struct {
@@ -43,6 +49,7 @@ type Server struct {
 	mux       *http.ServeMux
 	running   chan struct{}
 	streams   *streams
+	pace      *pace
 }
 
 // New returns a server.
@@ -57,13 +64,16 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{
 		options: options, assets: assets, templates: parsed, mux: http.NewServeMux(), running: make(chan struct{}, maxRunning), streams: newStreams(),
+		pace: newPace(options.Clock, cmp.Or(options.StreamShare, defaultStreamShare)),
 	}
 	s.mux.HandleFunc("GET /assets/{name}", s.serveAsset)
 	s.mux.HandleFunc("GET /events", s.serveEvents)
 	s.mux.HandleFunc("GET /data/grid", s.bounded(s.serveGrid))
 	s.mux.HandleFunc("GET /data/column", s.bounded(s.serveColumn))
 	s.mux.HandleFunc("GET /data/search", s.bounded(s.serveSearch))
+	s.mux.HandleFunc("GET /data/moment", s.bounded(s.serveMoment))
 	s.mux.HandleFunc("POST /data/preview", s.bounded(s.servePreview))
+	s.mux.HandleFunc("POST /data/completion", s.bounded(s.serveCompletion))
 	s.mux.HandleFunc("POST /confirm", s.bounded(s.serveWrite))
 	s.mux.HandleFunc("GET /", s.bounded(s.servePage))
 	return s, nil
@@ -109,6 +119,8 @@ type view struct {
 	session Session
 	state   *model.State
 	query   url.Values
+	// now is the instant of the request.
+	now time.Time
 	// args are the parts of the path behind the first.
 	args []string
 }
@@ -125,6 +137,8 @@ type page struct {
 	Script string
 	// Wide lets the page use the whole width of the window.
 	Wide bool
+	// live pages show what changes without a change of the fleet. An open page is built again with each beat of its stream.
+	live bool
 	code int
 }
 
@@ -160,7 +174,7 @@ func (s *Server) build(ctx context.Context, session Session, at *url.URL) (*page
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the fleet: %w", err)
 	}
-	p, err := build(ctx, &view{session: session, state: state, query: at.Query(), args: args})
+	p, err := build(ctx, &view{session: session, state: state, query: at.Query(), now: s.options.Clock.Now(), args: args})
 	if err != nil {
 		return nil, state, err
 	}
@@ -262,14 +276,24 @@ func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	if err != nil {
 		return fmt.Errorf("encoding the response: %w", err)
 	}
-	w.Header().Set("Content-Type", "application/json")
+	text := encoded{plain: out}
 	if acceptsGzip(r) {
-		w.Header().Set("Content-Encoding", "gzip")
-		w.Header().Set("Vary", "Accept-Encoding")
-		if out, err = compress(out); err != nil {
+		if text.zipped, err = compress(out); err != nil {
 			return err
 		}
 	}
-	_, _ = w.Write(out)
+	writeEncoded(w, r, text)
 	return nil
+}
+
+// writeEncoded sends JSON to a module, compressed if its browser takes that.
+func writeEncoded(w http.ResponseWriter, r *http.Request, text encoded) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Vary", "Accept-Encoding")
+	body := text.plain
+	if acceptsGzip(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		body = text.zipped
+	}
+	_, _ = w.Write(body)
 }

@@ -70,7 +70,7 @@ func newSite(t *testing.T, session console.Session) *site {
 
 func fileSession(bundle *file.Bundle) console.Session {
 	read := pages.NewFiles(bundle, now)
-	return console.Session{User: "ann", Reader: read, Deliveries: read, Previewer: read, Place: "files"}
+	return console.Session{User: "ann", Reader: read, Deliveries: read, Members: read, Previewer: read, Place: "files"}
 }
 
 // get returns the status and the body of a path.
@@ -235,7 +235,7 @@ func TestWeight(t *testing.T) {
 	for _, entry := range entries {
 		all += s.zipped(t, "/assets/"+entry.Name())
 	}
-	for _, path := range []string{"/", "/clusters/eu-1", "/placements", "/placements/data/training", "/preview", "/hub"} {
+	for _, path := range []string{"/", "/clusters/eu-1", "/placements", "/placements/data/training", "/preview", "/rollouts", "/hub"} {
 		all += s.zipped(t, path)
 	}
 	t.Logf("the first page has %d bytes, all pages have %d, compressed", first, all)
@@ -303,6 +303,10 @@ func (r *switchingReader) Changed() <-chan struct{} {
 
 func (r *switchingReader) Explain(ctx context.Context, key fleet.Key, cluster string) (*explain.Explanation, error) {
 	return r.current().Explain(ctx, key, cluster)
+}
+
+func (r *switchingReader) Verdict(ctx context.Context, key fleet.Key, cluster string) (*explain.Cluster, error) {
+	return r.current().Verdict(ctx, key, cluster)
 }
 
 func (r *switchingReader) History(ctx context.Context, key fleet.Key) (*explain.History, error) {

@@ -3,11 +3,18 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console/model"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/managerstatus"
+	"github.com/berth-project/berth/internal/source/completion"
 )
 
 // ErrNotFound reports an object that does not exist, or that the caller may not see. Both are the same to a page.
@@ -20,10 +27,14 @@ type Session struct {
 	Reader Reader
 	// Deliveries reads the rollouts of sets of works.
 	Deliveries Deliveries
+	// Members reads what is about single clusters.
+	Members Members
 	// Previewer computes what a change would move.
 	Previewer Previewer
 	// Writer carries out the writes that a page offers.
 	Writer Writer
+	// Hub reads how the hub and its managers are.
+	Hub HubReader
 	// Flags are the flags of the kubectl commands that pages show, such as "-f fleet.yaml".
 	Flags string
 	// Place names what is read: the address of a hub, or files.
@@ -39,14 +50,64 @@ type Reader interface {
 	// Explain returns the verdicts of the last run of a placement. With a cluster, it returns the verdict on that cluster alone, with the
 	// changes that would select it.
 	Explain(ctx context.Context, key fleet.Key, cluster string) (*explain.Explanation, error)
+	// Verdict returns the verdict of the last run of a placement on a cluster, without a fix.
+	Verdict(ctx context.Context, key fleet.Key, cluster string) (*explain.Cluster, error)
 	// History returns the latest changes of the decisions of a placement.
 	History(ctx context.Context, key fleet.Key) (*explain.History, error)
+}
+
+// Members reads what is about single clusters that the caller may see. It is safe for concurrent use.
+type Members interface {
+	// Member returns the lease and the works of a cluster.
+	Member(ctx context.Context, cluster string) (*Member, error)
+}
+
+// Member is the lease of a cluster and what is put on it. A part that the caller may not see has a problem instead.
+type Member struct {
+	// Renewed is when the agent renewed its lease last; zero if there is no lease, or the caller may not see it.
+	Renewed      time.Time
+	LeaseProblem string
+	// Works are the works on the cluster, by name. More is how many further works there are.
+	Works        []Work
+	More         int
+	WorksProblem string
+}
+
+// Work is a work on a cluster.
+type Work struct {
+	report.Work
+
+	// Set is the set that the work is of; its name is empty for a work of its own. Placements are those that selected the cluster.
+	Set        fleet.Key
+	Placements []string
+	// Created is when the work was created.
+	Created time.Time
+}
+
+// NewWork returns a work as pages show it.
+func NewWork(work *workv1.ManifestWork, now time.Time) Work {
+	out := Work{Work: report.OfWork(work, now), Created: work.CreationTimestamp.Time}
+	if namespace, name, ok := delivery.SetOf(work.Labels, work.Annotations); ok {
+		out.Set = fleet.Key{Namespace: namespace, Name: name}
+	}
+	if names := work.Annotations[workv1.PlacementsAnnotation]; names != "" {
+		out.Placements = strings.Split(names, ",")
+	}
+	return out
+}
+
+// HubReader reads how a hub and its managers are. It is safe for concurrent use.
+type HubReader interface {
+	// Hub returns how the hub is. The error is managerstatus.ErrNotPermitted if the caller may see nothing of it.
+	Hub(ctx context.Context) (*managerstatus.Hub, error)
 }
 
 // Deliveries reads how far sets of works are. It is safe for concurrent use.
 type Deliveries interface {
 	// Delivery returns how far a set of works is.
 	Delivery(ctx context.Context, set fleet.Key) (*report.Report, error)
+	// Past returns what is stored about the past of a set of works that Delivery returns.
+	Past(ctx context.Context, set fleet.Key) (*model.Past, error)
 }
 
 // Change is what a preview proposes.
@@ -62,7 +123,29 @@ type Change struct {
 
 // Previewer computes what a change would move. It stores nothing, and is safe for concurrent use.
 type Previewer interface {
+	// Preview returns what a change moves. The error is a FaultsError if the YAML cannot be used.
 	Preview(ctx context.Context, change Change) (*Preview, error)
+	// Complete returns what may follow in a YAML text, on a line from 0 and behind a number of characters.
+	Complete(ctx context.Context, text string, row, column int) (completion.Result, error)
+}
+
+// Fault is a fault of a YAML text.
+type Fault struct {
+	// Line is the line of the fault, from 1.
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// FaultsError is every fault of a YAML text.
+type FaultsError []Fault
+
+// Error lists the faults, one a line.
+func (f FaultsError) Error() string {
+	lines := make([]string, 0, len(f))
+	for _, fault := range f {
+		lines = append(lines, fmt.Sprintf("line %d: %s", fault.Line, fault.Text))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Preview is what a change does to the decisions.

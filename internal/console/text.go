@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/managerstatus"
 )
 
 // maxNames is how many names a list shows before it is cut.
@@ -38,7 +39,31 @@ func functions() template.FuncMap {
 		"dec":      func(i int) int { return i - 1 },
 		"add":      sum,
 		"pageLink": pageLink,
+		"span":     span,
+		"write":    writeLink,
+		"verdict":  verdictWord,
+		"rate":     func(of float64) string { return strconv.FormatFloat(of, 'f', 1, 64) },
+		"bytes":    bytesOf,
+		"share":    func(part, whole float64) string { return strconv.FormatFloat(min(100, 100*part/whole), 'f', 1, 64) },
 	}
+}
+
+// verdictWord returns a verdict on a hub in words.
+func verdictWord(verdict string) string {
+	return map[string]string{
+		managerstatus.Well: "The hub is well", managerstatus.Attention: "Look at this", managerstatus.Failing: "The hub is not well", managerstatus.Unknown: "Not visible",
+	}[verdict]
+}
+
+// bytesOf returns a number of bytes with its unit.
+func bytesOf(of float64) string {
+	const kilo = 1000
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	at := 0
+	for ; of >= kilo && at < len(units)-1; at++ {
+		of /= kilo
+	}
+	return strconv.FormatFloat(of, 'g', 3, 64) + " " + units[at]
 }
 
 // count returns a number with its noun.
@@ -98,11 +123,11 @@ func first(names []string) []string { return names[:min(len(names), maxNames)] }
 // tone returns the colour of a word: good, warn, bad, info or none. Every place that has it shows the word too.
 func tone(word any) string {
 	switch fmt.Sprint(word) {
-	case "True", "Selected", "healthy", "Succeeded", "Finished", "Done":
+	case "True", "Selected", "healthy", "Succeeded", "Finished", "Done", "well", "ready", "leads", "on time":
 		return "good"
-	case "Held", "Kept", "Waiting", "Tainted", "Expired", "Capped", "unreachable", "Paused", "Unapproved", "joining", "Soaking":
+	case "Held", "Kept", "Waiting", "Tainted", "Expired", "Capped", "unreachable", "Paused", "Unapproved", "joining", "Soaking", "attention", "pending", "warning", "late":
 		return "warn"
-	case "False", "Misconfigured", "Undecided", "TooCostly", "unhealthy", "Failing", "TimedOut", "Breached", "Failed", "Gone":
+	case "False", "Misconfigured", "Undecided", "TooCostly", "unhealthy", "Failing", "TimedOut", "Breached", "Failed", "Gone", "failing", "firing", "critical", "not ready", "no leader", "silent":
 		return "bad"
 	case "Beaten", "Progressing", "UnderWay", "Starting":
 		return "info"

@@ -1,13 +1,16 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,14 +21,18 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/access"
+	"github.com/berth-project/berth/internal/apiserver/placementapi"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -33,7 +40,8 @@ import (
 // maxNamespaces is for how many namespaces a state reviews the permissions of one user, who may not list placements everywhere.
 const maxNamespaces = 200
 
-// reader reads the fleet as one user may see it. It implements console.Reader and console.Deliveries.
+// reader reads the fleet as one user may see it. It implements console.Reader, console.Deliveries,
+// console.Members and console.HubReader.
 type reader struct {
 	users *users
 	who   user.Info
@@ -42,9 +50,9 @@ type reader struct {
 
 	mu    sync.Mutex
 	state *model.State
-	// built is the version of the changes that the state has, at the instant of the state.
+	// built is the version of the changes that the state has, checked when the permissions were read for it.
 	built   uint64
-	version uint64
+	checked time.Time
 }
 
 // Changed implements console.Reader.
@@ -53,21 +61,20 @@ func (r *reader) Changed() <-chan struct{} {
 	return changed
 }
 
-// State implements console.Reader. All pages of a user share a state.
+// State implements console.Reader. All pages of a user share a state, and so do users who see the same.
 func (r *reader) State(ctx context.Context) (*model.State, error) {
 	version, _ := r.users.changes.current()
 	now := r.users.options.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state != nil && r.built == version && now.Sub(r.state.At) < permissionTime {
+	if r.state != nil && r.built == version && now.Sub(r.checked) < permissionTime {
 		return r.state, nil
 	}
 	objects, note, err := r.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.version++
-	r.state, r.built = model.NewState(file.NewBundle(objects), r.version, now, note), version
+	r.state, r.built, r.checked = r.users.states.of(objects, note, now), version, now
 	return r.state, nil
 }
 
@@ -103,7 +110,17 @@ func (r *reader) read(ctx context.Context) (out file.Objects, note string, err e
 	if r.users.options.Deliveries != nil {
 		err = r.readSets(ctx, &out)
 	}
+	sortByName(out.Placements)
+	sortByName(out.Slices)
+	sortByName(out.WorkSets)
 	return out, seen.note(), err
+}
+
+// sortByName sorts objects, which a cache lists in any order.
+func sortByName[T client.Object](of []T) {
+	slices.SortFunc(of, func(a, b T) int {
+		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+	})
 }
 
 // readSets adds the sets of works that the user may see.
@@ -171,6 +188,26 @@ func (r *reader) Explain(ctx context.Context, key fleet.Key, cluster string) (*e
 	return &out, nil
 }
 
+// Verdict implements console.Reader.
+func (r *reader) Verdict(ctx context.Context, key fleet.Key, cluster string) (*explain.Cluster, error) {
+	visible := r.visibleTo(visibility.Cluster)
+	if !r.mayGet(ctx, key) || !visible(cluster) {
+		return nil, console.ErrNotFound
+	}
+	answer, err := r.users.options.Record.Explain(ctx, key)
+	if errors.Is(err, record.ErrUnknown) {
+		return nil, console.ErrNotFound
+	}
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is about the placement
+	}
+	found, ok := answer.Cluster(cluster, visible)
+	if !ok {
+		return nil, console.ErrNotFound
+	}
+	return &found, nil
+}
+
 // History implements console.Reader.
 func (r *reader) History(ctx context.Context, key fleet.Key) (*explain.History, error) {
 	if !r.mayGet(ctx, key) {
@@ -195,6 +232,48 @@ func (r *reader) Delivery(ctx context.Context, set fleet.Key) (*report.Report, e
 	found := report.New(in)
 	out := found.Visible(r.visibleTo(visibility.Cluster))
 	return &out, nil
+}
+
+// Past implements console.Deliveries: the kept templates, where the user may list them. The manager reads no events.
+func (r *reader) Past(ctx context.Context, set fleet.Key) (*model.Past, error) {
+	if !r.allowed(ctx, "get", workv1alpha1.GroupVersion.WithResource("manifestworkreplicasets"), set.Namespace, set.Name) {
+		return nil, console.ErrNotFound
+	}
+	const command = "kubectl get events -n "
+	out := &model.Past{Problem: "The manager reads no events. This lists them: " + command + set.Namespace}
+	if !r.allowed(ctx, "list", appsv1.SchemeGroupVersion.WithResource("controllerrevisions"), set.Namespace, "") {
+		out.Problem = "You may not list the former templates: this needs list on controllerrevisions in the namespace. " + out.Problem
+		return out, nil
+	}
+	owner := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := r.users.objects.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: set.Name}, owner); err != nil {
+		return nil, fmt.Errorf("reading the set %s: %w", set, err)
+	}
+	kept := &appsv1.ControllerRevisionList{}
+	of := client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)}
+	if err := r.users.objects.List(ctx, kept, client.InNamespace(set.Namespace), of); err != nil {
+		return nil, fmt.Errorf("reading the former templates of the set %s: %w", set, err)
+	}
+	for i := range kept.Items {
+		hash := delivery.RevisionHash(owner, &kept.Items[i])
+		if hash == "" {
+			continue // it is of another owner
+		}
+		out.Revisions = append(out.Revisions, model.Revision{
+			Number: kept.Items[i].Revision, Hash: hash, Created: kept.Items[i].CreationTimestamp.Time,
+			Update: hash == owner.Status.UpdateRevision, Current: hash == owner.Status.CurrentRevision,
+		})
+	}
+	return out, nil
+}
+
+// Hub implements console.HubReader. The figures count the whole fleet, so the user needs the permission to read metrics.
+func (r *reader) Hub(ctx context.Context) (*managerstatus.Hub, error) {
+	attributes := authorizer.AttributesRecord{User: r.who, Verb: "get", Path: placementapi.MetricsPath}
+	if decision, _, err := r.users.authorizer.Authorize(ctx, attributes); err != nil || decision != authorizer.DecisionAllow {
+		return nil, managerstatus.ErrNotPermitted //nolint:nilerr // an error is a no
+	}
+	return r.users.hub.Read(ctx), nil
 }
 
 // namespaces are those in which a user may list kinds.

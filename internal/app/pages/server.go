@@ -27,6 +27,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/console"
+	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/informer"
 )
@@ -37,6 +38,8 @@ const (
 	// headerTime bounds the header of a request, idleTime a connection without one.
 	headerTime, idleTime = 5 * time.Second, 2 * time.Minute
 	maxHeader            = 32 << 10
+	// streamShare is the share of a core that the streams of open pages may take, so that decisions do not wait for them.
+	streamShare = 0.1
 )
 
 // Options configures the server.
@@ -50,7 +53,12 @@ type Options struct {
 	// Record holds the recent decisions. Deliveries reads what is delivered; nil where the manager delivers no workloads.
 	Record     *record.Record
 	Deliveries placementapi.Deliveries
-	Clock      clock.WithTicker
+	// Leases is set if the manager watches the leases of clusters.
+	Leases bool
+	// Status reports how this manager is. Namespace is that of its lease.
+	Status    *managerstatus.Monitor
+	Namespace string
+	Clock     clock.WithTicker
 }
 
 // Add adds the server to a manager. Every replica serves.
@@ -67,8 +75,19 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if _, err := informer.Watch(ctx, mgr.GetCache(), subscriptions...); err != nil {
 		return err //nolint:wrapcheck // it names the kind
 	}
+	hub, err := managerstatus.NewReader(managerstatus.ReaderOptions{
+		Hub: mgr.GetConfig(), Namespace: options.Namespace, Holder: "the manager", Clock: options.Clock,
+		Manager: func(context.Context) (*managerstatus.Report, error) {
+			out := options.Status.Report()
+			return &out, nil
+		},
+	})
+	if err != nil {
+		return err //nolint:wrapcheck // it is about the hub
+	}
 	users := newUsers(options, mgr.GetClient(), authorized, changes)
-	handler, err := console.New(console.Options{Session: users.session, Clock: options.Clock})
+	users.hub = hub
+	handler, err := console.New(console.Options{Session: users.session, Clock: options.Clock, StreamShare: streamShare})
 	if err != nil {
 		return err //nolint:wrapcheck // it is about the pages
 	}

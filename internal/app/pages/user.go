@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/internal/console"
+	"github.com/berth-project/berth/internal/managerstatus"
 )
 
 const (
@@ -37,13 +38,16 @@ type users struct {
 	objects    client.Reader
 	authorizer authorizer.Authorizer
 	changes    *changes
+	states     *states
+	// hub reads how the hub is, with the rights of the manager.
+	hub *managerstatus.Reader
 
 	mu      sync.Mutex
 	readers map[string]*reader
 }
 
 func newUsers(options Options, objects client.Reader, by authorizer.Authorizer, changes *changes) *users {
-	return &users{options: options, objects: objects, authorizer: by, changes: changes, readers: map[string]*reader{}}
+	return &users{options: options, objects: objects, authorizer: by, changes: changes, states: newStates(), readers: map[string]*reader{}}
 }
 
 // session returns what the user of a request may read. There is nothing to write.
@@ -53,7 +57,7 @@ func (u *users) session(r *http.Request) (console.Session, error) {
 		return console.Session{}, errNoUser
 	}
 	found := u.readerOf(who)
-	out := console.Session{User: who.GetName(), Reader: found, Place: "manager, as " + who.GetName()}
+	out := console.Session{User: who.GetName(), Reader: found, Members: found, Hub: found, Place: "manager, as " + who.GetName()}
 	if u.options.Deliveries != nil {
 		out.Deliveries = found
 	}

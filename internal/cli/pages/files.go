@@ -16,13 +16,16 @@ import (
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/source/completion"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
+var errNoCluster = errors.New("the last run had no such cluster")
+
 var errNoHistory = errors.New("files have no history: a hub records it")
 
-// Files reads the fleet of files, whose placements it decides once. It implements console.Reader, console.Deliveries and
-// console.Previewer, and is safe for concurrent use.
+// Files reads the fleet of files, whose placements it decides once. It implements console.Reader, console.Deliveries,
+// console.Members and console.Previewer, and is safe for concurrent use.
 type Files struct {
 	state   *model.State
 	decided map[fleet.Key]offline.Decision
@@ -46,7 +49,8 @@ func NewFiles(bundle *file.Bundle, now time.Time) *Files {
 		shown.Decisions[made.Key] = made.Slices
 	}
 	f.state = model.NewState(&shown, 1, now, "")
-	f.preview = newPreviewer(func() (*file.Bundle, uint64, error) { return bundle, 1, nil }, func() time.Time { return now })
+	f.preview = newPreviewer(func() (*file.Bundle, uint64, error) { return bundle, 1, nil },
+		func() (*model.State, error) { return f.state, nil }, func() time.Time { return now })
 	return f
 }
 
@@ -109,9 +113,49 @@ func (f *Files) Delivery(_ context.Context, set fleet.Key) (*report.Report, erro
 	return &out, err
 }
 
+// Verdict implements console.Reader.
+func (f *Files) Verdict(ctx context.Context, key fleet.Key, cluster string) (*explain.Cluster, error) {
+	all, err := f.Explain(ctx, key, "")
+	if err != nil {
+		return nil, err
+	}
+	return findIn(all, cluster)
+}
+
+// findIn returns the verdict on a cluster.
+func findIn(all *explain.Explanation, cluster string) (*explain.Cluster, error) {
+	found, ok := all.Find(cluster)
+	if !ok {
+		return nil, errNoCluster
+	}
+	return found, nil
+}
+
+// Member implements console.Members. Files hold the works, and no lease.
+func (f *Files) Member(_ context.Context, cluster string) (*console.Member, error) {
+	out := &console.Member{LeaseProblem: "Files hold no leases: a hub has them."}
+	for _, work := range f.state.Bundle.Works {
+		if work.Namespace == cluster {
+			out.Works = append(out.Works, console.NewWork(work, f.now))
+		}
+	}
+	limitWorks(out, 0)
+	return out, nil
+}
+
+// Past implements console.Deliveries. Files hold neither former templates nor events.
+func (f *Files) Past(context.Context, fleet.Key) (*model.Past, error) {
+	return &model.Past{Problem: "Files hold no former templates and no events: a hub stores them."}, nil
+}
+
 // Preview implements console.Previewer.
 func (f *Files) Preview(ctx context.Context, change console.Change) (*console.Preview, error) {
 	return f.preview.Preview(ctx, change)
+}
+
+// Complete implements console.Previewer.
+func (f *Files) Complete(ctx context.Context, text string, row, column int) (completion.Result, error) {
+	return f.preview.Complete(ctx, text, row, column)
 }
 
 // HasWorks reports whether the files have sets of works.

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/cli/delivery"
@@ -34,7 +37,7 @@ const (
 )
 
 // Hub reads the fleet of a hub with the rights of its user. It watches the hub where the user may, and polls the views of the manager
-// elsewhere. It implements console.Reader and console.Deliveries, and is safe for concurrent use.
+// elsewhere. It implements console.Reader, console.Deliveries and console.Members, and is safe for concurrent use.
 type Hub struct {
 	fleet  *source.Fleet
 	client *source.HubClient
@@ -260,6 +263,15 @@ func (h *Hub) keep(key fleet.Key, found *explain.Explanation, version uint64) {
 	}
 }
 
+// Verdict implements console.Reader.
+func (h *Hub) Verdict(ctx context.Context, key fleet.Key, cluster string) (*explain.Cluster, error) {
+	all, err := h.Explain(ctx, key, "")
+	if err != nil {
+		return nil, err
+	}
+	return findIn(all, cluster)
+}
+
 // History implements console.Reader.
 func (h *Hub) History(ctx context.Context, key fleet.Key) (*explain.History, error) {
 	return h.client.History(ctx, key.Namespace, key.Name)
@@ -283,6 +295,32 @@ func (h *Hub) Delivery(ctx context.Context, set fleet.Key) (*report.Report, erro
 	return &out, err
 }
 
+// Past implements console.Deliveries: the kept templates and the events that the user may list.
+func (h *Hub) Past(ctx context.Context, set fleet.Key) (*model.Past, error) {
+	stored := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := h.works.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: set.Name}, stored); err != nil {
+		return nil, fmt.Errorf("reading the set %s: %w", set, err)
+	}
+	out := &model.Past{}
+	var problems []string
+	revisions, err := delivery.History(ctx, h.works, stored)
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	for _, each := range revisions {
+		out.Revisions = append(out.Revisions, model.Revision{Number: each.Number, Hash: each.Hash, Created: each.Created.Time, Update: each.Update, Current: each.Current})
+	}
+	events, err := h.client.Events(ctx, source.WorkSetKind(), set.Namespace, set.Name)
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	for _, each := range events {
+		out.Events = append(out.Events, model.Event{At: source.EventTime(each).Time, Warning: each.Type == corev1.EventTypeWarning, Reason: each.Reason, Note: each.Message})
+	}
+	out.Problem = strings.Join(problems, "; ")
+	return out, nil
+}
+
 // Compiled returns the fleet with compiled placements, and its version.
 func (h *Hub) Compiled() (*file.Bundle, uint64, error) {
 	state, err := h.State(context.Background()) //nolint:forbidigo // it sends no request
@@ -301,5 +339,6 @@ func (h *Hub) Compiled() (*file.Bundle, uint64, error) {
 
 // Previewer returns what computes previews of the hub.
 func (h *Hub) Previewer() console.Previewer {
-	return newPreviewer(h.Compiled, h.clock.Now)
+	state := func() (*model.State, error) { return h.State(context.Background()) } //nolint:forbidigo // it sends no request
+	return newPreviewer(h.Compiled, state, h.clock.Now)
 }

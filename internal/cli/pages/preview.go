@@ -10,6 +10,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/cli/change"
 	"github.com/berth-project/berth/internal/console"
+	"github.com/berth-project/berth/internal/console/model"
+	"github.com/berth-project/berth/internal/source/completion"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -22,14 +24,18 @@ type previewer struct {
 	bundle func() (*file.Bundle, uint64, error)
 	now    func() time.Time
 	rules  func() (*file.Rules, error)
+	// state returns the fleet as pages show it.
+	state func() (*model.State, error)
+	// loading is held while a text is read, since loaders with the same rules must not run at the same time.
+	loading sync.Mutex
 
 	mu      sync.Mutex
 	version uint64
 	settled *change.Simulation
 }
 
-func newPreviewer(bundle func() (*file.Bundle, uint64, error), now func() time.Time) *previewer {
-	return &previewer{bundle: bundle, now: now, rules: sync.OnceValues(file.NewRules)}
+func newPreviewer(bundle func() (*file.Bundle, uint64, error), state func() (*model.State, error), now func() time.Time) *previewer {
+	return &previewer{bundle: bundle, state: state, now: now, rules: sync.OnceValues(file.NewRules)}
 }
 
 // base returns the settled fleet before any change.
@@ -77,13 +83,51 @@ func (p *previewer) proposal(ctx context.Context, wanted console.Change) (*chang
 		return out, nil
 	}
 	loader := file.Loader{Stdin: strings.NewReader(wanted.YAML), Rules: rules}
-	if out.Applied, err = loader.Load(ctx, []string{"-"}); err != nil {
+	p.loading.Lock()
+	out.Applied, err = loader.Load(ctx, []string{"-"})
+	p.loading.Unlock()
+	if faults, ok := errors.AsType[file.FaultsError](err); ok {
+		return nil, faultsOf(faults, wanted.YAML)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if len(out.Applied.Decisions) > 0 {
 		return nil, errDecisions
 	}
 	return out, nil
+}
+
+// faultsOf returns the faults of a text with their lines.
+func faultsOf(in file.FaultsError, text string) console.FaultsError {
+	out := make(console.FaultsError, 0, len(in))
+	for _, each := range in {
+		out = append(out, console.Fault{Line: each.Line([]byte(text)), Text: each.Text()})
+	}
+	return out
+}
+
+// Complete implements console.Previewer, with the names of the fleet as it is.
+func (p *previewer) Complete(_ context.Context, text string, row, column int) (completion.Result, error) {
+	rules, err := p.rules()
+	if err != nil {
+		return completion.Result{}, err
+	}
+	state, err := p.state()
+	if err != nil {
+		return completion.Result{}, err
+	}
+	var names completion.Names
+	for _, set := range state.Bundle.Sets {
+		names.Sets = append(names.Sets, set.Name)
+	}
+	for _, each := range state.LabelKeys() {
+		names.Labels = append(names.Labels, each.Key)
+	}
+	for _, each := range state.ClaimKeys() {
+		names.Claims = append(names.Claims, each.Key)
+	}
+	return completion.Complete(rules, names, text, row, column), nil
 }
 
 // newPreview returns a report as pages show it.

@@ -117,8 +117,11 @@ func (s *State) ClaimColumn(name string) Column {
 	return b.out
 }
 
-// SetColumn returns a set of every cluster: the exclusive one, else the first by name that is not built in.
-func (s *State) SetColumn() Column {
+// SetColumn returns a set of every cluster: the exclusive one, else the first by name that is not built in. The result is shared and
+// read-only.
+func (s *State) SetColumn() Column { return Memo(s, "set", s.newSetColumn) }
+
+func (s *State) newSetColumn() Column {
 	b := newColumnBuilder()
 	ordered := slices.Clone(s.Bundle.Sets)
 	slices.SortFunc(ordered, func(x, y *clusterv1beta2.ManagedClusterSet) int {
@@ -174,8 +177,10 @@ type KeyCount struct {
 	Count int
 }
 
-// LabelKeys returns the labels that most clusters have, the most frequent first.
-func (s *State) LabelKeys() []KeyCount {
+// LabelKeys returns the labels that most clusters have, the most frequent first. The result is shared and read-only.
+func (s *State) LabelKeys() []KeyCount { return Memo(s, "labels", s.countLabels) }
+
+func (s *State) countLabels() []KeyCount {
 	counts := map[string]int{}
 	for _, cluster := range s.Bundle.Clusters {
 		for key := range cluster.Labels {
@@ -185,8 +190,10 @@ func (s *State) LabelKeys() []KeyCount {
 	return mostFrequent(counts)
 }
 
-// ClaimKeys returns the claims that most clusters have, the most frequent first.
-func (s *State) ClaimKeys() []KeyCount {
+// ClaimKeys returns the claims that most clusters have, the most frequent first. The result is shared and read-only.
+func (s *State) ClaimKeys() []KeyCount { return Memo(s, "claims", s.countClaims) }
+
+func (s *State) countClaims() []KeyCount {
 	counts := map[string]int{}
 	for _, cluster := range s.Bundle.Clusters {
 		for _, claim := range cluster.Status.ClusterClaims {

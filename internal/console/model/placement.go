@@ -66,8 +66,10 @@ func (s *State) NewPlacement(placement *clusterv1beta1.Placement) Placement {
 	return out
 }
 
-// Placements returns every placement, those with a problem first, then by namespace and name.
-func (s *State) Placements() []Placement {
+// Placements returns every placement, those with a problem first, then by namespace and name. The result is shared and read-only.
+func (s *State) Placements() []Placement { return Memo(s, "placements", s.newPlacements) }
+
+func (s *State) newPlacements() []Placement {
 	out := make([]Placement, 0, len(s.Bundle.Placements))
 	for _, placement := range s.Bundle.Placements {
 		out = append(out, s.NewPlacement(placement))

@@ -30,6 +30,19 @@ type State struct {
 	placements map[string][]fleet.Key
 	counts     []int
 	grid       func() *Grid
+	// memo has what was computed once for the state, by key.
+	memo sync.Map
+}
+
+// Memo returns what compute returns for a state, which is computed once. The key must name the computation, and the result is shared and
+// read-only.
+func Memo[T any](s *State, key string, compute func() T) T {
+	found, _ := s.memo.LoadOrStore(key, sync.OnceValue(compute))
+	once, ok := found.(func() T)
+	if !ok {
+		panic("the key " + key + " has results of two types")
+	}
+	return once()
 }
 
 // NewState returns the state of a fleet. It sorts the clusters and the sets of the bundle, which must not change afterwards.

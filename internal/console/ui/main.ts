@@ -65,6 +65,7 @@ function replaceSection(part: { id: string; html: string }): void {
   section.innerHTML = part.html; // the server has escaped every text in it, and the browser runs no script in it
   showAges(section);
   if (path) [...section.querySelectorAll("a")].find((link) => link.getAttribute("href") === path)?.focus();
+  document.dispatchEvent(new CustomEvent("replaced", { detail: part.id }));
 }
 
 interface Match { kind: string; namespace?: string; name: string }

@@ -1,16 +1,16 @@
 // The module of the preview: sends what a user types, and shows what it would move.
+import { type Editor, type Fault, newEditor } from "./editor";
 import { byID, showAges } from "./page";
 
 interface Change { yaml: string; cordon: string[]; drain: string[]; remove: string[]; delete: string[] }
-interface Step { kind: "cordon" | "drain" | "remove"; value: string }
+interface Step { kind: "cordon" | "drain" | "remove"; value: string; words: string }
 
 const delay = 200;
-const yaml = byID("yaml") as HTMLTextAreaElement | null, output = byID("preview-output"), steps = byID("steps");
-const what = byID("what") as HTMLSelectElement | null, which = byID("which") as HTMLInputElement | null, add = byID("add");
+const yaml = byID("yaml") as HTMLTextAreaElement | null, output = byID("preview-output"), steps = byID("steps"), editor = newEditor();
 
-if (yaml && output && steps && what && which && add) start(yaml, output, steps, what, which, add);
+if (yaml && output && steps && editor) start(yaml, output, steps, editor);
 
-function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement, what: HTMLSelectElement, which: HTMLInputElement, add: HTMLElement): void {
+function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement, editor: Editor): void {
   const chosen: Step[] = [];
   let timer = 0, running: AbortController | undefined;
   const schedule = (): void => {
@@ -21,14 +21,17 @@ function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement
     running?.abort();
     const mine = running = new AbortController();
     if (yaml.value.trim() === "" && chosen.length === 0) {
-      output.replaceChildren(paragraph("empty", "Type or paste an object, or add a step."));
+      editor.mark([]);
+      output.replaceChildren(paragraph("empty", "Type or paste an object, or press a button."));
       return;
     }
     const change: Change = { yaml: yaml.value, cordon: values("cordon"), drain: values("drain"), remove: values("remove"), delete: [] };
     try {
       const response = await send(change, mine.signal);
       if (!response.ok) throw new Error((await response.text()).trim());
-      output.innerHTML = (await response.json() as { html: string }).html; // the server has escaped every text in it
+      const found = await response.json() as { html: string; faults: Fault[] };
+      output.innerHTML = found.html; // the server has escaped every text in it
+      editor.mark(found.faults);
       showAges(output);
     } catch (problem) {
       if (!mine.signal.aborted) output.replaceChildren(paragraph("problem", problem instanceof Error ? problem.message : String(problem)));
@@ -40,35 +43,80 @@ function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement
       const item = document.createElement("li"), remove = document.createElement("button");
       remove.type = "button";
       remove.textContent = "Undo";
+      remove.setAttribute("aria-label", "Undo: " + step.words);
       remove.addEventListener("click", () => {
         chosen.splice(i, 1);
         show();
         schedule();
       });
-      item.append({ cordon: "cordon ", drain: "drain ", remove: "delete " }[step.kind] + step.value + " ", remove);
+      item.append(step.words + " ", remove);
       return item;
     }));
   };
-  const addStep = (): void => {
-    const value = which.value.trim(), [kind, label] = what.value.split(/:(.*)/s);
-    if (value === "") return which.focus();
-    // Clusters that fail lose what a drain takes from them.
-    chosen.push(kind === "fail" ? { kind: "drain", value: label + "=" + value } : { kind: kind as Step["kind"], value });
-    which.value = "";
+  const add = (step: Step): void => {
+    if (!chosen.some((each) => each.kind === step.kind && each.value === step.value)) chosen.push(step);
     show();
     schedule();
   };
   // The first preview settles the fleet. It happens before a user has typed anything.
   void send({ yaml: "", cordon: [], drain: [], remove: [], delete: [] }, new AbortController().signal).catch(() => undefined);
   yaml.addEventListener("input", schedule);
-  add.addEventListener("click", addStep);
-  which.addEventListener("keydown", (event) => {
+  byID("change")?.addEventListener("submit", (event) => event.preventDefault());
+  startClusters(add);
+  void startLabels(add);
+}
+
+// startClusters adds the steps on one cluster. Names are suggested while a user types.
+function startClusters(add: (step: Step) => void): void {
+  const name = byID("cluster") as HTMLInputElement, names = byID("cluster-names") as HTMLDataListElement;
+  let timer = 0;
+  name.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void suggest(name, names), 100);
+  });
+  const act = (kind: "cordon" | "remove", verb: string): void => {
+    const value = name.value.trim();
+    if (value === "") return name.focus();
+    add({ kind, value, words: verb + " " + value });
+    name.value = "";
+  };
+  byID("cordon")?.addEventListener("click", () => act("cordon", "cordon"));
+  byID("delete")?.addEventListener("click", () => act("remove", "delete"));
+  name.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
       event.preventDefault();
-      addStep();
+      act("cordon", "cordon");
     }
   });
-  byID("change")?.addEventListener("submit", (event) => event.preventDefault());
+}
+
+async function suggest(name: HTMLInputElement, names: HTMLDataListElement): Promise<void> {
+  if (name.value.trim() === "") return;
+  const response = await fetch("/data/search?" + new URLSearchParams({ q: name.value.trim() }).toString());
+  if (!response.ok) return;
+  const found = await response.json() as { kind: string; name: string }[];
+  names.replaceChildren(...found.filter((each) => each.kind === "cluster").map((each) => new Option(each.name, each.name)));
+}
+
+// startLabels adds the steps on all clusters with a value of a label.
+async function startLabels(add: (step: Step) => void): Promise<void> {
+  const label = byID("label") as HTMLSelectElement, value = byID("label-value") as HTMLSelectElement;
+  const act = (words: (of: string) => string): void => {
+    if (value.value === "") return label.focus();
+    const of = label.value + "=" + value.value;
+    add({ kind: "drain", value: of, words: words(of) });
+  };
+  byID("drain")?.addEventListener("click", () => act((of) => "drain " + of));
+  byID("fail")?.addEventListener("click", () => act((of) => "clusters with " + of + " fail")); // they lose what a drain takes from them
+  const fill = async (): Promise<void> => {
+    if (label.value === "") return;
+    const response = await fetch("/data/column?" + new URLSearchParams({ key: "label:" + label.value }).toString());
+    if (!response.ok) return;
+    const column = await response.json() as { values: string[] };
+    value.replaceChildren(...[...column.values].sort((a, b) => a.localeCompare(b, undefined, { numeric: true })).slice(0, 500).map((each) => new Option(each, each)));
+  };
+  label.addEventListener("change", () => void fill());
+  await fill();
 }
 
 function send(change: Change, signal: AbortSignal): Promise<Response> {

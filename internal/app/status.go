@@ -1,0 +1,27 @@
+package app
+
+import (
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/berth-project/berth/internal/controller/workcleanup"
+	"github.com/berth-project/berth/internal/managerstatus"
+)
+
+// addStatus adds the monitor of the manager's own metrics, which the views and the console report.
+func (a *managerBuilder) addStatus() (*managerstatus.Monitor, error) {
+	out, err := managerstatus.NewMonitor(managerstatus.Options{
+		Metrics: metrics.Registry, Clock: clock.RealClock{}, Replica: a.options.Identity, Elected: a.mgr.Elected(),
+		Queues:       append(controllerNames(), workcleanup.Name),
+		RequestLimit: max(0, float64(a.options.QPS)), BytesLimit: float64(a.options.FanoutBytes),
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is about the shipped alerts
+	}
+	if err := a.mgr.Add(out); err != nil {
+		return nil, fmt.Errorf("adding the status of the manager: %w", err)
+	}
+	return out, nil
+}

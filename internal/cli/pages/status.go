@@ -1,0 +1,34 @@
+package pages
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/managerstatus"
+)
+
+// managerNamespace is where the lease and the pods of the manager are.
+const managerNamespace = "berth-system"
+
+// HubStatus reads how a hub is with the rights of its user: the lease and the pods of the manager, its figures from the views, and the
+// certificates of the connection. It implements console.HubReader, and is safe for concurrent use.
+type HubStatus struct{ reader *managerstatus.Reader }
+
+// NewHubStatus returns a reader with the rights of a configuration.
+func NewHubStatus(config *rest.Config, hub *source.HubClient, clock clock.PassiveClock) (*HubStatus, error) {
+	reader, err := managerstatus.NewReader(managerstatus.ReaderOptions{
+		Hub: config, Namespace: managerNamespace, Manager: hub.ManagerStatus, Pods: true, Holder: "your kubeconfig", Clock: clock,
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is about the hub
+	}
+	return &HubStatus{reader}, nil
+}
+
+// Hub implements console.HubReader.
+func (h *HubStatus) Hub(ctx context.Context) (*managerstatus.Hub, error) {
+	return h.reader.Read(ctx), nil
+}
