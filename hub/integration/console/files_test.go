@@ -75,23 +75,63 @@ func TestPlacement(t *testing.T) {
 func TestPreview(t *testing.T) {
 	b := openFiles(t)
 	b.visit("/preview")
-	b.do(chromedp.SetValue("#which", "eu-1", chromedp.ByQuery), chromedp.SetValue("#what", "remove", chromedp.ByQuery), chromedp.Click("#add", chromedp.ByQuery))
+	b.do(chromedp.SendKeys("#cluster", "eu-1", chromedp.ByQuery), chromedp.Click("#delete", chromedp.ByQuery))
 	b.waitText("there is no such cluster")
 	b.picture("preview")
 	b.do(chromedp.Click("#steps button", chromedp.ByQuery))
 	b.waitText("Type or paste an object")
-	b.do(chromedp.SendKeys("#yaml", "kind: Nothing", chromedp.ByQuery))
-	b.wait("the error", `document.querySelector("#preview-output .problem")`)
+	b.wait("the values of the label", `document.querySelector("#label").value === "region" && document.querySelector("#label-value option[value=eu]")`)
+	b.do(chromedp.SetValue("#label-value", "eu", chromedp.ByQuery), chromedp.Click("#fail", chromedp.ByQuery))
+	b.waitText("clusters with region=eu fail")
+	b.waitText("taint drained:NoSelect")
+	b.do(chromedp.Click("#steps button", chromedp.ByQuery))
+	b.waitText("Type or paste an object")
 	b.checkProblems(t)
 }
 
-// TestLooks opens every page at several widths, light and dark: none may be wider than the window, and axe may find nothing.
+// TestEditor writes a placement with the keyboard and the proposals of the schema, and corrects a fault at its line.
+func TestEditor(t *testing.T) {
+	b := openFiles(t)
+	b.visit("/preview")
+	proposed := func(text string) {
+		t.Helper()
+		b.wait("the proposal "+text, fmt.Sprintf(`!document.querySelector("#options").hidden && document.querySelector('#options [aria-selected="true"]').innerText.startsWith(%q)`, text))
+	}
+	b.do(chromedp.Focus("#yaml", chromedp.ByQuery), chromedp.KeyEvent("api"))
+	proposed("apiVersion")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.wait("the versions", `!document.querySelector("#options").hidden`)
+	b.do(chromedp.KeyEvent("cluster.open-cluster-management.io/v1beta1"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("kind: "))
+	b.do(chromedp.KeyEvent("Placem"))
+	proposed("Placement")
+	b.do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("metadata:"), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("name: more"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("namespace: shop"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
+	b.do(chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent("spec:"), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("numberOf"))
+	proposed("numberOfClusters")
+	b.picture("preview-proposals")
+	b.checkAccessibility(t, "preview with proposals")
+	b.do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("-1"))
+	const want = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata:\n  name: more\n  namespace: shop\nspec:\n  numberOfClusters: -1"
+	if got := evaluate[string](b, `document.querySelector("#yaml").value`); got != want {
+		t.Fatalf("the text is %q, want %q", got, want)
+	}
+	b.wait("the fault at its line", `document.querySelector("#gutter .wrong")?.textContent === "7" && document.querySelector("#faults button")?.textContent === "Line 7"`)
+	b.picture("preview-fault")
+	b.checkAccessibility(t, "preview with a fault")
+	b.do(chromedp.Click("#faults button", chromedp.ByQuery), chromedp.KeyEvent("  numberOfClusters: 1"))
+	b.waitText("shop/more")
+	b.wait("no fault", `!document.querySelector("#gutter .wrong") && document.querySelector("#yaml").getAttribute("aria-invalid") === "false"`)
+	b.checkProblems(t)
+}
+
+// TestLooks opens every page at several widths, light and dark: none may be wider than the window, axe may find nothing, and the boxes, the
+// colours and the texts are those of the golden file.
 func TestLooks(t *testing.T) {
 	b := openFiles(t)
+	shown := map[string]string{}
 	for _, look := range []struct {
 		width  int64
 		scheme string
-	}{{360, "light"}, {1280, "light"}, {1280, "dark"}, {2560, "dark"}} {
+	}{{360, "light"}, {360, "dark"}, {1280, "light"}, {1280, "dark"}, {2560, "light"}, {2560, "dark"}} {
 		b.look(look.width, look.scheme)
 		for name, path := range map[string]string{
 			"fleet": "/", "table": "/?view=table", "cluster": "/clusters/eu-4", "placements": "/placements", "placement": "/placements/data/training?stage=sets&cluster=eu-3",
@@ -105,8 +145,10 @@ func TestLooks(t *testing.T) {
 			}
 			b.checkAccessibility(t, name)
 			b.picture(name)
+			shown[name] = b.layout()
 		}
 	}
+	checkGolden(t, shown)
 	b.checkProblems(t)
 }
 

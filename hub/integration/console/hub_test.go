@@ -2,11 +2,13 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,6 +85,30 @@ func accepted(t *testing.T, hub *hubtest.Hub, name string) bool {
 	return cluster.Spec.HubAcceptsClient
 }
 
+// post sends a body as a module of the page does, and returns the answer.
+func (b *browser) post(path, body string) string {
+	b.t.Helper()
+	var out string
+	script := fmt.Sprintf(`fetch(%q, {method: "POST", headers: {"Content-Type": "application/json"}, body: %q}).then((r) => r.text())`, path, body)
+	b.do(chromedp.Evaluate(script, &out, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return out
+}
+
+// TestHubPage shows whether the hub is well: the lease with the rights of the user, and the figures of the manager from its views.
+func TestHubPage(t *testing.T) {
+	hub := newHub(t)
+	address, _ := serve(t, "--kubeconfig", hub.Kubeconfig())
+	b := open(t, address)
+	b.visit("/hub")
+	b.waitText("The hub is well")
+	for _, want := range []string{"Leads since", "it runs elsewhere, such as in berth-hub", "From a change to its decision", "Writes per second", "webhooks and views", "the hub's API server", "shipped alerts quiet", "BerthManagerDown is evaluated by Prometheus alone"} {
+		b.waitText(want)
+	}
+	b.checkAccessibility(t, "hub")
+	b.picture("hub-well")
+	b.checkProblems(t)
+}
+
 // TestTenant looks at a hub as a user who may see the set gpu and the namespace data, and may write nothing.
 func TestTenant(t *testing.T) {
 	hub := newHub(t)
@@ -123,6 +149,21 @@ func TestTenant(t *testing.T) {
 			t.Errorf("%s shows %q, want the same as for an object that does not exist", path, got)
 		}
 	}
+	for _, body := range []string{
+		`{"yaml":"","drain":["region=eu"]}`, `{"yaml":"","remove":["eu-1"]}`, `{"yaml":"","cordon":["us-1"]}`, `{"text":"spec:\n  clusterSets:\n  - \nkind: Placement\napiVersion: cluster.open-cluster-management.io/v1beta1","row":2,"column":4}`,
+	} {
+		for _, path := range []string{"/data/preview", "/data/completion"} {
+			got := b.post(path, body)
+			for _, hidden := range hiddenFromTenant() {
+				if strings.Contains(strings.ReplaceAll(got, `there is no such cluster`, ""), hidden) && !strings.Contains(body, hidden) {
+					t.Errorf("the tenant sees %q in the answer of %s to %s: %s", hidden, path, body, got)
+				}
+			}
+		}
+	}
+	b.visit("/hub")
+	b.waitText("You may not get the lease berth-manager")
+	b.waitText("system:monitoring")
 	// The hub refuses what the page offers, and the page shows why.
 	b.visit("/confirm?action=deny&cluster=eu-2")
 	b.do(chromedp.Click(`button.danger`, chromedp.ByQuery))

@@ -105,9 +105,14 @@ func open(t *testing.T, address string) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Env("LD_LIBRARY_PATH="+strings.Join(libraries(folder), ":"), "HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir()),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
-	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
+	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	ctx, closed := chromedp.NewContext(allocated)
+	t.Cleanup(func() { // the folder of the browser is removed after this
+		if running := chromedp.FromContext(ctx); running != nil && running.Allocator != nil {
+			running.Allocator.Wait()
+		}
+	})
+	t.Cleanup(stop)
 	t.Cleanup(closed)
 	base, _, _ := strings.Cut(address, "/login")
 	b := &browser{ctx: ctx, t: t, address: base}

@@ -1,11 +1,13 @@
 package console
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +32,7 @@ func hiddenFromTenant() []string {
 func tenantPaths() []string {
 	return []string{
 		"/", "/?view=table", "/?view=table&q=region=eu", "/placements", "/placements/data/training", "/placements/data/training?stage=sets", "/placements/data/training?cluster=eu-3",
-		"/clusters/us-3", "/search?q=-", "/hub", "/data/grid", "/data/column?key=set", "/data/column?key=label:region", "/data/column?key=placement:data/training", "/data/search?q=1",
+		"/clusters/us-3", "/search?q=-", "/hub", "/rollouts", "/data/grid", "/data/column?key=set", "/data/column?key=label:region", "/data/column?key=placement:data/training", "/data/search?q=1",
 	}
 }
 
@@ -94,6 +96,31 @@ func (s managerSite) request(ctx context.Context, method, path string) (code int
 	return response.StatusCode, string(data), err
 }
 
+// stream reads the stream of a page until the page is complete.
+func (s managerSite) stream(ctx context.Context, page string) (body string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.address+"/events?"+url.Values{"page": {page}, "since": {"0"}}.Encode(), nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if body += lines.Text() + "\n"; strings.HasPrefix(lines.Text(), "event: version") {
+			return body, nil
+		}
+	}
+	return body, lines.Err()
+}
+
 // TestManager reads the pages that a manager serves: without a token, as a tenant, and as an administrator.
 func TestManager(t *testing.T) {
 	address := hubtest.FreeAddress(t)
@@ -103,8 +130,10 @@ func TestManager(t *testing.T) {
 	admin, tenant := managerSite{address, bearer(t, hub, "admin", true)}, managerSite{address, bearer(t, hub, "tenant", false)}
 	hubtest.Eventually(t, limit, func(ctx context.Context) error { // the placement is decided, and the views read the roles a moment after they are stored
 		for _, site := range []managerSite{admin, tenant} {
-			if code, body, err := site.request(ctx, http.MethodGet, "/placements/data/training"); err != nil || code != http.StatusOK || !strings.Contains(body, "eu-2") {
-				return fmt.Errorf("status %d, %w: %.300s", code, err, body)
+			for _, path := range []string{"/placements/data/training", "/?view=table"} {
+				if code, body, err := site.request(ctx, http.MethodGet, path); err != nil || code != http.StatusOK || !strings.Contains(body, "eu-2") {
+					return fmt.Errorf("status %d, %w: %.300s", code, err, body)
+				}
 			}
 		}
 		return nil
@@ -125,11 +154,36 @@ func TestManager(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/clusters/eu-1", "/clusters/none", "/placements/shop/orders", "/placements/shop/none", "/data/column?key=placement:shop/orders"} {
+	for _, page := range tenantPaths()[:11] {
+		body, err := tenant.stream(t.Context(), page)
+		if err != nil || !strings.Contains(body, "event: version") {
+			t.Errorf("the stream of %s: %v, want its sections: %.300s", page, err, body)
+		}
+		for _, hidden := range hiddenFromTenant() {
+			if strings.Contains(body, hidden) {
+				t.Errorf("the tenant sees %q in the stream of %s", hidden, page)
+			}
+		}
+	}
+	for _, path := range []string{
+		"/clusters/eu-1", "/clusters/none", "/placements/shop/orders", "/placements/shop/none", "/data/column?key=placement:shop/orders", "/rollouts/shop/none", "/data/moment?set=shop/none",
+	} {
 		if code, body, err := tenant.request(t.Context(), http.MethodGet, path); err != nil || code != http.StatusNotFound {
 			t.Errorf("%s: status %d, %v, want 404, as for an object that does not exist: %.300s", path, code, err, body)
 		}
 	}
+	if _, body, err := tenant.request(t.Context(), http.MethodGet, "/hub"); err != nil || !strings.Contains(body, "Not visible") || strings.Contains(body, "Queues") {
+		t.Errorf("the tenant sees how the hub is: %v %.300s", err, body)
+	}
+	hubtest.Eventually(t, limit, func(ctx context.Context) error { // the manager samples its metrics every 15 s, at first when it starts
+		_, body, err := admin.request(ctx, http.MethodGet, "/hub")
+		for _, want := range []string{"The hub is well", ">leads</span>", "From a change to its decision", "shipped alerts quiet", "webhooks and views", "the hub&#39;s API server", "The manager may not list its own pods"} {
+			if !strings.Contains(body, want) {
+				return fmt.Errorf("the page of the hub lacks %q (%w): %s", want, err, body)
+			}
+		}
+		return err
+	})
 	if _, body, err := admin.request(t.Context(), http.MethodGet, "/?view=table"); err != nil || !strings.Contains(body, "eu-1") || !strings.Contains(body, "12 in all") {
 		t.Errorf("the administrator does not see every cluster: %v %.300s", err, body)
 	}
