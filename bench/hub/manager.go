@@ -62,6 +62,20 @@ func (h *Hub) StartManager(ctx context.Context, args ...string) (*Manager, error
 	return &Manager{child, metrics}, nil
 }
 
+// StartConsole is StartManager with the views and the console. It returns the address of the console.
+func (h *Hub) StartConsole(ctx context.Context) (manager *Manager, address string, err error) {
+	addresses, err := freeAddresses(ctx, 2)
+	if err != nil {
+		return nil, "", err
+	}
+	_, port, err := net.SplitHostPort(addresses[0])
+	if err != nil {
+		return nil, "", fmt.Errorf("reading an address: %w", err)
+	}
+	manager, err = h.StartManager(ctx, "--view-bind-address="+addresses[0], "--view-service-port="+port, "--console-bind-address="+addresses[1])
+	return manager, addresses[1], err
+}
+
 func (h *Hub) managerKubeconfig(ctx context.Context) (string, error) {
 	config, err := h.token(ctx, managerNamespace, managerAccount)
 	if err != nil {
