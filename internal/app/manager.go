@@ -51,6 +51,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/replicaset"
+	"github.com/berth-project/berth/internal/controller/score"
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/expectederror"
 	"github.com/berth-project/berth/internal/guard"
@@ -80,6 +81,7 @@ func controllers() []controllerEntry {
 		{name: addon.Name, add: addAddOn},
 		{name: replicaset.Name, add: addReplicaSet},
 		{name: probe.Name, add: addProbe},
+		{name: score.Name, add: addScore},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/controller/score"
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/registration/approval"
 	"github.com/berth-project/berth/internal/registration/autoaccept"
@@ -31,7 +32,7 @@ const maxManifestLimit = 1536 * 1024
 type Options struct {
 	// Kubeconfig is the path of the kubeconfig of the hub; empty means in-cluster, or $KUBECONFIG.
 	Kubeconfig string
-	// Controllers are the controllers to run: "*" all but those that register or probe clusters or deliver workloads, "name" that controller, "-name" not
+	// Controllers are the controllers to run: "*" all but those that register, probe or measure clusters, or deliver workloads, "name" that controller, "-name" not
 	// that controller.
 	Controllers []string
 	// Workers is the number of placements that are decided concurrently.
@@ -63,6 +64,8 @@ type Options struct {
 	// WorkCleanupTimeout is how long the works of a cluster that is being deleted wait for a silent agent, and deleted works of a cluster that
 	// does not exist; 0: without end.
 	WorkCleanupTimeout time.Duration
+	// ScoreConfig is the file of the controller score.
+	ScoreConfig string
 	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
 	ProbeAllow []string
 	// FanoutBytes is how many bytes of specs of works the controller replicaset may write at once, and then in each 5 minutes; 0 for no
@@ -122,7 +125,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
 		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+", which register clusters and need config/registration, "+
 			replicaset.Name+", which delivers workloads and needs config/delivery, "+
-			"and "+probe.Name+", which needs config/probe and --probe-allow; "+
+			probe.Name+", which needs config/probe and --probe-allow, "+
+			"and "+score.Name+", which needs config/score and --score-config; "+
 			"'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
@@ -149,6 +153,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"give the permissions of a cluster to the user of its recorded agent only, instead of to the groups of the cluster, so that a former certificate has none")
 	flags.StringSliceVar(&o.ProbeAllow, "probe-allow", o.ProbeAllow,
 		"servers of members that the controller probe may connect to: IP addresses, networks such as 10.0.0.0/8, host names, and *.example.com")
+	flags.StringVar(&o.ScoreConfig, "score-config", o.ScoreConfig,
+		"file with the queries of the controller score, which writes AddOnPlacementScores from the results of Prometheus")
 	flags.StringArrayVar(&o.AutoAccept, "auto-accept", o.AutoAccept,
 		"rule by which the controller csr accepts new clusters, as 'user=NAME;name=PATTERN' or 'group=NAME;name=PATTERN;set=SET': the requester of "+
 			"the first certificate, a regular expression for whole names of clusters, and their set; may be given several times")
@@ -178,6 +184,7 @@ func (o *Options) validate() error {
 	_, err := target.ParseAllowed(o.ProbeAllow)
 	check(err == nil, "--probe-allow: %v", err)
 	check(!o.ProbesClusters() || len(o.ProbeAllow) > 0, "--controllers %s: needs --probe-allow, the servers of members that the hub may connect to", probe.Name)
+	check(o.MeasuresClusters() == (o.ScoreConfig != ""), "--controllers %s and --score-config: give both or none", score.Name)
 	check(len(o.AutoAccept) <= autoaccept.MaxRules, "--auto-accept: %d rules, at most %d are allowed", len(o.AutoAccept), autoaccept.MaxRules)
 	_, err = o.autoAcceptRules()
 	check(err == nil, "--auto-accept %v", err)
@@ -227,7 +234,7 @@ func loopback(address string) bool {
 }
 
 // runsController returns whether a controller runs: the first entry that names it decides, else "*", which does not include the
-// controllers that register or probe clusters or deliver workloads.
+// controllers that register, probe or measure clusters, or deliver workloads.
 func (o *Options) runsController(name string) bool {
 	for _, entry := range o.Controllers {
 		switch entry {

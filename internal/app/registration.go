@@ -15,6 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/controller/replicaset"
+	"github.com/berth-project/berth/internal/controller/score"
 	"github.com/berth-project/berth/internal/registration/autoaccept"
 	"github.com/berth-project/berth/internal/registration/ocm"
 )
@@ -25,11 +26,14 @@ func RegistrationControllers() []string { return []string{acceptance.Name, csr.N
 
 // namedControllers returns the controllers that run only where they are named.
 func namedControllers() []string {
-	return append(RegistrationControllers(), replicaset.Name, probe.Name)
+	return append(RegistrationControllers(), replicaset.Name, probe.Name, score.Name)
 }
 
 // ProbesClusters reports whether the controller runs that reads clusters without an agent.
 func (o *Options) ProbesClusters() bool { return o.runsController(probe.Name) }
+
+// MeasuresClusters reports whether the controller runs that writes scores from queries.
+func (o *Options) MeasuresClusters() bool { return o.runsController(score.Name) }
 
 // RegistersClusters reports whether a controller that registers clusters runs.
 func (o *Options) RegistersClusters() bool {
@@ -65,6 +69,14 @@ func addProbe(_ context.Context, a *managerBuilder) error {
 		return fmt.Errorf("reading --probe-allow: %w", err)
 	}
 	return probe.Add(a.mgr, probe.Options{Clock: clock.RealClock{}, Allowed: allowed, Random: rand.Float64, Registry: metrics.Registry})
+}
+
+func addScore(_ context.Context, a *managerBuilder) error {
+	config, err := score.Load(a.options.ScoreConfig)
+	if err != nil {
+		return fmt.Errorf("reading --score-config: %w", err)
+	}
+	return score.Add(a.mgr, score.Options{Config: config, Clock: clock.RealClock{}, Registry: metrics.Registry})
 }
 
 // autoAcceptRules reads the rules of --auto-accept.

@@ -32,6 +32,9 @@ const partViews = "views"
 // partProbe is the controller that reads clusters without an agent. Its permissions are in config/probe.
 const partProbe = "probe"
 
+// partScore is the controller that writes scores from queries. Its permissions are in config/score.
+const partScore = "score"
+
 // partReplicaSet is the controller that delivers workloads. Its permissions are in config/delivery.
 const partReplicaSet = "replicaset"
 
@@ -51,9 +54,9 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac, config/registration, config/delivery and config/probe, by the part that needs them.
+// permissions are the permissions in config/rbac, config/registration, config/delivery, config/probe and config/score, by the part that needs them.
 func permissions() []permission {
-	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions())
+	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions(), scorePermissions())
 }
 
 // managerPermissions are the permissions in config/rbac.
@@ -168,6 +171,15 @@ func probePermissions() []permission {
 		{part: partProbe, group: group, resources: "managedclusters/status", verbs: "patch"},
 		{part: partProbe, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease", verbs: "get,update"},
 		{part: partProbe, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+	}
+}
+
+// scorePermissions are the permissions in config/score.
+func scorePermissions() []permission {
+	return []permission{
+		{part: partScore, group: group, resources: "managedclusters", verbs: "list,watch"},
+		{part: partScore, group: group, resources: "addonplacementscores", verbs: "list,watch,create"},
+		{part: partScore, group: group, resources: "addonplacementscores/status", verbs: "patch"},
 	}
 }
 
@@ -302,6 +314,8 @@ func manifestsOf(part string) string {
 		return "config/delivery"
 	case partProbe:
 		return "config/probe"
+	case partScore:
+		return "config/score"
 	default:
 		return "config/rbac"
 	}
@@ -309,7 +323,7 @@ func manifestsOf(part string) string {
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe}
+	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe, partScore}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

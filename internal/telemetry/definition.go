@@ -40,6 +40,7 @@ func Definitions() []Definition {
 	newCertificateRequests(c, nil)
 	newProbes(c, nil)
 	newDeliveries(c, nil)
+	newScores(c)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 

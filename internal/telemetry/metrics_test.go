@@ -204,6 +204,7 @@ func TestDefinitions(t *testing.T) {
 	telemetry.NewCertificateRequests(registry, func() int { return 0 })
 	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
 	telemetry.RegisterProbes(registry, func() map[string]int { return map[string]int{"Probing": 1} })
+	telemetry.NewScores(registry, []string{"cpu"})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

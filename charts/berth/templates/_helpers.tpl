@@ -47,6 +47,7 @@ capabilities:
 {{- if .Values.registration.enabled }},acceptance,csr,addon{{ end }}
 {{- if .Values.delivery.enabled }},replicaset{{ end }}
 {{- if .Values.probe.enabled }},probe{{ end }}
+{{- if .Values.scores.enabled }},score{{ end }}
 {{- end }}
 
 {{/* A pod of a hook, which runs one command of the image as its own account. Arguments: root, name, args. */}}

@@ -95,6 +95,9 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	if options.ProbesClusters() {
 		manifests = append(manifests, config.Probe())
 	}
+	if options.MeasuresClusters() {
+		manifests = append(manifests, config.Score())
+	}
 	return cli.Manager{
 		Manifests: manifests,
 		Ready: func(ctx context.Context, admin *rest.Config) error {

@@ -132,6 +132,7 @@ func TestSchemasRefuseWrongValues(t *testing.T) {
 		"a misspelt value":                      {manager.with("replica=3"), "replica"},
 		"no replica":                            {manager.with("replicas=0"), "replicas"},
 		"a probe without servers":               {manager.with("probe.enabled=true"), "probe"},
+		"scores without a source":               {manager.with("scores.enabled=true"), "scores"},
 		"an argument that is no flag":           {manager.with("extraArgs={workers}"), "extraArgs"},
 		"a level that the manager lacks":        {manager.with("log.level=loud"), "log.level"},
 		"text where a switch is":                {manager.with("views.enabled=yes"), "views.enabled"},
@@ -173,7 +174,9 @@ func TestTheAPIServerAcceptsCharts(t *testing.T) {
 	manager, agent := managerRelease(), agentRelease()
 	for name, r := range map[string]release{
 		"the manager by default": manager,
-		"everything on":          manager.with("probe.enabled=true", "probe.allow={10.0.0.0/8}", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
+		"everything on": manager.with("probe.enabled=true", "probe.allow={10.0.0.0/8}", "scores.enabled=true", "scores.secret=prometheus",
+			"scores.config.sources[0].name=main", "scores.config.sources[0].url=https://127.0.0.1:9090", "scores.config.scores[0].name=cpu", "scores.config.scores[0].query=up",
+			"metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
 		"everything off": manager.with("registration.enabled=false", "delivery.enabled=false", "webhooks.enabled=false", "views.enabled=false", "metrics.enabled=false",
 			"networkPolicy.enabled=false", "crds.enabled=false"),
 		"a certificate of cert-manager": manager.with("certManager.enabled=true"),

@@ -8,11 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -61,27 +59,7 @@ func startPrometheus(t *testing.T, manager string) *prometheus {
 			}
 		}
 	})
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &prometheus{address: hubtest.FreeAddress(t)}
-	command := exec.Command(binaryPath(t, "prometheus"), "--config.file="+filepath.Join(dir, "scrape.yaml"),
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.address)
-	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with a test binary that is killed
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Kill() // its data is not needed
-		_ = command.Wait()         // it was killed
-		_ = log.Close()
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("the log of Prometheus:\n%s", text)
-		}
-	})
-	return p
+	return &prometheus{address: hubtest.StartPrometheus(t, filepath.Join(dir, "scrape.yaml"))}
 }
 
 // object is a part of a configuration.

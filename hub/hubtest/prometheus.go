@@ -1,0 +1,43 @@
+package hubtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// StartPrometheus runs Prometheus with a configuration file, and returns its address. It needs bin/prometheus, which make installs. At the
+// end of the test it stops, and its data is deleted.
+func StartPrometheus(t testing.TB, config string) (address string) {
+	t.Helper()
+	program, err := filepath.Abs(filepath.Join(packageDir(), "..", "..", "bin", "prometheus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !exists(program) {
+		t.Fatalf("there is no %s, run at the root of the repository: make bin/prometheus", program)
+	}
+	dir := t.TempDir()
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = FreeAddress(t)
+	command := exec.Command(program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with a test binary that is killed
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // its data is not needed
+		_ = command.Wait()         // it was killed
+		_ = log.Close()
+		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("the log of Prometheus:\n%s", text)
+		}
+	})
+	return address
+}

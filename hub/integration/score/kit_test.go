@@ -1,0 +1,186 @@
+package score
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// object is the name of the scores.
+const object = "berth-scores"
+
+// world is two clusters whose load a Prometheus scrapes, and a manager that queries it.
+type world struct {
+	client.Client
+	t         *testing.T
+	namespace string
+	load      *load
+	manager   *hubtest.Manager
+}
+
+// load is an exporter of the load of clusters, as agents of a monitoring system report it.
+type load struct {
+	mu     sync.Mutex
+	values map[string]float64
+}
+
+func (l *load) set(cluster string, value float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.values[cluster] = value
+}
+
+// remove ends the series of a cluster.
+func (l *load) remove(cluster string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.values, cluster)
+}
+
+// ServeHTTP implements http.Handler.
+func (l *load) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	for cluster, value := range l.values {
+		for pod := range 2 { // two series for each cluster, which the query adds up
+			_, _ = fmt.Fprintf(w, "load{cluster=%q,pod=\"%d\"} %g\n", cluster, pod, value/2)
+		}
+	}
+}
+
+// newWorld starts all of it. source returns the URL that the manager queries, of the URL of Prometheus.
+func newWorld(t *testing.T, source func(prometheus string) string) *world {
+	t.Helper()
+	w := &world{
+		Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t), load: &load{values: map[string]float64{}},
+	}
+	w.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	w.create(&clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.namespace},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: w.namespace},
+	})
+	for _, name := range []string{w.cluster("a"), w.cluster("b")} {
+		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		w.create(&clusterv1.ManagedCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}},
+			Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
+		})
+	}
+	exporter := httptest.NewServer(w.load)
+	t.Cleanup(exporter.Close)
+	target, err := url.Parse(exporter.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prometheus := hubtest.StartPrometheus(t, w.file("prometheus.yaml", fmt.Sprintf(
+		"global: {scrape_interval: 1s}\nscrape_configs: [{job_name: load, metrics_path: /, static_configs: [{targets: [%q]}]}]\n", target.Host)))
+	scores := w.file("scores.yaml", fmt.Sprintf(`
+sources: [{name: main, url: %q}]
+scores:
+- {name: free, query: 'sum by (cluster) (load)', min: 0, max: 100, invert: true, interval: 5s}
+- {name: idle, query: '100 - sum by (cluster) (load)', min: 0, max: 100, interval: 5s}
+`, source("http://"+prometheus)))
+	w.manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{AllowErrors: true, Args: []string{"--controllers=*,score", "--score-config=" + scores}})
+	return w
+}
+
+func (w *world) cluster(letter string) string { return w.namespace + "-" + letter }
+
+func (w *world) create(stored client.Object) {
+	w.t.Helper()
+	if err := w.Create(w.t.Context(), stored); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) file(name, content string) string {
+	w.t.Helper()
+	path := filepath.Join(w.t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// place stores a placement of one cluster, the one with the most of a score.
+func (w *world) place(score string) *clusterv1beta1.Placement {
+	w.t.Helper()
+	one := int32(1)
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: score}}
+	out.Spec.NumberOfClusters = &one
+	out.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{{
+		ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+			Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: object, ScoreName: score},
+		},
+		Weight: &one,
+	}}}
+	w.create(out)
+	return out
+}
+
+// decided returns the clusters that a placement has, separated by commas.
+func (w *world) decided(ctx context.Context, placement string) (string, error) {
+	list := &clusterv1beta1.PlacementDecisionList{}
+	if err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil {
+		return "", err
+	}
+	var out []string
+	for i := range list.Items {
+		for _, decision := range list.Items[i].Status.Decisions {
+			out = append(out, decision.ClusterName)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ","), nil
+}
+
+func (w *world) awaitDecision(placement, want string) {
+	w.t.Helper()
+	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		if got, err := w.decided(ctx, placement); err != nil || got != want {
+			return fmt.Errorf("placement %s has %q, want %q: %w", placement, got, want, err)
+		}
+		return nil
+	})
+}
+
+// scores returns the scores of a cluster.
+func (w *world) scores(ctx context.Context, cluster string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	out := &clusterv1alpha1.AddOnPlacementScore{}
+	return out, w.Get(ctx, client.ObjectKey{Namespace: cluster, Name: object}, out)
+}
+
+// awaitCondition waits until the condition of the scores of a cluster has a reason.
+func (w *world) awaitCondition(cluster, reason string) {
+	w.t.Helper()
+	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		stored, err := w.scores(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		if found := meta.FindStatusCondition(stored.Status.Conditions, "ScoresCurrent"); found == nil || found.Reason != reason {
+			return fmt.Errorf("the scores of %s have %+v, want the reason %s", cluster, found, reason)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,21 @@
+// Package score tests the controller score with a real Prometheus: placements follow measured load, and a Prometheus that dies lets the
+// scores run out.
+package score
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
+const testTimeout = 120 * time.Second
+
+var shared *hubtest.Hub
+
+func TestMain(m *testing.M) {
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: config.Score()}))
+}

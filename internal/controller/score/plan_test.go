@@ -1,0 +1,154 @@
+package score
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+)
+
+var begin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// scores returns the scores of an object: cpu and memory, each ten seconds.
+func scores(t *testing.T) []*Query {
+	t.Helper()
+	config, err := parse([]byte(`
+sources: [{name: main, url: "http://127.0.0.1:9090"}]
+scores:
+- {name: cpu, query: a, min: 0, max: 1, interval: 10s}
+- {name: memory, query: b, min: 0, max: 1, interval: 10s}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.objects()[defaultObject]
+}
+
+// store returns an object as the API server keeps what was planned.
+func store(status *clusterv1alpha1.AddOnPlacementScoreStatus) *clusterv1alpha1.AddOnPlacementScore {
+	return &clusterv1alpha1.AddOnPlacementScore{Status: *status.DeepCopy()}
+}
+
+func values(status *clusterv1alpha1.AddOnPlacementScoreStatus) map[string]int32 {
+	if status == nil {
+		return nil
+	}
+	out := map[string]int32{}
+	for _, item := range status.Scores {
+		out[item.Name] = item.Value
+	}
+	return out
+}
+
+func TestWhatIsWrittenAndWhen(t *testing.T) {
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	first := plan(input{scores: scores(t), threshold: 2, now: begin, seen: map[string]sighting{"cpu": {10, begin}, "memory": {20, begin}}})
+	if diff := cmp.Diff(map[string]int32{"cpu": 10, "memory": 20}, values(first)); diff != "" {
+		t.Fatalf("the first write (-want +got):\n%s", diff)
+	}
+	if !first.ValidUntil.Time.Equal(at(30)) {
+		t.Errorf("valid until %s, want three intervals, %s", first.ValidUntil, at(30))
+	}
+	down := map[string]string{"cpu": "down", "memory": "down"}
+	for sentence, test := range map[string]struct {
+		now, cpu, cpuAt, memory, memoryAt int
+		failures                          map[string]string
+		want                              map[string]int32
+		reason                            string
+	}{
+		"nothing moved":                       {10, 10, 10, 20, 10, nil, nil, ""},
+		"less than the threshold moved":       {10, 10, 10, 21, 10, nil, nil, ""},
+		"the threshold moved":                 {10, 10, 10, 18, 10, nil, map[string]int32{"cpu": 10, "memory": 18}, ReasonMeasured},
+		"half of the validity has passed":     {20, 10, 20, 21, 20, nil, map[string]int32{"cpu": 10, "memory": 21}, ReasonMeasured},
+		"one query failed":                    {15, 10, 0, 20, 0, down, nil, ""},
+		"queries fail for longer":             {16, 10, 0, 20, 0, down, map[string]int32{"cpu": 10, "memory": 20}, ReasonSourceFailed},
+		"the cluster is missing in a result":  {20, 10, 20, 20, 0, nil, map[string]int32{"cpu": 10, "memory": 20}, ReasonClusterMissing},
+		"one score has run out":               {30, 10, 30, 20, 0, nil, map[string]int32{"cpu": 10}, ReasonMeasured},
+		"all scores have run out":             {30, 10, 0, 20, 0, down, nil, ""},
+		"all scores have run out for an hour": {3600, 10, 0, 20, 0, down, nil, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			seen := map[string]sighting{"cpu": {int32(test.cpu), at(test.cpuAt)}, "memory": {int32(test.memory), at(test.memoryAt)}}
+			got := plan(input{scores: scores(t), threshold: 2, now: at(test.now), seen: seen, failures: test.failures, stored: store(first)})
+			if diff := cmp.Diff(test.want, values(got)); diff != "" {
+				t.Fatalf("scores (-want +got):\n%s", diff)
+			}
+			if got != nil && got.Conditions[0].Reason != test.reason {
+				t.Errorf("the condition is %+v, want the reason %s", got.Conditions[0], test.reason)
+			}
+		})
+	}
+}
+
+// TestADeadSourceLetsScoresRunOut plays ten minutes with a source that dies: one write reports it, and the validity never grows.
+func TestADeadSourceLetsScoresRunOut(t *testing.T) {
+	seen := map[string]sighting{"cpu": {10, begin}, "memory": {20, begin}}
+	stored := store(plan(input{scores: scores(t), threshold: 2, now: begin, seen: seen}))
+	down := map[string]string{"cpu": "down", "memory": "down"}
+	writes := 0
+	for second := range 600 {
+		now := begin.Add(time.Duration(second) * time.Second)
+		if status := plan(input{scores: scores(t), threshold: 2, now: now, seen: seen, failures: down, stored: stored}); status != nil {
+			writes++
+			stored = store(status)
+		}
+	}
+	if want := begin.Add(30 * time.Second); writes != 1 || !stored.Status.ValidUntil.Time.Equal(want) {
+		t.Errorf("%d writes, valid until %s; want one, and %s", writes, stored.Status.ValidUntil, want)
+	}
+}
+
+// TestScoresStayValidWhileOneOfTwoSourcesIsDead plays a source that dies beside another that responds: the object never runs out, and the dead
+// score leaves it.
+func TestScoresStayValidWhileOneOfTwoSourcesIsDead(t *testing.T) {
+	var stored *clusterv1alpha1.AddOnPlacementScore
+	for second := range 120 {
+		now := begin.Add(time.Duration(second) * time.Second)
+		seen := map[string]sighting{"cpu": {10, now.Truncate(10 * time.Second)}, "memory": {20, begin}}
+		if status := plan(input{scores: scores(t), threshold: 2, now: now, seen: seen, failures: map[string]string{"memory": "down"}, stored: stored}); status != nil {
+			stored = store(status)
+		}
+		if !now.Before(stored.Status.ValidUntil.Time) {
+			t.Fatalf("after %d s the object has run out", second)
+		}
+	}
+	if diff := cmp.Diff(map[string]int32{"cpu": 10}, values(&stored.Status)); diff != "" {
+		t.Errorf("scores (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoiseIsWrittenOnceInHalfAValidity plays ten minutes of values that move less than the threshold.
+func TestNoiseIsWrittenOnceInHalfAValidity(t *testing.T) {
+	var stored *clusterv1alpha1.AddOnPlacementScore
+	writes := 0
+	for query := range 60 {
+		now := begin.Add(time.Duration(query) * 10 * time.Second)
+		seen := map[string]sighting{"cpu": {int32(10 + query%2), now}}
+		if status := plan(input{scores: scores(t), threshold: 2, now: now, seen: seen, stored: stored}); status != nil {
+			writes++
+			stored = store(status)
+		}
+	}
+	if writes != 30 {
+		t.Errorf("%d writes in 60 queries, want one in every second", writes)
+	}
+}
+
+func TestARestartRemembersTheValidity(t *testing.T) {
+	until := metav1.NewTime(begin.Add(30 * time.Second))
+	stored := &clusterv1alpha1.AddOnPlacementScore{Status: clusterv1alpha1.AddOnPlacementScoreStatus{
+		ValidUntil: &until,
+		Scores:     []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: 20}, {Name: "of another provider", Value: 1}},
+	}}
+	got := map[string]sighting{}
+	recall(scores(t), stored, got)
+	if len(got) != 1 || got["cpu"] != (sighting{20, begin}) {
+		t.Errorf("recalled %+v, want cpu with 20 at %s", got, begin)
+	}
+	if got := plan(input{scores: scores(t), threshold: 2, now: begin.Add(time.Minute), seen: got, stored: stored}); got != nil {
+		t.Errorf("a score that has run out is written: %+v", got)
+	}
+}
