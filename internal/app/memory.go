@@ -14,18 +14,30 @@ import (
 const startTime = time.Minute
 
 // addMemory adds the return of memory to the system. Reading and deciding everything once takes several times of what the manager keeps,
-// and the Go runtime returns the difference only in part.
+// and the Go runtime returns the difference only in part. A replica reads when it starts, and decides when it leads.
 func (a *managerBuilder) addMemory() error {
-	err := a.mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		select {
-		case <-clock.RealClock{}.After(startTime):
-			debug.FreeOSMemory()
-		case <-ctx.Done():
+	for _, leader := range []bool{false, true} {
+		if err := a.mgr.Add(memoryReturn{leader: leader}); err != nil {
+			return fmt.Errorf("adding the return of memory: %w", err)
 		}
-		return nil
-	}))
-	if err != nil {
-		return fmt.Errorf("adding the return of memory: %w", err)
 	}
 	return nil
 }
+
+// memoryReturn returns memory once.
+type memoryReturn struct{ leader bool }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (m memoryReturn) NeedLeaderElection() bool { return m.leader }
+
+// Start implements manager.Runnable.
+func (memoryReturn) Start(ctx context.Context) error {
+	select {
+	case <-clock.RealClock{}.After(startTime):
+		debug.FreeOSMemory()
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+var _ manager.LeaderElectionRunnable = memoryReturn{}
