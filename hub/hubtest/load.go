@@ -30,10 +30,11 @@ type LoadOptions struct {
 
 // Load is clients that send requests at constant rates, and what became of their requests.
 type Load struct {
-	opts     LoadOptions
-	lifetime context.Context
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	opts LoadOptions
+	// inLifetime calls a function with a context that ends with the load.
+	inLifetime func(call func(ctx context.Context))
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
 
 	mu     sync.Mutex
 	counts LoadCounts
@@ -73,8 +74,8 @@ func (f Failures) String() string {
 // NewLoad returns a load that sends nothing yet. It ends with the test.
 func NewLoad(t testing.TB, opts LoadOptions) *Load {
 	t.Helper()
-	out := &Load{opts: opts}
-	out.lifetime, out.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	out := &Load{opts: opts, cancel: cancel, inLifetime: func(call func(ctx context.Context)) { call(ctx) }}
 	t.Cleanup(out.End)
 	return out
 }
@@ -99,7 +100,7 @@ func (l *Load) Send(rate int, call func(ctx context.Context, number int) error) 
 			}
 			l.running.Go(func() {
 				defer func() { <-slots }()
-				l.request(func(ctx context.Context) error { return call(ctx, number) })
+				l.request(ctx, func(ctx context.Context) error { return call(ctx, number) })
 			})
 		}
 	})
@@ -107,7 +108,7 @@ func (l *Load) Send(rate int, call func(ctx context.Context, number int) error) 
 
 // Run runs a function beside the load. It must return when its context ends, which is the end of the load.
 func (l *Load) Run(beside func(ctx context.Context)) {
-	l.running.Go(func() { beside(l.lifetime) })
+	l.running.Go(func() { l.inLifetime(beside) })
 }
 
 // End ends the load, and waits for its last requests.
@@ -132,8 +133,8 @@ func (l *Load) Counts() LoadCounts {
 
 // request sends a request, and again where the webhooks did not review it, as the clients of an API server do. A load that ends waits for its
 // requests.
-func (l *Load) request(send func(ctx context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.lifetime), l.opts.Timeout)
+func (l *Load) request(ctx context.Context, send func(ctx context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.opts.Timeout)
 	defer cancel()
 	first := send(ctx)
 	err := first

@@ -31,7 +31,7 @@ func TestALoadCountsWhatBecomesOfItsRequests(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			load, sent := NewLoad(t, LoadOptions{InFlight: 1, Timeout: time.Minute, Repeats: 2}), 0
-			load.request(func(context.Context) error {
+			load.request(t.Context(), func(context.Context) error {
 				sent++
 				return test.responses[sent-1]
 			})
