@@ -22,8 +22,9 @@ VALE := bin/vale
 DEADCODE := bin/deadcode
 PROMETHEUS := bin/prometheus
 HELM := bin/helm
-# The API server of the oldest release of Kubernetes that Berth supports.
+# The programs of the oldest release of Kubernetes that Berth supports, and of the release before that of berth-hub.
 OLDEST := bin/kubernetes/v1.30
+FORMER := bin/kubernetes/v1.35
 # What runs containers, from packages of the distribution, for the tests on a real node.
 NODE := bin/node
 NODE_PACKAGES := containerd runc containernetworking-plugins libseccomp2 nftables libnftables1 libnftnl11 libmnl0 libjansson4 libxtables12 libedit2 libbsd0 libmd0 libgmp10
@@ -108,6 +109,7 @@ release: clean-tree image ## Build everything that a release holds into bin/dist
 clean-tree:
 	@test -d .git || { echo "release: build in a clone of the repository, not in a git worktree or an unpacked archive"; exit 1; }
 	@test -z "$$(git status --porcelain --untracked-files=no)" || { echo "release: the tree has changes; commit or stash them, so that the version names what is built"; exit 1; }
+	@git tag --points-at HEAD | grep -qx '$(VERSION)' || echo "release: THIS COMMIT HAS NO TAG $(VERSION): its programs report $(VERSION) with the commit; tag it first for the release itself"
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Regenerate deepcopy, CRDs, RBAC and the reference documentation.
@@ -158,8 +160,9 @@ integration: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run only the te
 COMPAT := compat install placement permission admission workadmission boundary tenancy explain view join registration member memberagent agent delivery endtoend rotation
 
 .PHONY: compat
-compat: $(OLDEST) $(HELM) ## Run the core of the tests on the oldest API server that Berth supports.
+compat: $(OLDEST) $(FORMER) $(HELM) ## Run the core of the tests on the oldest API server, and upgrade the data of the former one.
 	cd hub && BERTH_KUBERNETES=$(CURDIR)/$(OLDEST) go test $(TESTFLAGS) -count=1 -p 1 $(addprefix ./integration/,$(COMPAT))
+	cd hub && BERTH_FORMER_KUBERNETES=$(CURDIR)/$(FORMER) go test $(TESTFLAGS) -count=1 ./integration/compat
 
 .PHONY: e2e
 e2e: $(HELM) $(NODE) ## Install Berth on a real node of this machine, deliver containers that run, and disturb it. Needs root.
@@ -213,7 +216,7 @@ $(HELM): hack/helm/go.mod hack/helm/go.sum
 	@touch $@
 
 # Programs of another release of Kubernetes, from the module proxy. Each release has a module of its own.
-$(OLDEST): bin/kubernetes/%: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum hack/kubernetes/build
+$(OLDEST) $(FORMER): bin/kubernetes/%: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum hack/kubernetes/build
 	@echo "building the programs of Kubernetes $*"
 	hack/kubernetes/build hack/kubernetes/$* $@
 	@touch $@

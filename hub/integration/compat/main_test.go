@@ -1,5 +1,8 @@
-// Package compat shows that a run of the tests on another release of Kubernetes is one. `make compat` builds the API server of the oldest
-// supported release, and runs the core of the other packages on it.
+// Package compat tests Berth with other releases of Kubernetes than berth-hub links. It shows that a run of the tests on another release is
+// one, and that a hub opens the data of the former release.
+//
+// `make compat` builds the programs of these releases, and runs these tests and the core of the other packages on them. Without the programs,
+// the tests are skipped.
 package compat
 
 import (
@@ -7,9 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
+
+// testTimeout is far longer than any wait of the tests on an idle machine.
+const testTimeout = 3 * time.Minute
 
 // TestAHubRunsTheNamedRelease starts a hub, which installs every definition, policy and role, and reads the version of its API server.
 func TestAHubRunsTheNamedRelease(t *testing.T) {
@@ -18,12 +25,18 @@ func TestAHubRunsTheNamedRelease(t *testing.T) {
 		t.Skipf("NO OTHER RELEASE OF KUBERNETES IS TESTED: %s names no folder with its programs; run make compat", hubtest.KubernetesVariable)
 	}
 	hub := hubtest.New(t, hubtest.Options{})
+	requireRelease(t, hub, filepath.Base(folder))
+}
+
+// requireRelease fails unless the API server of a hub has a minor version, such as v1.30.
+func requireRelease(t *testing.T, hub *hubtest.Hub, minor string) {
+	t.Helper()
 	found, err := hub.Client(t).Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := filepath.Base(folder); !strings.HasPrefix(found.GitVersion, want+".") {
-		t.Fatalf("the API server is %s, want %s", found.GitVersion, want)
+	if !strings.HasPrefix(found.GitVersion, minor+".") {
+		t.Fatalf("the API server is %s, want %s", found.GitVersion, minor)
 	}
 	t.Logf("the API server is %s", found.GitVersion)
 }
