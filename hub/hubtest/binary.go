@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"testing"
 )
 
 // binaryVariable names a berth-hub to use instead of building one, managerVariable a berth. With both, tests run against
@@ -39,6 +40,25 @@ func Binary(ctx context.Context) (string, error) {
 		return buildBinary(ctx, "berth-hub-compat", program, "-tags", "compat")
 	}
 	return buildBinary(ctx, "berth-hub", program)
+}
+
+// RequireScheduler skips a test whose pods must be scheduled, in a run on the API server of another release without its scheduler. The
+// scheduler that berth-hub links waits for resources that the API server of an old release does not serve.
+func RequireScheduler(t testing.TB) {
+	t.Helper()
+	folder := os.Getenv(KubernetesVariable)
+	if folder == "" || exists(filepath.Join(folder, "kube-scheduler")) {
+		return
+	}
+	t.Skipf("NO POD IS SCHEDULED ON THIS API SERVER: %s has no kube-scheduler, and that of berth-hub waits for resource.k8s.io/v1, which Kubernetes has since 1.34", folder)
+}
+
+// RequireLinkedKinds skips a test that has an object of each kind which the linked API server serves, in a run on that of another release.
+func RequireLinkedKinds(t testing.TB) {
+	t.Helper()
+	if folder := os.Getenv(KubernetesVariable); folder != "" {
+		t.Skipf("THE KINDS OF THIS API SERVER ARE NOT COMPARED: the test lists the kinds of the release that berth-hub links, and %s has another one", folder)
+	}
 }
 
 // ManagerBinary returns the path of an up-to-date berth, plain or with the race detector. The root module of this checkout

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -167,6 +168,7 @@ func change(r resource) string {
 // TestWritesOfAgents sends every write on every kind of the hub, on the own cluster and on another cluster, whose name begins like
 // it. What is not refused is in testdata/allowed.txt.
 func TestWritesOfAgents(t *testing.T) {
+	hubtest.RequireLinkedKinds(t)
 	resources := servedResources(t)
 	first, second := newTable(t, resources, "c1", "c10"), newTable(t, resources, "a-b", "a")
 	var out strings.Builder

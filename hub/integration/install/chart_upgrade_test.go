@@ -98,6 +98,7 @@ func formerChart(t *testing.T) string {
 // newNodes starts a cluster with fake nodes, on which pods become ready and Jobs succeed without running.
 func newNodes(t *testing.T) *hubtest.Hub {
 	t.Helper()
+	hubtest.RequireScheduler(t)
 	const name = "nodes"
 	flags := append([]string{"--name=" + name}, shared.JoinFlags(t, name, registration.DriverCSR)...)
 	return hubtest.New(t, hubtest.Options{Member: flags})
