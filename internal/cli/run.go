@@ -65,6 +65,10 @@ func exitCode(err error, streams genericiooptions.IOStreams) int {
 		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(still.Error()))
 		return ExitUnsatisfied
 	}
+	if incomplete, ok := errors.AsType[incompleteDecisionError](err); ok {
+		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(incomplete.Error()))
+		return ExitUnsatisfied
+	}
 	if unsatisfied, ok := errors.AsType[unsatisfiedError](err); ok {
 		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(unsatisfied.Error()))
 		return ExitUnsatisfied

@@ -66,7 +66,12 @@ func run(ctx context.Context, args ...string) result {
 }
 
 func start(ctx context.Context, out, errOut *safeBuffer, args ...string) int {
-	args = append(args, "--kubeconfig="+shared.Kubeconfig())
+	return startWith(ctx, shared.Kubeconfig(), out, errOut, args...)
+}
+
+// startWith runs a command with a kubeconfig.
+func startWith(ctx context.Context, kubeconfig string, out, errOut *safeBuffer, args ...string) int {
+	args = append(args, "--kubeconfig="+kubeconfig)
 	return cli.Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}, clock.RealClock{})
 }
 

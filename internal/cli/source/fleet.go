@@ -21,6 +21,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -77,6 +78,8 @@ type Scope struct {
 	Kinds []Kind
 	// Namespace narrows namespaced kinds, cluster narrows clusters; empty for every one.
 	Namespace, Cluster string
+	// Placement narrows placements by name, and decisions to those of this placement; empty for every one.
+	Placement string
 	// Works selects the works to read; nil for every work.
 	Works labels.Selector
 	// Uncompiled skips the compilation of placements, for commands that only print objects.
@@ -101,6 +104,10 @@ func (r Scope) filter(k Kind) ListFilter {
 	switch {
 	case k.Kind == WorkKind().Kind: // works are in the namespaces of clusters
 		return ListFilter{selector: r.Works}
+	case r.Placement != "" && k.Kind == PlacementKind().Kind:
+		return ListFilter{Namespace: r.Namespace, name: r.Placement}
+	case r.Placement != "" && k.Kind == DecisionKind().Kind:
+		return ListFilter{Namespace: r.Namespace, selector: decision.Selector(r.Placement)}
 	case k.Namespaced:
 		return ListFilter{Namespace: r.Namespace}
 	case k.Kind == ClusterKind().Kind:

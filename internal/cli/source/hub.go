@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -80,6 +82,11 @@ func (f *HubFlags) Add(to *pflag.FlagSet) {
 
 // Namespace returns that of the command line; empty where it names none.
 func (f *HubFlags) Namespace() string { return f.overrides.Context.Namespace }
+
+// CurrentContext returns the name of the context that the flags use of a kubeconfig.
+func (f *HubFlags) CurrentContext(of clientcmdapi.Config) string {
+	return cmp.Or(f.overrides.CurrentContext, of.CurrentContext)
+}
 
 // Loader returns the client configuration that the flags describe.
 func (f *HubFlags) Loader() clientcmd.ClientConfig {

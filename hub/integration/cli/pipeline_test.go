@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// examplesFolder is the folder of examples, from here.
+const examplesFolder = "../../../examples"
+
+// expression is an expression of a workflow.
+var expression = regexp.MustCompile(`\$\{\{ *(.*?) *\}\}`)
+
+// workflow is the part of a workflow that the test runs.
+type workflow struct {
+	Jobs map[string]struct {
+		If       string
+		Outputs  map[string]string
+		Strategy struct{ Matrix string }
+		Steps    []struct {
+			ID, Run string
+			Env     map[string]string
+		}
+	}
+}
+
+// pipeline runs the jobs of examples/pipeline/workflow.yaml on a hub with the demo fleet.
+type pipeline struct {
+	workflow
+	folder, path string
+	// values are the values of expressions.
+	values map[string]string
+}
+
+func newPipeline(t *testing.T) (*pipeline, *hubtest.Hub) {
+	t.Helper()
+	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Manifests: os.DirFS(filepath.Join(examplesFolder, "demo"))})
+	out := &pipeline{folder: t.TempDir(), values: map[string]string{}}
+	data, err := os.ReadFile(filepath.Join(examplesFolder, "pipeline", "workflow.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(data, &out.workflow)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	absolute, err := filepath.Abs(examplesFolder)
+	if err == nil {
+		err = os.Symlink(absolute, filepath.Join(out.folder, "examples"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := hubtest.PluginBinary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := hubtest.Binary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.path = t.TempDir()
+	if err := os.Symlink(plugin, filepath.Join(out.path, "kubectl-berth")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(out.path, "kubectl"), []byte("#!/bin/sh\nexec "+server+" kubectl \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := os.ReadFile(hub.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.values["secrets.HUB_READER"] = string(kubeconfig)
+	return out, hub
+}
+
+// evaluate replaces the expressions of a text.
+func (p *pipeline) evaluate(t *testing.T, text string) string {
+	t.Helper()
+	return expression.ReplaceAllStringFunc(text, func(found string) string {
+		key := expression.FindStringSubmatch(found)[1]
+		value, known := p.values[key]
+		if !known {
+			t.Fatalf("the test has no value of %q", key)
+		}
+		return value
+	})
+}
+
+// run runs the steps of a job, and returns what they print, their outputs by the ID of the step, and the exit code.
+func (p *pipeline) run(t *testing.T, job string) (printed string, code int) {
+	t.Helper()
+	for _, step := range p.Jobs[job].Steps {
+		if step.Run == "" {
+			continue
+		}
+		if strings.Contains(step.Run, "${{") {
+			t.Errorf("a step of %s pastes an expression into a script, which runs whatever it holds:\n%s", job, step.Run)
+		}
+		outputs := filepath.Join(t.TempDir(), "outputs")
+		command := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", step.Run)
+		command.Dir = p.folder
+		command.Env = []string{"PATH=" + p.path + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GITHUB_OUTPUT=" + outputs}
+		for name, value := range step.Env {
+			command.Env = append(command.Env, name+"="+p.evaluate(t, value))
+		}
+		out, err := command.CombinedOutput()
+		printed += string(out)
+		if err != nil {
+			return printed, command.ProcessState.ExitCode()
+		}
+		data, err := os.ReadFile(outputs)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			p.values["steps."+step.ID+".outputs."+name] = value
+		}
+	}
+	return printed, 0
+}
+
+// TestPipeline runs every job of the example workflow. The gate stops a change that moves clusters, unless moves are allowed. The job of
+// each selected cluster reaches this cluster and no other.
+func TestPipeline(t *testing.T) {
+	p, hub := newPipeline(t)
+	allowed := `contains(github.event.pull_request.labels.*.name, 'moves-clusters') && 'yes' || 'no'`
+	p.values[allowed] = "no"
+	if printed, code := p.run(t, "gate"); code != 1 || !strings.Contains(printed, "PASS") || !strings.Contains(printed, "gate: decisions move") {
+		t.Errorf("the gate ended with %d:\n%s", code, printed)
+	}
+	p.values[allowed] = "yes"
+	if printed, code := p.run(t, "gate"); code != 0 || !strings.Contains(printed, "moves are allowed") {
+		t.Errorf("the gate with allowed moves ended with %d:\n%s", code, printed)
+	}
+	if printed, code := p.run(t, "clusters"); code != 0 {
+		t.Fatalf("the job clusters ended with %d:\n%s", code, printed)
+	}
+	p.values["fromJSON(needs.clusters.outputs.matrix)"] = p.evaluate(t, p.Jobs["clusters"].Outputs["matrix"])
+	var matrix struct{ Include []map[string]any }
+	if err := json.Unmarshal([]byte(p.evaluate(t, p.Jobs["deploy"].Strategy.Matrix)), &matrix); err != nil {
+		t.Fatal(err)
+	}
+	p.storeMembers(t, hub)
+	for _, entry := range matrix.Include {
+		p.values["matrix.cluster"] = fmt.Sprint(entry["cluster"])
+		if printed, code := p.run(t, "deploy"); code != 0 {
+			t.Errorf("the job of %s ended with %d:\n%s", p.values["matrix.cluster"], code, printed)
+		}
+	}
+	found := &corev1.ConfigMapList{}
+	if err := hubtest.NewClient(t, hub.Config()).List(t.Context(), found, client.MatchingLabels{"app": "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	var reached []string
+	for _, item := range found.Items {
+		reached = append(reached, item.Namespace)
+	}
+	slices.Sort(reached)
+	if diff := cmp.Diff([]string{"eu-1", "eu-2", "us-1"}, reached); diff != "" {
+		t.Errorf("deployed to (-want +got):\n%s", diff)
+	}
+	if condition := p.Jobs["deploy"].If; condition != `needs.clusters.outputs.matrix != '{"include":[]}'` {
+		t.Errorf("the job deploy runs if %s, which does not stop it for a decision without clusters", condition)
+	}
+}
+
+// storeMembers stands in for the members: a namespace of the hub for each cluster, with a context for it.
+func (p *pipeline) storeMembers(t *testing.T, hub *hubtest.Hub) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(hub.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := config.Contexts[config.CurrentContext]
+	to := hubtest.NewClient(t, hub.Config())
+	for _, name := range []string{"eu-1", "eu-2", "eu-3", "us-1", "us-2"} {
+		config.Contexts[name] = &clientcmdapi.Context{Cluster: own.Cluster, AuthInfo: own.AuthInfo, Namespace: name}
+		if err := to.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.values["secrets.MEMBERS"] = string(data)
+	if err := os.Mkdir(filepath.Join(p.folder, "app"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	app := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop, labels: {app: shop}}\n"
+	if err := os.WriteFile(filepath.Join(p.folder, "app", "shop.yaml"), []byte(app), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/cli/decided"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+)
+
+const decisionsLong = `Print the clusters that a placement selected, for scripts and pipelines.
+
+Only a complete decision is printed: the hub has decided the present spec, all slices are consistent, the status agrees with them, and
+nothing of it has changed for a moment. The command waits for that, at most for --timeout. What it prints never holds a part of a
+decision. Groups come by their index, and the clusters of a group by name.
+
+  names            one name a line
+  json             kind DecidedClusters: namespace, name, revision, satisfied and reason, selected, clusters (name, group,
+                   groupIndex) and groups (index, name, clusters). The revision changes if a cluster or its group does
+  matrix           {"include":[{"cluster":...,"group":...,"groupIndex":...}]} in one line, as the matrix of a job of GitHub Actions
+  kubeconfig-list  a line for each cluster: its name, a tab, and the context of your kubeconfig for it. A cluster without a
+                   context is an error, and so is a context that is of the hub itself
+
+These forms are stable: a later release may add fields, and changes or removes no field. A group without a valid index has the index -1.
+
+With --watch the command prints each complete decision as one line, and continues until it is interrupted: json and matrix as they
+are, names with spaces between them. The deletion of the placement is no decision: it ends the command with an error.
+
+Exit codes: 0 when a decision was printed, also one without clusters; 1 when the decision is not complete after --timeout, or the
+placement is deleted meanwhile; 2 when there is no such placement, or the input or the command line is wrong. You need the
+permission to list and watch placements and placementdecisions in the namespace.`
+
+const decisionsExamples = `  # Where does the placement web run?
+  kubectl berth decisions web -n shop
+
+  # One job for each cluster, in a workflow of GitHub Actions
+  echo "matrix=$(kubectl berth decisions web -n shop -o matrix)" >> "$GITHUB_OUTPUT"
+
+  # A command on each member of the group canary
+  kubectl berth decisions web -n shop --group canary -o kubeconfig-list |
+    while IFS=$'\t' read -r cluster context; do kubectl --context "$context" get nodes; done
+
+  # A line for each change
+  kubectl berth decisions web -n shop -o json --watch`
+
+const (
+	// defaultDecisionTimeout is how long an incomplete decision is waited for.
+	defaultDecisionTimeout = 30 * time.Second
+	// maxMatrix is how many jobs GitHub Actions makes of one matrix.
+	maxMatrix = 256
+)
+
+// incompleteDecisionError sets exit code 1 and prints why there is no complete decision.
+type incompleteDecisionError struct{ text string }
+
+func (e incompleteDecisionError) Error() string { return e.text }
+
+// decisionsOptions is the command line of `kubectl berth decisions`.
+type decisionsOptions struct {
+	streams genericiooptions.IOStreams
+	clock   clock.PassiveClock
+	flags   *source.HubFlags
+
+	output, group, contextName string
+	watch                      bool
+	timeout                    time.Duration
+	name                       string
+}
+
+func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &decisionsOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use: "decisions PLACEMENT [flags]", Short: "Print the clusters that a placement selected, for scripts",
+		Long: decisionsLong, Example: decisionsExamples,
+		ValidArgsFunction: completer{o.flags}.completePlacement,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.complete(args, cmd.Flags().Changed("timeout")); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			if o.watch {
+				return o.follow(cmd.Context())
+			}
+			return o.run(cmd.Context())
+		},
+		DisableFlagsInUseLine: true,
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.output, "output", "o", decided.Names, "`form` of the result: names, json, matrix or kubeconfig-list")
+	flags.StringVar(&o.group, "group", "", "print the clusters of the decision groups with this `name` only")
+	flags.StringVar(&o.contextName, "context-name", "{cluster}", "`name` of the contexts for -o kubeconfig-list, where {cluster} stands for the cluster")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "print each complete decision as a line, until interrupted")
+	flags.DurationVar(&o.timeout, "timeout", defaultDecisionTimeout, "how `long` to wait for a complete decision; 0 reads once")
+	o.flags.Add(flags)
+	completer{o.flags}.completeFlags(cmd, decided.Forms())
+	return cmd
+}
+
+// complete checks the command line.
+func (o *decisionsOptions) complete(args []string, timeoutGiven bool) error {
+	args = source.KindAndName(args)
+	if len(args) > 1 && source.PlacementKind().Is(args[0]) {
+		args = args[1:]
+	}
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return errors.New("name the placement: decisions PLACEMENT")
+	case len(args) > 1:
+		return fmt.Errorf("unexpected argument %q: name one placement", args[1])
+	case o.timeout < 0:
+		return errors.New("--timeout must not be negative: 0 reads once")
+	case o.watch && timeoutGiven:
+		return errors.New("--watch and --timeout exclude each other: leave one of them out")
+	case o.watch && o.output == decided.KubeconfigList:
+		return fmt.Errorf("--watch prints names, json or matrix: use it without -o %s", decided.KubeconfigList)
+	}
+	o.name = args[0]
+	if err := checkOutput(o.output, decided.Forms()...); err != nil {
+		return err
+	}
+	return decided.CheckContextName(o.contextName)
+}
+
+// connect returns a reader of the decision.
+func (o *decisionsOptions) connect(ctx context.Context) (*decided.Reader, error) {
+	h, err := o.flags.Connect(o.streams.ErrOut, printer.NewProgress(o.streams.ErrOut, o.clock))
+	if err != nil {
+		return nil, err
+	}
+	return decided.NewReader(ctx, h, o.name)
+}
+
+// run prints the decision once.
+func (o *decisionsOptions) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reader, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := o.readOnce(ctx, reader)
+	if err != nil {
+		return o.failure(reader, err)
+	}
+	if err := found.SelectGroup(o.group); err != nil {
+		return err
+	}
+	if o.output == decided.Matrix && found.Selected > maxMatrix {
+		printer.Printf(o.streams.ErrOut, "warning: the matrix has %d clusters, and GitHub Actions runs at most %d: use --group\n", found.Selected, maxMatrix)
+	}
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.write(w, found) })
+}
+
+func (o *decisionsOptions) readOnce(ctx context.Context, reader *decided.Reader) (*decided.Clusters, error) {
+	if o.timeout == 0 {
+		return reader.Now()
+	}
+	timed, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	return reader.Next(timed, "")
+}
+
+// failure returns the error of a reading, with the exit code that it stands for.
+func (o *decisionsOptions) failure(reader *decided.Reader, err error) error {
+	switch {
+	case errors.Is(err, decided.ErrIncomplete), errors.Is(err, context.DeadlineExceeded):
+		return incompleteDecisionError{fmt.Sprintf("the decision of placement %s is not complete after %s: %s", reader.Placement(), o.timeout, reader.Obstacle())}
+	case errors.Is(err, decided.ErrDeleted):
+		return incompleteDecisionError{fmt.Sprintf("the placement %s was deleted: this is no decision to remove anything", reader.Placement())}
+	default:
+		return err
+	}
+}
+
+// write writes a decision in the form of the command line.
+func (o *decisionsOptions) write(w io.Writer, found *decided.Clusters) error {
+	if o.output != decided.KubeconfigList {
+		return found.Write(w, o.output)
+	}
+	raw, err := o.flags.Loader().RawConfig()
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return found.WriteContexts(w, raw, o.flags.CurrentContext(raw), o.contextName)
+}
+
+// follow prints each complete decision as a line.
+func (o *decisionsOptions) follow(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	reader, err := o.connect(ctx)
+	for revision := ""; err == nil; {
+		var found *decided.Clusters
+		if found, err = reader.Next(ctx, revision); err != nil {
+			err = o.failure(reader, err)
+			break
+		}
+		revision = found.Revision
+		if err = found.SelectGroup(o.group); err == nil {
+			err = printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return found.WriteLine(w, o.output) })
+		}
+	}
+	if ctx.Err() != nil {
+		return nil // interrupted
+	}
+	return err
+}
