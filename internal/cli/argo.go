@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/berth-project/berth/internal/cli/argocd"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+)
+
+const argoSetupLong = `Print what Argo CD needs to follow a placement, as YAML for kubectl apply: the ConfigMap of the generator clusterDecisionResource, the
+permission of the ApplicationSet controller to list decisions, and an ApplicationSet with an Application for each selected cluster.
+
+The placement is in the namespace of Argo CD (-n, argocd by default), because the generator lists no other namespace. The command reads
+no hub and writes nothing.
+
+With preserveResourcesOnDeletion, which the ApplicationSet has, a cluster that leaves the decision loses its Application and keeps its
+workload.`
+
+const argoCheckLong = `Check whether Argo CD can follow decisions on this hub. The command prints what is missing, each with what to do:
+
+* an ApplicationSet that follows a decision, and the ConfigMap that it names
+* the permission of the ApplicationSet controller to list decisions
+* the placement, in the namespace of Argo CD (-n, argocd by default)
+* a cluster Secret for each selected cluster
+
+Without PLACEMENT it checks the placements that the ApplicationSets follow.
+
+A Secret is for the cluster in its label apps.open-cluster-management.io/cluster-name, else for the one with its name. The command
+reads the metadata of Secrets only, never a value. You need the permission to list Secrets, ConfigMaps, ApplicationSets, placements
+and decisions in the namespace, and to create SubjectAccessReviews.
+
+Exit codes: 0 when nothing is missing, 1 when there are steps left, 2 when the command line is wrong or the hub cannot be read.`
+
+const argoLabelsLong = `Copy labels and claims of clusters to the labels of their cluster Secrets, so that generators and templates of Argo CD can use them.
+
+Only Secrets that exist are labelled: credentials are never made. A label that was not copied before is never changed. A copied label
+goes when its cluster no longer has it, or when it is left out of the command line. The command reads the metadata of Secrets only.
+
+Without --yes the command prints what it would do, and changes nothing. You need the permission to list ManagedClusters, and to list
+and patch Secrets in the namespace of Argo CD (-n, argocd by default).`
+
+func newArgo(streams genericiooptions.IOStreams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "argo", Short: "Let Argo CD follow decisions, and check what it lacks",
+		Args: unknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newArgoSetup(streams), newArgoCheck(streams), newArgoLabels(streams))
+	return cmd
+}
+
+func newArgoSetup(streams genericiooptions.IOStreams) *cobra.Command {
+	setup := argocd.Setup{}
+	cmd := &cobra.Command{
+		Use: "setup PLACEMENT [flags]", Short: "Print what Argo CD needs to follow a placement", Long: argoSetupLong,
+		Example: `  # What Argo CD needs to follow the placement web
+  kubectl berth argo setup web --repo https://git.example.com/app.git --path deploy | kubectl apply -f -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return source.NewUsageError(cmd, errors.New("name one placement: argo setup PLACEMENT"))
+			}
+			setup.Placement = args[0]
+			if err := setup.Check(); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return printer.WriteBuffered(streams.Out, setup.Print)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&setup.Namespace, "namespace", "n", argocd.Namespace, "`namespace` of Argo CD, where the placement is too")
+	flags.StringVar(&setup.ServiceAccount, "service-account", argocd.ServiceAccount, "service `account` of the ApplicationSet controller")
+	flags.StringVar(&setup.Repository, "repo", "https://git.example.com/app.git", "`URL` of the repository of the Applications")
+	flags.StringVar(&setup.Path, "path", "deploy", "`path` in the repository")
+	flags.DurationVar(&setup.Poll, "poll", 30*time.Second, "how `often` the generator reads the decision")
+	return cmd
+}
+
+// argoCheckOptions is the command line of `kubectl berth argo check`.
+type argoCheckOptions struct {
+	streams genericiooptions.IOStreams
+	flags   *source.HubFlags
+
+	account, output string
+}
+
+func newArgoCheck(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &argoCheckOptions{streams: streams, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use: "check [PLACEMENT...] [flags]", Short: "Check what Argo CD lacks to follow decisions", Long: argoCheckLong,
+		Example:           "  # Does Argo CD have all that it needs?\n  kubectl berth argo check",
+		ValidArgsFunction: completer{o.flags}.completeAll(source.PlacementKind()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(o.output, "", "json"); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return o.run(cmd.Context(), args)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVar(&o.account, "service-account", argocd.ServiceAccount, "service `account` of the ApplicationSet controller")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`form` of the answer: json (default: steps and notes)")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeFlags(cmd, []string{"json"})
+	return cmd
+}
+
+func (o *argoCheckOptions) run(ctx context.Context, placements []string) error {
+	config, err := o.flags.RESTConfig(o.streams.ErrOut)
+	if err != nil {
+		return err
+	}
+	hub, err := argocd.NewClient(config)
+	if err != nil {
+		return err
+	}
+	report, err := argocd.Check(ctx, hub, argocd.Options{
+		Namespace: cmp.Or(o.flags.Namespace(), argocd.Namespace), ServiceAccount: o.account, Placements: placements,
+	})
+	if err != nil {
+		return fmt.Errorf("checking Argo CD: %w", err)
+	}
+	err = printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		if o.output != "" {
+			return printer.WriteData(w, o.output, report)
+		}
+		return report.Print(w)
+	})
+	if err == nil && len(report.Steps) > 0 {
+		return hubNotReadyError{}
+	}
+	return err
+}
+
+func newArgoLabels(streams genericiooptions.IOStreams) *cobra.Command {
+	flags, options, yes := source.NewHubFlags(), argocd.LabelOptions{}, false
+	cmd := &cobra.Command{
+		Use: "labels [flags]", Short: "Copy labels and claims of clusters to their cluster Secrets", Long: argoLabelsLong,
+		Example: `  # Which cluster Secrets would get the region and the platform of their cluster?
+  kubectl berth argo labels --label region --claim platform.open-cluster-management.io`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := options.Check(); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			options.Namespace = cmp.Or(flags.Namespace(), argocd.Namespace)
+			return copyLabels(cmd.Context(), streams, flags, options, yes)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringArrayVar(&options.Labels, "label", nil, "`key` of a label of clusters; may be repeated")
+	cmd.Flags().StringArrayVar(&options.Claims, "claim", nil, "`name` of a claim of clusters; may be repeated")
+	cmd.Flags().BoolVar(&yes, "yes", false, "label the Secrets; without this flag the command is a dry run")
+	flags.Add(cmd.Flags())
+	completer{flags}.completeHubFlags(cmd)
+	return cmd
+}
+
+func copyLabels(ctx context.Context, streams genericiooptions.IOStreams, flags *source.HubFlags, options argocd.LabelOptions, yes bool) error {
+	config, err := flags.RESTConfig(streams.ErrOut)
+	if err != nil {
+		return err
+	}
+	hub, err := argocd.NewClient(config)
+	if err != nil {
+		return err
+	}
+	plan, err := argocd.PlanLabels(ctx, hub, options)
+	if err != nil {
+		return fmt.Errorf("comparing labels: %w", err)
+	}
+	for _, change := range plan.Changes {
+		if !yes {
+			printer.Printf(streams.Out, "would %s\n", change)
+			continue
+		}
+		if err := argocd.ApplyLabels(ctx, hub, change); err != nil {
+			return err
+		}
+		printer.Printf(streams.Out, "%s: done\n", change)
+	}
+	return printer.WriteBuffered(streams.Out, func(w io.Writer) error { return plan.Print(w, yes) })
+}
