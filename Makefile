@@ -11,8 +11,8 @@ export CGO_ENABLED := 0
 
 # Every module of this repository, by folder.
 MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './bin/*' | sort))
-# The modules with code. hack/tools, hack/helm and hack/kubernetes only pin tools.
-WITH_CODE := $(filter-out ./hack/tools ./hack/helm ./hack/kubernetes/%,$(MODULES))
+# The modules with code. hack/tools, hack/helm, hack/argocd and hack/kubernetes only pin tools.
+WITH_CODE := $(filter-out ./hack/tools ./hack/helm ./hack/argocd ./hack/kubernetes/%,$(MODULES))
 
 TOOLS := hack/tools/go.mod hack/tools/go.sum
 GOLANGCI_LINT := bin/golangci-lint
@@ -22,6 +22,8 @@ VALE := bin/vale
 DEADCODE := bin/deadcode
 PROMETHEUS := bin/prometheus
 HELM := bin/helm
+# The controller of Argo CD that makes Applications from decisions, and its manifests.
+ARGOCD := bin/argocd
 # The programs of the oldest release of Kubernetes that Berth supports, and of the release before that of berth-hub.
 OLDEST := bin/kubernetes/v1.30
 FORMER := bin/kubernetes/v1.35
@@ -164,6 +166,10 @@ compat: $(OLDEST) $(FORMER) $(HELM) ## Run the core of the tests on the oldest A
 	cd hub && BERTH_KUBERNETES=$(CURDIR)/$(OLDEST) go test $(TESTFLAGS) -count=1 -p 1 $(addprefix ./integration/,$(COMPAT))
 	cd hub && BERTH_FORMER_KUBERNETES=$(CURDIR)/$(FORMER) go test $(TESTFLAGS) -count=1 ./integration/compat
 
+.PHONY: ecosystem
+ecosystem: $(ARGOCD) ## Run the tests with programs of other projects: Argo CD. It is built first, which takes minutes.
+	cd hub && go test $(TESTFLAGS) -v -count=1 -run TestHowTos/argo-cd ./integration/howto
+
 .PHONY: e2e
 e2e: $(HELM) $(NODE) ## Install Berth on a real node of this machine, deliver containers that run, and disturb it. Needs root.
 	@[ "$$(id -u)" = 0 ] || { echo "make e2e needs root"; exit 1; }
@@ -213,6 +219,12 @@ $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 $(HELM): hack/helm/go.mod hack/helm/go.sum
 	@echo "building $(@F)"
 	cd hack/helm && go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
+	@touch $@
+
+# Argo CD, in a module of its own: it needs other versions of Kubernetes' libraries than Berth.
+$(ARGOCD): hack/argocd/go.mod hack/argocd/go.sum hack/argocd/build
+	@echo "building $(@F)"
+	hack/argocd/build $@
 	@touch $@
 
 # Programs of another release of Kubernetes, from the module proxy. Each release has a module of its own.

@@ -156,3 +156,10 @@ func lockBuild(path string) (func(), error) {
 	}
 	return unlock, nil
 }
+
+// ArgoCD returns the folder with the ApplicationSet controller of Argo CD and its manifests, as `make ecosystem` builds it. Built is
+// false without it: it takes minutes to build, so no test does that.
+func ArgoCD() (folder string, built bool) {
+	folder = filepath.Join(packageDir(), "..", "..", "bin", "argocd")
+	return folder, exists(filepath.Join(folder, "argocd-applicationset-controller"))
+}

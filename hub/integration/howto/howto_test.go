@@ -52,6 +52,9 @@ func runPage(t *testing.T, page string) {
 	if !strings.Contains(text, "\n$ ") {
 		t.Fatalf("%s shows no command", page)
 	}
+	if strings.Contains(text, "$ bin/argocd/") {
+		requireArgoCD(t)
+	}
 	folder := checkout(t)
 	environment := append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "NO_COLOR=1")
 	if !strings.Contains(text, "$ bin/berth-hub --data-dir") {
@@ -108,10 +111,21 @@ func checkout(t *testing.T) string {
 	for name, path := range map[string]string{"berth-hub": hub, "berth": manager, "kubectl-berth": plugin, "berth-agent": agent} {
 		link(t, path, filepath.Join(bin, name))
 	}
+	if argocd, built := hubtest.ArgoCD(); built {
+		link(t, argocd, filepath.Join(bin, "argocd"))
+	}
 	if err := os.WriteFile(filepath.Join(bin, "kubectl"), []byte(kubectl), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return folder
+}
+
+// requireArgoCD skips a page that runs Argo CD where it is not built.
+func requireArgoCD(t *testing.T) {
+	t.Helper()
+	if _, built := hubtest.ArgoCD(); !built {
+		t.Skip("ARGO CD IS NOT TESTED IN THIS RUN: make ecosystem builds it")
+	}
 }
 
 func link(t *testing.T, from, to string) {
