@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -101,7 +103,11 @@ func TestArgoCheck(t *testing.T) {
 		}
 		return nil
 	})
-	s.apply(t, run(t.Context(), "argo", "setup", "web", "-n", s.namespace).out)
+	var setup, errOut safeBuffer // the command reads no hub, so it has no flags for one
+	if code := cli.Run(t.Context(), []string{"argo", "setup", "web", "-n", s.namespace}, genericiooptions.IOStreams{Out: &setup, ErrOut: &errOut}, clock.RealClock{}); code != cli.ExitOK {
+		t.Fatal(errOut.String())
+	}
+	s.apply(t, setup.String())
 	chosen := strings.TrimSpace(run(t.Context(), "decisions", "web", "-n", s.namespace).out)
 	number := strings.TrimPrefix(chosen, s.namespace)
 	missing := "cluster NS" + number + ": selected by web, and no cluster Secret has its name or the label apps.open-cluster-management.io/cluster-name"
