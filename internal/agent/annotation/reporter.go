@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// reportRetry is the pause after a failed report, refusedRetry the pause after a refusal.
+	// reportRetry is the pause after a failed report. It doubles after each refusal in a row, up to refusedRetry: the permissions of a
+	// cluster that was just accepted take effect a moment later, and an agent that may not report at all must not try all the time.
 	reportRetry, refusedRetry = 30 * time.Second, time.Hour
 )
 
@@ -40,6 +41,7 @@ type Reporter struct {
 
 // Run returns once the annotations are stored, or when the context ends. It writes only once the cluster is accepted, and only what differs.
 func (r *Reporter) Run(ctx context.Context) {
+	refused := reportRetry
 	for ctx.Err() == nil {
 		changed, state := r.Cluster.Changed(), r.Cluster.State()
 		switch {
@@ -55,7 +57,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		pause := reportRetry
 		if status := apierrors.APIStatus(nil); errors.As(err, &status) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
-			pause = refusedRetry
+			pause, refused = refused, min(2*refused, refusedRetry)
 		}
 		r.Log.Warn("the version of the agent and its token were not reported", "retry", pause, "error", err)
 		_ = backoff.Sleep(ctx, r.Clock, pause) // the loop ends with the context

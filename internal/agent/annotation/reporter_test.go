@@ -3,6 +3,7 @@ package annotation
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,20 +84,24 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 }
 
 func TestWhenAWriteIsRepeated(t *testing.T) {
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "managedclusters"}, "c1", nil)
 	for sentence, test := range map[string]struct {
-		err  error
+		errs []error
 		want time.Duration
 	}{
-		"a refusal":  {apierrors.NewForbidden(schema.GroupResource{Resource: "managedclusters"}, "c1", nil), time.Hour},
-		"a conflict": {apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c1", nil), 10 * time.Millisecond},
-		"a failure":  {apierrors.NewInternalError(context.DeadlineExceeded), 30 * time.Second},
+		"a refusal, as right after the cluster was accepted": {[]error{refused}, 30 * time.Second},
+		"refusals":          {[]error{refused, refused, refused}, 3*time.Minute + 30*time.Second},
+		"a conflict":        {[]error{apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c1", nil)}, 10 * time.Millisecond},
+		"a failure":         {[]error{apierrors.NewInternalError(context.DeadlineExceeded)}, 30 * time.Second},
+		"a day of refusals": {slices.Repeat([]error{refused}, 29), time.Duration(30+60+120+240+480+960+1920)*time.Second + 22*time.Hour},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, began := &fakeWriter{stored: before, errs: []error{test.err}}, time.Now()
+				writes := len(test.errs) + 1
+				w, began := &fakeWriter{stored: before, errs: test.errs}, time.Now()
 				report(t, w, accepted(""))
-				if took := time.Since(began).Round(10 * time.Millisecond); took != test.want || w.writes != 2 {
-					t.Errorf("%d writes in %s, want 2 in %s", w.writes, took, test.want)
+				if took := time.Since(began).Round(10 * time.Millisecond); took != test.want || w.writes != writes {
+					t.Errorf("%d writes in %s, want %d in %s", w.writes, took, writes, test.want)
 				}
 			})
 		})
