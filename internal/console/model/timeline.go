@@ -11,6 +11,9 @@ import (
 // maxMoments is how many moments a timeline has. Moments that lie close together become one where there would be more.
 const maxMoments = 300
 
+// shownHash is how many characters of the hash of a template are shown.
+const shownHash = 12
+
 // Revision is a template that a set of works had.
 type Revision struct {
 	// Number grows with each change of the template.
@@ -109,7 +112,7 @@ func NewTimeline(of *report.Report, past Past, now time.Time) *Timeline {
 	slices.SortFunc(t.revisions, func(a, b Revision) int { return a.Created.Compare(b.Created) })
 	var all []Moment
 	for _, each := range t.revisions {
-		all = append(all, Moment{At: each.Created, Texts: []string{fmt.Sprintf("Revision %d is stored: template %s", each.Number, each.Hash)}})
+		all = append(all, Moment{At: each.Created, Texts: []string{fmt.Sprintf("Revision %d is stored: template %s", each.Number, each.Hash[:min(len(each.Hash), shownHash)])}})
 	}
 	for _, each := range past.Events {
 		all = append(all, Moment{At: each.At, Texts: []string{each.Reason + ": " + each.Note}})
