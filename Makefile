@@ -168,6 +168,7 @@ compat: $(OLDEST) $(FORMER) $(HELM) ## Run the core of the tests on the oldest A
 
 .PHONY: ecosystem
 ecosystem: $(ARGOCD) ## Run the tests with programs of other projects: Argo CD. It is built first, which takes minutes.
+	cd hub && go test $(TESTFLAGS) -v -count=1 ./integration/argocd
 	cd hub && go test $(TESTFLAGS) -v -count=1 -run TestHowTos/argo-cd ./integration/howto
 
 .PHONY: e2e

@@ -1,0 +1,271 @@
+package argocd
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// checkKept fails the test if a cluster of both readings has another Application now.
+func checkKept(t *testing.T, before, after map[string]types.UID) {
+	t.Helper()
+	for cluster, uid := range before {
+		if now, still := after[cluster]; still && now != uid {
+			t.Errorf("the Application of %s was deleted and made anew, and the cluster stayed selected", cluster)
+		}
+	}
+}
+
+// TestApplicationsFollow takes a placement of several slices and groups through sizes, an empty decision, and a slice that is being
+// written. After each, exactly the selected clusters have an Application.
+func TestApplicationsFollow(t *testing.T) {
+	a := install(t, 160)
+	if err := a.client.Create(t.Context(), a.placement(130)); err != nil {
+		t.Fatal(err)
+	}
+	a.setUp(t)
+	many := a.awaitFollowed(t, 130)
+	a.checkSlices(t, 2)
+	seen := a.record(t)
+
+	a.resize(t, 40)
+	few := a.awaitFollowed(t, 40)
+	checkKept(t, many, few)
+	a.resize(t, 150)
+	many = a.awaitFollowed(t, 150)
+	checkKept(t, few, many)
+
+	t.Run("a slice that is being written", func(t *testing.T) {
+		a.writeUnwrittenSlice(t, "unwritten")
+		a.awaitGenerated(t, 3)
+		checkSame(t, many, a.awaitFollowed(t, 150))
+	})
+	t.Run("a decision that empties and fills", func(t *testing.T) {
+		a.patch(t, a.placement(0), `{"spec":{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"no":"cluster"}}}}]}}`)
+		a.awaitFollowed(t, 0)
+		a.patch(t, a.placement(0), `{"spec":{"predicates":null}}`)
+		a.awaitFollowed(t, 150)
+	})
+	seen.unwritten = slices.DeleteFunc(seen.unwritten, func(name string) bool { return name == "unwritten" })
+	seen.check(t)
+}
+
+// checkSame fails the test if two readings differ.
+func checkSame(t *testing.T, before, after map[string]types.UID) {
+	t.Helper()
+	checkKept(t, before, after)
+	if len(before) != len(after) {
+		t.Errorf("%d Applications, %d before", len(after), len(before))
+	}
+}
+
+// checkSlices fails the test if the decision has fewer slices.
+func (a *installation) checkSlices(t *testing.T, least int) {
+	t.Helper()
+	list := &clusterv1beta1.PlacementDecisionList{}
+	if err := a.client.List(t.Context(), list, client.InNamespace(a.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) < least {
+		t.Fatalf("the decision has %d slices, the test needs %d", len(list.Items), least)
+	}
+}
+
+// awaitGenerated waits until the controller has generated a number of times.
+func (a *installation) awaitGenerated(t *testing.T, times int) {
+	t.Helper()
+	for range times {
+		a.refresh(t)
+		hubtest.Eventually(t, limit, func(ctx context.Context) error {
+			set := a.applicationSet()
+			if err := a.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+				return err
+			}
+			if _, waits := set.GetAnnotations()[refreshAnnotation]; waits {
+				return fmt.Errorf("%w: the controller has not generated", errNotYet)
+			}
+			return nil
+		})
+	}
+}
+
+// TestPlacementDeletedAndMadeAnew deletes the placement and makes it anew, at once as `kubectl replace --force` does, and after its
+// slices are gone. The controller generates all the time. No Application goes.
+func TestPlacementDeletedAndMadeAnew(t *testing.T) {
+	rounds := 6
+	if hubtest.LongTests() {
+		rounds = 40
+	}
+	a := install(t, 120)
+	if err := a.client.Create(t.Context(), a.placement(120)); err != nil {
+		t.Fatal(err)
+	}
+	a.setUp(t)
+	before := a.awaitFollowed(t, 120)
+	seen := a.record(t)
+	stop := a.refreshConstantly(t)
+	for round := range rounds {
+		if err := a.client.Delete(t.Context(), a.placement(0)); err != nil {
+			t.Fatal(err)
+		}
+		if round%2 == 1 {
+			a.awaitNoSlice(t)
+		}
+		hubtest.Eventually(t, limit, func(ctx context.Context) error {
+			err := a.client.Create(ctx, a.placement(120))
+			if apierrors.IsAlreadyExists(err) { // its finalizers still run
+				return errNotYet
+			}
+			return err
+		})
+		checkSame(t, before, a.awaitFollowed(t, 120))
+	}
+	generated := stop()
+	a.awaitGenerated(t, 2)
+	checkSame(t, before, a.awaitFollowed(t, 120))
+	if _, _, _, deleted := seen.counts(); deleted > 0 {
+		t.Errorf("%d Applications were deleted", deleted)
+	}
+	if seen.unwritten != nil {
+		t.Errorf("slices were listed before their decisions were stored: %v", seen.unwritten)
+	}
+	a.resize(t, 60)
+	checkKept(t, before, a.awaitFollowed(t, 60))
+	t.Logf("%d times deleted and made anew, the controller generated %d times, no Application of 120 went", rounds, generated)
+}
+
+// awaitNoSlice waits until the slices of the deleted placement are gone.
+func (a *installation) awaitNoSlice(t *testing.T) {
+	t.Helper()
+	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		list := &clusterv1beta1.PlacementDecisionList{}
+		if err := a.client.List(ctx, list, client.InNamespace(a.namespace)); err != nil {
+			return err
+		}
+		if len(list.Items) > 0 {
+			return fmt.Errorf("%w: %d slices", errNotYet, len(list.Items))
+		}
+		return nil
+	})
+}
+
+// TestNoApplicationFlickers moves clusters in and out of a decision of several slices and groups while the controller generates all
+// the time. An Application is deleted only after its cluster left the decision, and is never made twice for one arrival.
+func TestNoApplicationFlickers(t *testing.T) {
+	const clusters, selected = 250, 130
+	moves := 100
+	if hubtest.LongTests() {
+		moves = 1000
+	}
+	a := install(t, clusters)
+	if err := a.client.Create(t.Context(), a.placement(selected)); err != nil {
+		t.Fatal(err)
+	}
+	a.setUp(t)
+	stable := a.awaitFollowed(t, selected)
+	seen := a.record(t)
+	stop := a.refreshConstantly(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	a.move(t, rand.New(rand.NewPCG(seed, 0)), moves)
+	for number := range clusters {
+		a.taint(t, a.cluster(number), false)
+	}
+	a.resize(t, selected)
+	after := a.awaitFollowed(t, selected)
+	generated := stop()
+	seen.check(t)
+	kept := 0
+	for cluster, uid := range stable {
+		if seen.left[cluster] > 0 {
+			continue
+		}
+		if kept++; after[cluster] != uid {
+			t.Errorf("%s stayed selected all the time, and its Application was deleted", cluster)
+		}
+	}
+	arrived, left, created, deleted := seen.counts()
+	if left < moves/4 || generated < moves/4 || kept == 0 {
+		t.Errorf("%d departures, %d generations and %d clusters that stayed show nothing", left, generated, kept)
+	}
+	t.Logf("%d moves: %d arrivals and %d departures of clusters, %d Applications made and %d deleted, generated %d times, %d clusters stayed all the time",
+		moves, arrived, left, created, deleted, generated, kept)
+}
+
+// move makes random moves: taints, removed taints, sizes, and canaries that change their group.
+func (a *installation) move(t *testing.T, random *rand.Rand, moves int) {
+	t.Helper()
+	tainted := map[string]bool{}
+	for range moves {
+		name := a.cluster(60 + random.IntN(190)) // the first ones stay
+		switch random.IntN(6) {
+		case 0:
+			a.resize(t, int32(100+random.IntN(60)))
+		case 1:
+			value := []string{`"yes"`, "null"}[random.IntN(2)]
+			a.patch(t, clusterObject(name), `{"metadata":{"labels":{"canary":`+value+`}}}`)
+		case 2, 3:
+			for first := range tainted {
+				a.taint(t, first, false)
+				delete(tainted, first)
+				break
+			}
+		default:
+			a.taint(t, name, true)
+			tainted[name] = true
+		}
+		time.Sleep(time.Duration(20+random.IntN(100)) * time.Millisecond)
+	}
+}
+
+func clusterObject(name string) *clusterv1.ManagedCluster {
+	out := &clusterv1.ManagedCluster{}
+	out.Name = name
+	return out
+}
+
+// TestTimeToAnApplication measures the time from the write of a decision to the Application, with the shortest poll of the generator,
+// which is one second. It asserts that the Application comes.
+func TestTimeToAnApplication(t *testing.T) {
+	const samples = 20
+	a := install(t, samples+100)
+	if err := a.client.Create(t.Context(), a.placement(samples+100)); err != nil {
+		t.Fatal(err)
+	}
+	for number := range samples {
+		a.taint(t, a.cluster(number), true)
+	}
+	a.setUp(t)
+	a.awaitFollowed(t, 100)
+	seen := a.record(t)
+	var took []time.Duration
+	for number := range samples {
+		name := a.cluster(number)
+		time.Sleep(time.Duration(number*1000/samples) * time.Millisecond) // at every phase of the poll
+		a.taint(t, name, false)
+		hubtest.Eventually(t, limit, func(context.Context) error {
+			seen.mu.Lock()
+			defer seen.mu.Unlock()
+			if seen.created[name] == 0 {
+				return errNotYet
+			}
+			took = append(took, seen.createdAt[name].Sub(seen.decidedAt[name]))
+			return nil
+		})
+	}
+	seen.check(t)
+	slices.Sort(took)
+	t.Logf("from a decision to the Application, polled every second, %d Applications: median %s, least %s, most %s",
+		100, took[samples/2].Round(time.Millisecond), took[0].Round(time.Millisecond), took[samples-1].Round(time.Millisecond))
+}
