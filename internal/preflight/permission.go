@@ -276,7 +276,9 @@ func ownReview(hub client.Client) func(context.Context, *authorizationv1.Resourc
 // config/apiserver too, and the controllers replicaset, probe and score are off unless they are named. The user of the client must be allowed to create
 // SubjectAccessReviews.
 func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
-	runs := func(part string) bool { return part != partViews && part != partReplicaSet && part != partProbe && part != partScore }
+	runs := func(part string) bool {
+		return part != partViews && part != partReplicaSet && part != partProbe && part != partScore
+	}
 	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			ResourceAttributes: request,
