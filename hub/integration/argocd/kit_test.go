@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -139,9 +139,7 @@ func (a *installation) apply(t *testing.T, text []byte) {
 func (a *installation) create(t *testing.T, apiVersion, kind, name string, parts map[string]any) {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
-	for key, part := range parts {
-		object.Object[key] = part
-	}
+	maps.Copy(object.Object, parts)
 	object.SetName(name)
 	object.SetNamespace(a.namespace)
 	object.SetLabels(map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/name": name})
@@ -188,7 +186,7 @@ func (a *installation) clusterSecret(number int) *corev1.Secret {
 // placement returns the placement: a number of clusters, the canaries first, in groups of at most 60 %.
 func (a *installation) placement(number int32) *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: placementName}}
-	out.Spec.NumberOfClusters = ptr.To(number)
+	out.Spec.NumberOfClusters = new(number)
 	strategy := &out.Spec.DecisionStrategy.GroupStrategy
 	strategy.ClustersPerDecisionGroup = intstr.FromString("60%")
 	canaries := metav1.LabelSelector{MatchLabels: map[string]string{"canary": "yes"}}

@@ -98,7 +98,7 @@ func TestArgoCheck(t *testing.T) {
 	hold("no Argo CD", []string{"namespace NS: the hub has no API of ApplicationSets", noRight("get"), noRight("list")}, nil)
 	s.apply(t, applicationSetDefinition)
 	hubtest.Eventually(t, limit, func(context.Context) error {
-		if _, steps, _ := s.argoCheck(t); len(steps) != 3 || steps[0] != "namespace NS: no ApplicationSet follows a decision" {
+		if _, steps, _ := s.argoCheck(t); len(steps) != 3 || steps[0] != "namespace NS: no ApplicationSet follows a decision" { //nolint:contextcheck // it has the context of the test
 			return fmt.Errorf("%w: %q", errNotYet, steps)
 		}
 		return nil

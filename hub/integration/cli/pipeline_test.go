@@ -154,7 +154,9 @@ func TestPipeline(t *testing.T) {
 		t.Fatalf("the job clusters ended with %d:\n%s", code, printed)
 	}
 	p.values["fromJSON(needs.clusters.outputs.matrix)"] = p.evaluate(t, p.Jobs["clusters"].Outputs["matrix"])
-	var matrix struct{ Include []map[string]any }
+	var matrix struct {
+		Include []map[string]any `json:"include"`
+	}
 	if err := json.Unmarshal([]byte(p.evaluate(t, p.Jobs["deploy"].Strategy.Matrix)), &matrix); err != nil {
 		t.Fatal(err)
 	}

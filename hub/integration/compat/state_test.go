@@ -304,7 +304,9 @@ func checkWatches(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
 	client := dynamicClient(t, hub.Config())
 	for _, resource := range []schema.GroupVersionResource{
-		{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "secrets"}, {Group: "example.com", Version: "v1", Resource: "boats"},
+		{Version: "v1", Resource: "configmaps"},
+		{Version: "v1", Resource: "secrets"},
+		{Group: "example.com", Version: "v1", Resource: "boats"},
 		{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 	} {
 		of := client.Resource(resource).Namespace(keptLabel)

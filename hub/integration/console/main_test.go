@@ -102,8 +102,9 @@ func open(t *testing.T, address string) *browser {
 	if program == "" {
 		t.Skipf("NO BROWSER RUNS ON THIS MACHINE: there is no %s; run make bin/chromium at the root of the repository", folder)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Env("LD_LIBRARY_PATH="+strings.Join(libraries(folder), ":"), "HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir()),
+	home := browserFolder(t)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(home, "data")),
+		chromedp.Env("LD_LIBRARY_PATH="+strings.Join(libraries(folder), ":"), "HOME="+home, "XDG_CACHE_HOME="+home),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
 	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	ctx, closed := chromedp.NewContext(allocated)
@@ -122,6 +123,26 @@ func open(t *testing.T, address string) *browser {
 	chromedp.ListenTarget(ctx, b.listen)
 	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address), chromedp.WaitVisible("#grid", chromedp.ByQuery))
 	return b
+}
+
+// browserFolder returns a folder that is removed at the end of the test. Processes of a browser that has ended may write a moment longer.
+func browserFolder(t *testing.T) string {
+	t.Helper()
+	out, err := os.MkdirTemp("", "berth-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+			if err := os.RemoveAll(out); err == nil {
+				return
+			} else if time.Since(began) > limit {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	return out
 }
 
 // findProgram returns the browser in a folder of unpacked packages, or the installed one.
@@ -147,12 +168,17 @@ func libraries(folder string) []string {
 	return out
 }
 
-// do runs actions, and fails the test if one fails.
+// do runs actions, and fails the test if one fails. A live page may replace a part between the moment an action finds a node of it and the
+// moment it uses the node: the actions are then run again, as a user would click again.
 func (b *browser) do(actions ...chromedp.Action) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, limit)
 	defer cancel()
-	if err := chromedp.Run(ctx, actions...); err != nil {
+	err := chromedp.Run(ctx, actions...)
+	for err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "node with given id") {
+		err = chromedp.Run(ctx, actions...)
+	}
+	if err != nil {
 		b.t.Fatalf("%v; the browser reports %q", err, b.problems)
 	}
 }

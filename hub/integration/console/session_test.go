@@ -65,7 +65,7 @@ func (s *server) start(listener net.Listener) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.running = &http.Server{Handler: s.handler, ReadHeaderTimeout: limit, BaseContext: func(net.Listener) context.Context { return ctx }}
 	s.running.RegisterOnShutdown(cancel)
-	go s.running.Serve(listener) //nolint:errcheck // it ends with the test
+	go s.running.Serve(listener)
 	s.t.Cleanup(cancel)
 }
 

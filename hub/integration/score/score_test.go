@@ -48,7 +48,7 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 	const queries = 4
 	began := time.Now()
 	for range queries { // the load moves by less than one score in each interval
-		w.load.set(w.cluster("a"), 10+rand.Float64()/2) //nolint:gosec // noise
+		w.load.set(w.cluster("a"), 10+rand.Float64()/2)
 		time.Sleep(5 * time.Second)
 		if got, err := w.decided(t.Context(), "free"); err != nil || got != w.cluster("a") {
 			t.Fatalf("noise moved the placement to %q: %v", got, err)
