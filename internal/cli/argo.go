@@ -81,6 +81,7 @@ func newArgoSetup(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&setup.Repository, "repo", "https://git.example.com/app.git", "`URL` of the repository of the Applications")
 	flags.StringVar(&setup.Path, "path", "deploy", "`path` in the repository")
 	flags.DurationVar(&setup.Poll, "poll", 30*time.Second, "how `often` the generator reads the decision")
+	registerCompletion(cmd, "namespace", cobra.NoFileCompletions) // the command reads no hub
 	return cmd
 }
 

@@ -128,7 +128,7 @@ func open(t *testing.T, address string) *browser {
 // browserFolder returns a folder that is removed at the end of the test. Processes of a browser that has ended may write a moment longer.
 func browserFolder(t *testing.T) string {
 	t.Helper()
-	out, err := os.MkdirTemp("", "berth-browser-")
+	out, err := os.MkdirTemp("", "berth-browser-") //nolint:usetesting // t.TempDir fails the test for such a write
 	if err != nil {
 		t.Fatal(err)
 	}
