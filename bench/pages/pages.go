@@ -106,7 +106,7 @@ func newPageFleet(clusters int) (*changingFleet, error) {
 	whole, bindings := generate.WholeFleetSet("fleet", []string{"shop"})
 	placement := &clusterv1beta1.Placement{}
 	placement.Namespace, placement.Name = "shop", "web"
-	placement.Spec.NumberOfClusters = new(int32(clusters / selectedPart))
+	placement.Spec.NumberOfClusters = new(int32(clusters / selectedPart)) //nolint:gosec // a bench has some thousands
 	bundle, err := file.NewCompiledBundle(file.Objects{
 		Clusters: drawn.Clusters, Sets: append(drawn.Sets, whole), Bindings: bindings, Placements: []*clusterv1beta1.Placement{placement},
 	})

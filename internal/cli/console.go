@@ -181,7 +181,7 @@ func (c *consoleOptions) hubSession(ctx context.Context) (console.Session, func(
 		return console.Session{}, nil, err
 	}
 	out := console.Session{
-		Reader: read, Deliveries: read, Members: read, Previewer: read.Previewer(), Writer: writer, Hub: status,
+		Reader: read, Deliveries: read, Members: read, Previewer: read.Previewer(), Writer: writer, Hub: status, //nolint:contextcheck // a preview lives as long as the page
 		Place: "hub: " + config.Host,
 	}
 	return out, follow, nil

@@ -161,7 +161,8 @@ func TestHubPage(t *testing.T) {
 	lease := &managerstatus.Lease{Holder: "berth-1_x", Version: "v1", Acquired: at.Add(-time.Hour), Renewed: at, Duration: 6 * time.Second, Transitions: 3}
 	alerts := []rule.Alert{
 		{Name: "BerthHealthSuspended", Severity: "critical", State: rule.Firing, Since: &since, Summary: "Silent <b>clusters</b>.", Action: "Look at the hub."},
-		{Name: "BerthManagerDown", State: rule.Elsewhere}, {Name: "BerthHubLacks", State: rule.Quiet},
+		{Name: "BerthManagerDown", State: rule.Elsewhere},
+		{Name: "BerthHubLacks", State: rule.Quiet},
 	}
 	figures := &managerstatus.Report{
 		At: at, Leads: true, Queues: []managerstatus.Queue{{Name: "placement", Waiting: 7}, {Name: "idle"}}, Alerts: alerts,

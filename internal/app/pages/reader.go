@@ -271,7 +271,7 @@ func (r *reader) Past(ctx context.Context, set fleet.Key) (*model.Past, error) {
 func (r *reader) Hub(ctx context.Context) (*managerstatus.Hub, error) {
 	attributes := authorizer.AttributesRecord{User: r.who, Verb: "get", Path: placementapi.MetricsPath}
 	if decision, _, err := r.users.authorizer.Authorize(ctx, attributes); err != nil || decision != authorizer.DecisionAllow {
-		return nil, managerstatus.ErrNotPermitted //nolint:nilerr // an error is a no
+		return nil, managerstatus.ErrNotPermitted
 	}
 	return r.users.hub.Read(ctx), nil
 }

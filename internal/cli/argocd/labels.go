@@ -161,7 +161,7 @@ func ownedLabels(secret *metav1.PartialObjectMetadata) ([]string, error) {
 				Labels map[string]json.RawMessage `json:"f:labels"`
 			} `json:"f:metadata"`
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			return nil, fmt.Errorf("reading the owned fields of the Secret %s: %w", secret.Name, err)
 		}
 		for key := range fields.Metadata.Labels {

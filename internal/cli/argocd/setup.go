@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"strings"
 	"time"
@@ -103,9 +104,7 @@ func (s Setup) Print(w io.Writer) error {
 // object returns an object of Argo CD's namespace.
 func (s Setup) object(apiVersion, kind, name string, parts map[string]any) map[string]any {
 	out := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name, "namespace": s.Namespace}}
-	for key, part := range parts {
-		out[key] = part
-	}
+	maps.Copy(out, parts)
 	return out
 }
 

@@ -196,7 +196,7 @@ func TestContexts(t *testing.T) {
 		clusters        []string
 		name, want, err string
 	}{
-		"contexts with the names of clusters": {[]string{"eu-1"}, "{cluster}", "eu-1\teu-1\n", ""},
+		"contexts with the names of clusters": {[]string{"eu-1"}, "{cluster}", "eu-1\teu-1\n", ""}, //nolint:dupword // a cluster and its context
 		"contexts with other names":           {[]string{"eu-1", "us-1"}, "admin@{cluster}", "eu-1\tadmin@eu-1\nus-1\tadmin@us-1\n", ""},
 		"no cluster":                          {nil, "{cluster}", "", ""},
 		"a cluster without a context":         {[]string{"eu-1", "us-1"}, "{cluster}", "", `1 cluster without a context "{cluster}" in the kubeconfig: us-1`},

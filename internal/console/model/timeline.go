@@ -134,12 +134,12 @@ func NewTimeline(of *report.Report, past Past, now time.Time) *Timeline {
 	}
 	slices.SortStableFunc(all, func(a, b Moment) int { return a.At.Compare(b.At) })
 	width := time.Second
-	merged := merge(all, width)
-	for len(merged) >= maxMoments {
+	t.Moments = merge(all, width)
+	for len(t.Moments) >= maxMoments {
 		width *= 2
-		merged = merge(all, width)
+		t.Moments = merge(all, width)
 	}
-	t.Moments = append(merged, Moment{At: now, Now: true})
+	t.Moments = append(t.Moments, Moment{At: now, Now: true})
 	return t
 }
 

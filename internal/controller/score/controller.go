@@ -141,12 +141,12 @@ func (c *controller) pass(ctx context.Context) error {
 }
 
 // read returns the accepted clusters, and their scores. A cluster that is not accepted has no namespace.
-func (c *controller) read(ctx context.Context) (map[string]bool, map[objectKey]*clusterv1alpha1.AddOnPlacementScore, error) {
+func (c *controller) read(ctx context.Context) (clusters map[string]bool, stored map[objectKey]*clusterv1alpha1.AddOnPlacementScore, err error) {
 	list, scores := &clusterv1.ManagedClusterList{}, &clusterv1alpha1.AddOnPlacementScoreList{}
 	if err := errors.Join(c.client.List(ctx, list), c.client.List(ctx, scores)); err != nil {
 		return nil, nil, fmt.Errorf("reading the clusters and their scores: %w", err)
 	}
-	clusters, stored := map[string]bool{}, map[objectKey]*clusterv1alpha1.AddOnPlacementScore{}
+	clusters, stored = map[string]bool{}, map[objectKey]*clusterv1alpha1.AddOnPlacementScore{}
 	for i := range list.Items {
 		if cluster := &list.Items[i]; cluster.Spec.HubAcceptsClient && cluster.DeletionTimestamp == nil {
 			clusters[cluster.Name] = true

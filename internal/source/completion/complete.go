@@ -72,6 +72,14 @@ func Complete(rules *file.Rules, names Names, text string, row, column int) Resu
 	return out
 }
 
+// keyText returns what a key is typed as.
+func keyText(name, kind string) string {
+	if kind == "object" || kind == "array" {
+		return name + ":"
+	}
+	return name + ": "
+}
+
 // keyOptions returns the keys that an object may have and lacks.
 func keyOptions(rules *file.Rules, names Names, at cursor) []Option {
 	var out []Option
@@ -79,11 +87,7 @@ func keyOptions(rules *file.Rules, names Names, at cursor) []Option {
 		if at.siblings[name] {
 			return
 		}
-		text := name + ": "
-		if kind == "object" || kind == "array" {
-			text = name + ":"
-		}
-		out = append(out, Option{Text: text, Label: name, Detail: kind, Description: shorten(description)})
+		out = append(out, Option{Text: keyText(name, kind), Label: name, Detail: kind, Description: shorten(description)})
 	}
 	switch {
 	case at.object == "":
@@ -107,6 +111,17 @@ func keyOptions(rules *file.Rules, names Names, at cursor) []Option {
 		}
 		return out
 	}
+	for _, option := range fieldOptions(rules, at) {
+		if !at.siblings[option.Label] {
+			out = append(out, option)
+		}
+	}
+	return out
+}
+
+// fieldOptions returns the fields that the schema of an object has, the required ones first.
+func fieldOptions(rules *file.Rules, at cursor) []Option {
+	var out []Option
 	fields := rules.Fields(at.kind, at.object)
 	slices.SortStableFunc(fields, func(a, b file.Field) int { return cmp.Compare(optional(a), optional(b)) })
 	for _, each := range fields {
@@ -114,11 +129,7 @@ func keyOptions(rules *file.Rules, names Names, at cursor) []Option {
 		if each.Required {
 			kind += ", required"
 		}
-		before := len(out)
-		add(each.Name, each.Type, each.Description)
-		if len(out) > before {
-			out[before].Detail = kind
-		}
+		out = append(out, Option{Text: keyText(each.Name, each.Type), Label: each.Name, Detail: kind, Description: shorten(each.Description)})
 	}
 	return out
 }
