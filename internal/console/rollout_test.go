@@ -175,7 +175,8 @@ func TestHubPage(t *testing.T) {
 	}{
 		"well": {
 			hubs{hub: &managerstatus.Hub{Lease: lease, Replicas: []managerstatus.Replica{{Name: "berth-1", Ready: true}}, ManagerProblem: "You may not read the figures."}},
-			[]string{"The hub is well", "verdict-well", "berth-1_x", ">leads</span>", "You may not read the figures."}, []string{"not well", "Alerts</h2>"},
+			[]string{"The hub is well", "verdict-well", "berth-1_x", ">leads</span>", "You may not read the figures."},
+			[]string{"not well", "Alerts</h2>"},
 		},
 		"a critical alert": {
 			hubs{hub: &managerstatus.Hub{Lease: lease, Manager: figures, ReplicasProblem: "kubectl get pods"}},
@@ -184,11 +185,13 @@ func TestHubPage(t *testing.T) {
 		},
 		"no leader": {
 			hubs{hub: &managerstatus.Hub{Lease: &managerstatus.Lease{Holder: "gone", Renewed: at.Add(-time.Hour), Duration: time.Second}}},
-			[]string{"The hub is not well", "No manager leads", "kubectl get pods,lease -n berth-system"}, nil,
+			[]string{"The hub is not well", "No manager leads", "kubectl get pods,lease -n berth-system"},
+			nil,
 		},
 		"hidden": {
 			hubs{err: managerstatus.ErrNotPermitted},
-			[]string{"Not visible", "system:monitoring"}, []string{"Leader</h2>", "Alerts</h2>", "Queues"},
+			[]string{"Not visible", "system:monitoring"},
+			[]string{"Leader</h2>", "Alerts</h2>", "Queues"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
