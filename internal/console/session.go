@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/engine/explain"
@@ -71,6 +75,36 @@ type Member struct {
 	Works        []Work
 	More         int
 	WorksProblem string
+}
+
+// ReportLease reports when the lease of a cluster was renewed last, or why that is not known. It returns an error that is neither a missing
+// lease nor a missing permission.
+func (m *Member) ReportLease(cluster string, renewed *metav1.MicroTime, err error) error {
+	switch {
+	case err == nil && renewed != nil:
+		m.Renewed = renewed.Time
+	case err == nil, apierrors.IsNotFound(err):
+		m.LeaseProblem = "There is no lease: no agent has reported yet, or the hub reads the cluster without an agent."
+	case apierrors.IsForbidden(err):
+		m.LeaseProblem = "You may not get the lease in the namespace " + cluster + "."
+	default:
+		return fmt.Errorf("reading the lease of the cluster %s: %w", cluster, err)
+	}
+	return nil
+}
+
+// MaxWorks is how many works of a cluster a page shows.
+const MaxWorks = 50
+
+// ReportWorks reports the works of a cluster: the first by name, and how many more there are. Unread is the number of works that are not
+// in the list.
+func (m *Member) ReportWorks(works []workv1.ManifestWork, unread int, now time.Time) {
+	slices.SortFunc(works, func(a, b workv1.ManifestWork) int { return strings.Compare(a.Name, b.Name) })
+	shown := min(len(works), MaxWorks)
+	for i := range works[:shown] {
+		m.Works = append(m.Works, NewWork(&works[i], now))
+	}
+	m.More = unread + len(works) - shown
 }
 
 // Work is a work on a cluster.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/cli/delivery"
@@ -134,12 +135,13 @@ func findIn(all *explain.Explanation, cluster string) (*explain.Cluster, error) 
 // Member implements console.Members. Files hold the works, and no lease.
 func (f *Files) Member(_ context.Context, cluster string) (*console.Member, error) {
 	out := &console.Member{LeaseProblem: "Files hold no leases: a hub has them."}
+	var works []workv1.ManifestWork
 	for _, work := range f.state.Bundle.Works {
 		if work.Namespace == cluster {
-			out.Works = append(out.Works, console.NewWork(work, f.now))
+			works = append(works, *work)
 		}
 	}
-	limitWorks(out, 0)
+	out.ReportWorks(works, 0, f.now)
 	return out, nil
 }
 
