@@ -185,6 +185,10 @@ func (o *Options) validate() error {
 	check(err == nil, "--probe-allow: %v", err)
 	check(!o.ProbesClusters() || len(o.ProbeAllow) > 0, "--controllers %s: needs --probe-allow, the servers of members that the hub may connect to", probe.Name)
 	check(o.MeasuresClusters() == (o.ScoreConfig != ""), "--controllers %s and --score-config: give both or none", score.Name)
+	if o.ScoreConfig != "" {
+		_, err = score.Load(o.ScoreConfig)
+		check(err == nil, "--score-config: %v", err)
+	}
 	check(len(o.AutoAccept) <= autoaccept.MaxRules, "--auto-accept: %d rules, at most %d are allowed", len(o.AutoAccept), autoaccept.MaxRules)
 	_, err = o.autoAcceptRules()
 	check(err == nil, "--auto-accept %v", err)

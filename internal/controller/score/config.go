@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,11 +99,10 @@ func parse(content []byte) (Config, error) {
 		return Config{}, fmt.Errorf("parsing the scores: %w", err)
 	}
 	out.setDefaults()
-	var faults []error
-	for _, fault := range out.faults() {
-		faults = append(faults, fmt.Errorf("%w: %s", errFaults, fault))
+	if faults := out.faults(); len(faults) > 0 {
+		return Config{}, fmt.Errorf("%w: %s", errFaults, strings.Join(faults, "; "))
 	}
-	return out, errors.Join(faults...)
+	return out, nil
 }
 
 func (c *Config) setDefaults() {
