@@ -196,8 +196,8 @@ func TestNoApplicationFlickers(t *testing.T) {
 		}
 	}
 	arrived, left, created, deleted := seen.counts()
-	if left < moves/4 || generated < moves/4 || kept == 0 {
-		t.Errorf("%d departures, %d generations and %d clusters that stayed show nothing", left, generated, kept)
+	if left < moves/4 || deleted < moves/4 || generated < moves/20 || kept == 0 { // one generation follows several moves
+		t.Errorf("%d departures, %d deletions, %d generations and %d clusters that stayed show nothing", left, deleted, generated, kept)
 	}
 	t.Logf("%d moves: %d arrivals and %d departures of clusters, %d Applications made and %d deleted, generated %d times, %d clusters stayed all the time",
 		moves, arrived, left, created, deleted, generated, kept)
