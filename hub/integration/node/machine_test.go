@@ -28,8 +28,9 @@ const (
 	address     = "10.99.0.1"
 	hostAddress = "10.99.0.2"
 	cgroups     = "/sys/fs/cgroup"
-	// commandTimeout bounds one command, startTimeout one start of a process or a pod.
+	// commandTimeout bounds one command, startTimeout one start of a process or a pod, cleanupTimeout one step of the clean-up.
 	commandTimeout = 5 * time.Minute
+	cleanupTimeout = time.Minute
 	startTimeout   = 4 * time.Minute
 	pollInterval   = 200 * time.Millisecond
 	outputLimit    = 1 << 20
@@ -255,9 +256,7 @@ func (m *machine) stop() {
 	m.unmount()
 	m.removeNamespaces()
 	m.removeCgroups()
-	if err := os.RemoveAll(m.folder); err != nil {
-		m.t.Errorf("removing the folder of the node: %v", err)
-	}
+	m.eventually("removing the folder of the node", func() error { return os.RemoveAll(m.folder) })
 	m.requireClean()
 }
 
@@ -269,14 +268,30 @@ func (m *machine) stopContainers() {
 	if kubelet := m.processes["kubelet"]; kubelet != nil {
 		kubelet.Stop()
 	}
-	tasks, err := m.run(m.containerd("tasks", "list", "-q")...)
-	if err != nil {
-		m.t.Error(err)
-	}
-	for task := range strings.FieldsSeq(tasks) {
-		if _, err := m.run(m.containerd("tasks", "delete", "--force", task)...); err != nil && !strings.Contains(err.Error(), "not found") {
-			m.t.Error(err)
+	m.eventually("stopping the containers", func() error {
+		tasks, err := m.run(m.containerd("tasks", "list", "-q")...)
+		if err != nil {
+			return err
 		}
+		var errs []error
+		for task := range strings.FieldsSeq(tasks) {
+			_, err := m.run(m.containerd("tasks", "delete", "--force", task)...)
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// eventually repeats a step of the clean-up until it succeeds: a container or a process may be ending by itself meanwhile.
+func (m *machine) eventually(what string, step func() error) {
+	m.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(m.t.Context()), pollInterval, cleanupTimeout, true, func(context.Context) (bool, error) {
+		last = step()
+		return last == nil, nil
+	})
+	if err != nil {
+		m.t.Errorf("%s: %v: %v", what, err, last)
 	}
 }
 
@@ -337,13 +352,12 @@ func (m *machine) removeCgroups() {
 			return nil // a group that is gone needs no removal
 		})
 		for _, group := range slices.Backward(groups) {
-			err := wait.PollUntilContextTimeout(context.WithoutCancel(m.t.Context()), pollInterval, commandTimeout, true, func(context.Context) (bool, error) {
-				err := os.Remove(group)
-				return err == nil || errors.Is(err, fs.ErrNotExist), nil
+			m.eventually("removing the control group "+group, func() error {
+				if err := os.Remove(group); !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+				return nil
 			})
-			if err != nil {
-				m.t.Errorf("removing the control group %s: %v", group, err)
-			}
 		}
 	}
 }
@@ -362,13 +376,17 @@ func (m *machine) requireClean() {
 			m.t.Errorf("%s is left", path)
 		}
 	}
-	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		m.t.Error(err)
-	}
-	for _, file := range commands {
-		if content, err := os.ReadFile(file); err == nil && bytes.Contains(content, []byte(m.folder)) {
-			m.t.Errorf("the process %s is left: %s", file, bytes.ReplaceAll(content, []byte{0}, []byte{' '}))
+	m.eventually("ending the processes of the node", func() error {
+		commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			return err
 		}
-	}
+		var errs []error
+		for _, file := range commands {
+			if content, err := os.ReadFile(file); err == nil && bytes.Contains(content, []byte(m.folder)) {
+				errs = append(errs, fmt.Errorf("%s is left: %s: %w", file, bytes.ReplaceAll(content, []byte{0}, []byte{' '}), errNotYet))
+			}
+		}
+		return errors.Join(errs...)
+	})
 }

@@ -16,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -101,18 +103,14 @@ func (c *cluster) deliver(version string) {
 		c.createTeam()
 	}
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: workload}}
-	err := c.Get(c.t.Context(), client.ObjectKeyFromObject(set), set)
-	if client.IgnoreNotFound(err) != nil {
-		c.t.Fatal(err)
-	}
-	exists := err == nil
-	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: workload}}
-	set.Spec.ManifestWorkTemplate.Workload.Manifests = manifests(c.t, version)
-	if exists {
-		err = c.Update(c.t.Context(), set)
-	} else {
-		err = c.Create(c.t.Context(), set)
-	}
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // the manager writes its status
+		_, err := controllerutil.CreateOrUpdate(c.t.Context(), c, set, func() error {
+			set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: workload}}
+			set.Spec.ManifestWorkTemplate.Workload.Manifests = manifests(c.t, version)
+			return nil
+		})
+		return err
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -195,13 +193,14 @@ func (c *cluster) remove() {
 		return client.IgnoreNotFound(err)
 	})
 	c.helm("uninstall", "agent", "--namespace", agentNamespace, "--wait")
-	c.helm("uninstall", "berth", "--namespace", managerNamespace, "--wait", "--timeout=50s")
+	c.helm("uninstall", "berth", "--namespace", managerNamespace, "--wait", "--timeout=4m")
 	placement := &clusterv1beta1.Placement{}
 	if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: team, Name: workload}, placement); err != nil {
 		c.t.Error(err)
 	}
+	before := placement.DeepCopy()
 	placement.Spec.Tolerations = []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}
-	if err := c.Update(c.t.Context(), placement); err != nil {
+	if err := c.Patch(c.t.Context(), placement, client.MergeFrom(before)); err != nil {
 		c.t.Errorf("a write after the uninstallation is refused: %v", err)
 	}
 }
