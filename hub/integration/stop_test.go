@@ -22,7 +22,7 @@ import (
 // errorLine is a line of the log at the level of an error, as klog, zap, gRPC and slog write it.
 var errorLine = regexp.MustCompile(`^(E[0-9]{4} |.*\tERROR\t|.*\terror\t|.*\bERROR: |.*\blevel=ERROR\b)`)
 
-// TestAnOrderlyStopLogsNoError stops a hub by a signal while its manager watches a fleet, and a client too.
+// TestAnOrderlyStopLogsNoError stops a hub at rest by a signal while its manager watches a fleet, and a client too.
 func TestAnOrderlyStopLogsNoError(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	hub := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true, Args: []string{
@@ -43,16 +43,7 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		web := &clusterv1beta1.Placement{}
-		if err := admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, web); err != nil {
-			return err
-		}
-		if web.Status.NumberOfSelectedClusters != 1 {
-			return fmt.Errorf("%d clusters are selected, want 1", web.Status.NumberOfSelectedClusters)
-		}
-		return nil
-	})
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return requireDecided(ctx, admin) })
 	path := filepath.Join(dir, "hub.log")
 	before, err := os.Stat(path)
 	if err != nil {
@@ -84,4 +75,25 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 	if t.Failed() {
 		t.Logf("the whole log of the stop:\n%s", log[before.Size():])
 	}
+}
+
+// requireDecided requires that the manager has written all that this fleet needs. The API server logs an error for each write that a stop cuts.
+func requireDecided(ctx context.Context, admin client.Client) error {
+	web := &clusterv1beta1.Placement{}
+	if err := admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, web); err != nil {
+		return err
+	}
+	if web.Status.NumberOfSelectedClusters != 1 {
+		return fmt.Errorf("%d clusters are selected, want 1", web.Status.NumberOfSelectedClusters)
+	}
+	for _, name := range []string{"default", "global", "prod"} {
+		set := &clusterv1beta2.ManagedClusterSet{}
+		if err := admin.Get(ctx, client.ObjectKey{Name: name}, set); err != nil {
+			return err
+		}
+		if len(set.Status.Conditions) == 0 {
+			return fmt.Errorf("the set %s has no condition yet", name)
+		}
+	}
+	return nil
 }
