@@ -151,19 +151,21 @@ func newLogger(to io.Writer, options Options) *slog.Logger {
 	return out
 }
 
-// memberConfig returns how to reach the member.
+// memberConfig returns how to reach the member, which is near: compression would only cost CPU.
 func (o *Options) memberConfig() (*rest.Config, error) {
 	if o.MemberKubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
 			return nil, fmt.Errorf("reaching the member: %w; outside of it, give --member-kubeconfig", err)
 		}
+		config.DisableCompression = true
 		return config, nil
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", o.MemberKubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the member kubeconfig: %w", err)
 	}
+	config.DisableCompression = true
 	return config, nil
 }
 

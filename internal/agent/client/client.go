@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/json"
 
 	aboutv1alpha1 "github.com/berth-project/berth/api/about/v1alpha1"
 	aboutv1beta1 "github.com/berth-project/berth/api/about/v1beta1"
@@ -157,7 +158,7 @@ func (c *Client) Delete(ctx context.Context, object Object, options *metav1.Dele
 
 // List reads the objects of a resource.
 func (c *Client) List(ctx context.Context, object Object, options metav1.ListOptions, into runtime.Object) error {
-	return c.do(ctx, "listing", object, c.read(object, options), into)
+	return c.list(ctx, RequestTimeout, object, options, into)
 }
 
 // GetRaw reads a path: the status code and the body. The code is 0 where the server did not respond.
@@ -213,7 +214,7 @@ func (c *Client) ListWatch(object Object, fields string, newList func() runtime.
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = fields
 			list := newList()
-			return list, send(ctx, listTimeout, "listing", object, c.read(object, options), list)
+			return list, c.list(ctx, listTimeout, object, options, list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector, options.Watch = fields, true
@@ -224,6 +225,24 @@ func (c *Client) ListWatch(object Object, fields string, newList func() runtime.
 			return found, nil
 		},
 	}}
+}
+
+// list reads a list without the decoder of client-go, which reads all bytes twice: the kind is known.
+func (c *Client) list(ctx context.Context, timeout time.Duration, object Object, options metav1.ListOptions, into runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	result := c.read(object, options).Do(ctx)
+	err := result.Error()
+	if err == nil {
+		var body []byte
+		if body, err = result.Raw(); err == nil {
+			err = json.UnmarshalCaseSensitivePreserveInts(body, into)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", object.path(""), err)
+	}
+	return nil
 }
 
 func (c *Client) read(object Object, options metav1.ListOptions) *rest.Request {

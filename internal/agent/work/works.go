@@ -83,7 +83,7 @@ func (w *works) run(ctx context.Context) { w.informer.RunWithContext(ctx) }
 // awaitSync returns whether all works were listed once; false when the context ends before.
 func (w *works) awaitSync(ctx context.Context, c clock.Clock) bool {
 	for !w.informer.HasSynced() {
-		if backoff.Sleep(ctx, c, 50*time.Millisecond) != nil {
+		if backoff.Sleep(ctx, c, 10*time.Millisecond) != nil {
 			return false
 		}
 	}
