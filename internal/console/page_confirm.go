@@ -20,6 +20,11 @@ type write struct {
 	Placement, Group string
 }
 
+// writeParameters are the parameters of a change.
+func writeParameters() []string {
+	return []string{"action", "cluster", "namespace", "set", "placement", "group"}
+}
+
 // parseWrite reads a change.
 func parseWrite(query url.Values) (write, error) {
 	out := write{
@@ -107,15 +112,15 @@ func confirmPage(_ context.Context, v *view) (*page, error) {
 
 // serveWrite does what a user confirmed.
 func (s *Server) serveWrite(w http.ResponseWriter, r *http.Request, session Session) error {
+	if session.Writer == nil {
+		return badRequest("this console cannot write: it reads files, or is read-only")
+	}
 	if err := r.ParseForm(); err != nil {
 		return badRequest("the form cannot be read: %v", err)
 	}
-	asked, err := parseWrite(r.PostForm)
+	asked, err := parseWrite(only(r.PostForm, writeParameters()))
 	if err != nil {
 		return err
-	}
-	if session.Writer == nil {
-		return badRequest("this console cannot write: it reads files, or is read-only")
 	}
 	shown := asked.confirmation(&session)
 	var done string

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -49,13 +48,16 @@ type previewResult struct {
 	Faults FaultsError
 }
 
+// changeParameters are the fields of a Change.
+func changeParameters() []string { return []string{"yaml", "cordon", "drain", "remove"} }
+
 // servePreview sends what a change would move, as a part of a page.
 func (s *Server) servePreview(w http.ResponseWriter, r *http.Request, session Session) error {
 	if session.Previewer == nil {
 		return badRequest("this console computes no previews")
 	}
 	var change Change
-	if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
+	if err := readJSON(r, changeParameters(), &change); err != nil {
 		return badRequest("the change cannot be read, or is larger than %d bytes", maxBody)
 	}
 	out := previewResult{}
@@ -88,13 +90,16 @@ type typing struct {
 	Column int `json:"column"`
 }
 
+// typingParameters are the fields of a typing.
+func typingParameters() []string { return []string{"text", "row", "column"} }
+
 // serveCompletion sends what may follow where a user types.
 func (s *Server) serveCompletion(w http.ResponseWriter, r *http.Request, session Session) error {
 	if session.Previewer == nil {
 		return badRequest("this console computes no previews")
 	}
 	var at typing
-	if err := json.NewDecoder(r.Body).Decode(&at); err != nil {
+	if err := readJSON(r, typingParameters(), &at); err != nil {
 		return badRequest("the text cannot be read, or is larger than %d bytes", maxBody)
 	}
 	found, err := session.Previewer.Complete(r.Context(), at.Text, at.Row, at.Column)

@@ -66,16 +66,7 @@ func New(options Options) (*Server, error) {
 		options: options, assets: assets, templates: parsed, mux: http.NewServeMux(), running: make(chan struct{}, maxRunning), streams: newStreams(),
 		pace: newPace(options.Clock, cmp.Or(options.StreamShare, defaultStreamShare)),
 	}
-	s.mux.HandleFunc("GET /assets/{name}", s.serveAsset)
-	s.mux.HandleFunc("GET /events", s.serveEvents)
-	s.mux.HandleFunc("GET /data/grid", s.bounded(s.serveGrid))
-	s.mux.HandleFunc("GET /data/column", s.bounded(s.serveColumn))
-	s.mux.HandleFunc("GET /data/search", s.bounded(s.serveSearch))
-	s.mux.HandleFunc("GET /data/moment", s.bounded(s.serveMoment))
-	s.mux.HandleFunc("POST /data/preview", s.bounded(s.servePreview))
-	s.mux.HandleFunc("POST /data/completion", s.bounded(s.serveCompletion))
-	s.mux.HandleFunc("POST /confirm", s.bounded(s.serveWrite))
-	s.mux.HandleFunc("GET /", s.bounded(s.servePage))
+	s.handle()
 	return s, nil
 }
 
@@ -90,7 +81,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // handler serves a request of a session.
-type handler func(w http.ResponseWriter, r *http.Request, session Session) error
+type handler func(s *Server, w http.ResponseWriter, r *http.Request, session Session) error
+
+// bounded returns a handler of a route, whose requests are bounded.
+func bounded(next handler) func(*Server) http.HandlerFunc {
+	return func(s *Server) http.HandlerFunc { return s.bounded(next) }
+}
 
 // bounded limits how many requests compute at the same time, and for how long.
 func (s *Server) bounded(next handler) http.HandlerFunc {
@@ -106,7 +102,7 @@ func (s *Server) bounded(next handler) http.HandlerFunc {
 		}
 		session, err := s.options.Session(r)
 		if err == nil {
-			err = next(w, r.WithContext(ctx), session)
+			err = next(s, w, r.WithContext(ctx), session)
 		}
 		if err != nil {
 			s.writeError(w, r, session, err)
@@ -153,20 +149,9 @@ type section struct {
 // builder builds a page.
 type builder func(ctx context.Context, v *view) (*page, error)
 
-// builders are the pages by the first part of the path and the number of further parts.
-func builders(path string) (build builder, args []string, ok bool) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	found, ok := map[string]builder{
-		"/0": fleetPage, "clusters/1": clusterPage, "placements/0": placementsPage, "placements/2": placementPage,
-		"search/0": searchPage, "confirm/0": confirmPage, "preview/0": previewPage, "rollouts/0": rolloutsPage, "rollouts/2": rolloutPage,
-		"hub/0": hubPage,
-	}[fmt.Sprintf("%s/%d", parts[0], len(parts)-1)]
-	return found, parts[1:], ok
-}
-
 // build builds the page of a URL.
 func (s *Server) build(ctx context.Context, session Session, at *url.URL) (*page, *model.State, error) {
-	build, args, ok := builders(at.Path)
+	route, args, ok := pageAt(at.Path)
 	if !ok {
 		return nil, nil, ErrNotFound
 	}
@@ -174,7 +159,7 @@ func (s *Server) build(ctx context.Context, session Session, at *url.URL) (*page
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the fleet: %w", err)
 	}
-	p, err := build(ctx, &view{session: session, state: state, query: at.Query(), now: s.options.Clock.Now(), args: args})
+	p, err := route.page(ctx, &view{session: session, state: state, query: only(at.Query(), route.Parameters), now: s.options.Clock.Now(), args: args})
 	if err != nil {
 		return nil, state, err
 	}
@@ -196,7 +181,6 @@ type layout struct {
 
 	Place, Note string
 	Version     uint64
-	Path        string
 	// HasWorks and HasPreview are set if the session has these pages.
 	HasWorks, HasPreview bool
 	Parts                []part
@@ -209,7 +193,7 @@ type part struct {
 }
 
 func (s *Server) writePage(w http.ResponseWriter, r *http.Request, session Session, state *model.State, p *page) error {
-	out := layout{page: p, Place: session.Place, Path: r.URL.RequestURI(), HasWorks: session.Deliveries != nil, HasPreview: session.Previewer != nil}
+	out := layout{page: p, Place: session.Place, HasWorks: session.Deliveries != nil, HasPreview: session.Previewer != nil}
 	if state != nil {
 		out.Version, out.Note = state.Version, state.Note
 	}

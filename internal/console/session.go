@@ -148,11 +148,10 @@ type Deliveries interface {
 type Change struct {
 	// YAML has the objects to store.
 	YAML string `json:"yaml"`
-	// Cordon and Remove name clusters, Drain has label selectors, and Delete has objects as KIND/NAME.
+	// Cordon and Remove name clusters, and Drain has label selectors.
 	Cordon []string `json:"cordon"`
 	Drain  []string `json:"drain"`
 	Remove []string `json:"remove"`
-	Delete []string `json:"delete"`
 }
 
 // Previewer computes what a change would move. It stores nothing, and is safe for concurrent use.

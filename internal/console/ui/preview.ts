@@ -2,7 +2,7 @@
 import { type Editor, type Fault, newEditor } from "./editor";
 import { byID, showAges } from "./page";
 
-interface Change { yaml: string; cordon: string[]; drain: string[]; remove: string[]; delete: string[] }
+interface Change { yaml: string; cordon: string[]; drain: string[]; remove: string[] }
 interface Step { kind: "cordon" | "drain" | "remove"; value: string; words: string }
 
 const delay = 200;
@@ -25,7 +25,7 @@ function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement
       output.replaceChildren(paragraph("empty", "Type or paste an object, or press a button."));
       return;
     }
-    const change: Change = { yaml: yaml.value, cordon: values("cordon"), drain: values("drain"), remove: values("remove"), delete: [] };
+    const change: Change = { yaml: yaml.value, cordon: values("cordon"), drain: values("drain"), remove: values("remove") };
     try {
       const response = await send(change, mine.signal);
       if (!response.ok) throw new Error((await response.text()).trim());
@@ -59,7 +59,7 @@ function start(yaml: HTMLTextAreaElement, output: HTMLElement, list: HTMLElement
     schedule();
   };
   // The first preview settles the fleet. It happens before a user has typed anything.
-  void send({ yaml: "", cordon: [], drain: [], remove: [], delete: [] }, new AbortController().signal).catch(() => undefined);
+  void send({ yaml: "", cordon: [], drain: [], remove: [] }, new AbortController().signal).catch(() => undefined);
   yaml.addEventListener("input", schedule);
   byID("change")?.addEventListener("submit", (event) => event.preventDefault());
   startClusters(add);
