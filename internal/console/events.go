@@ -92,8 +92,10 @@ type stream struct {
 	// seen is the version that the browser has at the start. sent has the hash of each section as the browser has it.
 	seen string
 	sent map[string]uint64
-	seed maphash.Seed
-	grid *model.Grid
+	// version is that of the last event about it; empty before the first, and after a problem.
+	version string
+	seed    maphash.Seed
+	grid    *model.Grid
 	// live is set if the page is built again with each beat.
 	live bool
 }
@@ -191,11 +193,16 @@ func (e *stream) render(ctx context.Context, first bool) ([]message, error) {
 		e.sent[each.ID] = hash
 	}
 	out = append(out, e.cells(state, first && e.seen == version)...)
-	return append(out, message{event: "version", id: version}), nil
+	if version != e.version { // without a change, an event would report that something changed which the caller may not see
+		e.version = version
+		out = append(out, message{event: "version", id: version})
+	}
+	return out, nil
 }
 
 // sendProblem reports why a page cannot be built now. The page stays as it is.
 func (e *stream) sendProblem(err error) error {
+	e.version = "" // the browser shows the problem until the next event
 	if errors.Is(err, ErrNotFound) {
 		return e.send("problem", "", map[string]string{"text": "What this page shows is gone, or you may no longer see it."})
 	}

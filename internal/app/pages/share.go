@@ -2,6 +2,7 @@ package pages
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"hash"
 	"io"
 	"sync"
@@ -16,9 +17,8 @@ import (
 
 // states shares a state among the users who see the same objects. A state that no user has any more is dropped.
 type states struct {
-	mu      sync.Mutex
-	version uint64
-	known   map[[sha256.Size]byte]weak.Pointer[model.State]
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]weak.Pointer[model.State]
 }
 
 func newStates() *states { return &states{known: map[[sha256.Size]byte]weak.Pointer[model.State]{}} }
@@ -36,10 +36,16 @@ func (s *states) of(objects file.Objects, note string, now time.Time) *model.Sta
 			delete(s.known, each)
 		}
 	}
-	s.version++
-	out := model.NewState(file.NewBundle(objects), s.version, now, note)
+	out := model.NewState(file.NewBundle(objects), versionOf(key), now, note)
 	s.known[key] = weak.Make(out)
 	return out
+}
+
+// versionOf returns the version of a state with a fingerprint. A counter would show each user how often the states of others change, and
+// would be the same for different states on two replicas.
+func versionOf(fingerprint [sha256.Size]byte) uint64 {
+	const exact = 53                                               // bits of an integer that a browser reads exactly
+	return binary.BigEndian.Uint64(fingerprint[:])>>(64-exact) | 1 // 0 is for pages without a state
 }
 
 // fingerprint is equal for the same objects in the same versions, in the same order, with the same note.

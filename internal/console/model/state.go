@@ -16,7 +16,7 @@ import (
 
 // State is the fleet at one instant, as far as its reader may see it, with the indexes that pages need. It is read-only.
 type State struct {
-	// Version is higher in each later state of a source.
+	// Version differs between the states of a source. It is never 0.
 	Version uint64
 	// At is the instant of the state.
 	At time.Time
