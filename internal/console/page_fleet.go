@@ -98,7 +98,7 @@ func newFleetTable(v *view) (*fleetTable, error) {
 	}
 	var found []*clusterv1.ManagedCluster
 	for _, cluster := range v.state.Bundle.Clusters {
-		if matches(cluster, filter) {
+		if matches(v.state, cluster, filter) {
 			found = append(found, cluster)
 		}
 	}
@@ -122,12 +122,16 @@ func filterOf(v *view) ([]string, error) {
 	return strings.Fields(text), nil
 }
 
-// matches reports whether a cluster meets every term of a filter: key=value is a label or a claim, tainted is for a taint, a state is for
-// its health, and other text is in the name. The grid filters by the same terms.
-func matches(cluster *clusterv1.ManagedCluster, filter []string) bool {
+// matches reports whether a cluster meets every term of a filter: set=NAME is a set, key=value is a label or a claim, tainted is for a taint,
+// a state is for its health, and other text is in the name. The grid filters by the same terms.
+func matches(state *model.State, cluster *clusterv1.ManagedCluster, filter []string) bool {
 	for _, term := range filter {
 		key, value, pair := strings.Cut(term, "=")
 		switch {
+		case pair && key == "set":
+			if !slices.Contains(state.SetsOf(cluster), value) {
+				return false
+			}
 		case pair:
 			claimed := slices.ContainsFunc(cluster.Status.ClusterClaims, func(c clusterv1.ManagedClusterClaim) bool { return c.Name == key && c.Value == value })
 			if cluster.Labels[key] != value && !claimed {
@@ -137,7 +141,7 @@ func matches(cluster *clusterv1.ManagedCluster, filter []string) bool {
 			if len(cluster.Spec.Taints) == 0 {
 				return false
 			}
-		case model.HealthOf(cluster).String() != term && !strings.Contains(cluster.Name, term):
+		case model.HealthOf(cluster).Term() != term && !strings.Contains(cluster.Name, term):
 			return false
 		}
 	}

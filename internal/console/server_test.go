@@ -105,9 +105,11 @@ func (s *site) post(t *testing.T, path, kind, body string) (code int, answer str
 func TestPages(t *testing.T) {
 	s := newSite(t, fileSession(demo(t)))
 	for path, wants := range map[string][]string{
-		"/":                                      {"<h1>Fleet</h1>", "12</dd>", `id="grid"`, `value="label:`, "kubectl berth get clusters"},
+		"/":                                      {"<h1>Fleet</h1>", "12</dd>", `<a href="/?view=table&amp;q=unreachable" aria-label="1 unreachable">1</a>`, `id="grid"`, `value="label:`, "kubectl berth get clusters"},
 		"/?view=table":                           {"eu-1</a>", "12 in all"},
 		"/?view=table&q=eu":                      {"eu-1</a>", "4 in all"},
+		"/?view=table&q=set=gpu":                 {"eu-2</a>", "4 in all"},
+		"/?view=table&q=unreachable":             {"ap-4</a>", "1 in all"},
 		"/clusters/eu-1":                         {"<h1>eu-1</h1>", "shop/orders", "Labels", "kubectl berth describe cluster eu-1"},
 		"/placements":                            {"data/training", "shop/orders", "6 in all"},
 		"/placements?q=shop":                     {"shop/orders", "in all"},

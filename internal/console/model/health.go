@@ -1,6 +1,8 @@
 package model
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -53,6 +55,9 @@ func (h Health) String() string {
 		return "unknown"
 	}
 }
+
+// Term returns the word for the state in a filter, which has no space.
+func (h Health) Term() string { return strings.ReplaceAll(h.String(), " ", "-") }
 
 // HealthOf returns the state of a cluster. A simulated cluster in a file has no condition yet; a hub would report it as available.
 func HealthOf(cluster *clusterv1.ManagedCluster) Health {

@@ -178,7 +178,7 @@ class Fleet {
     }
     term = term.toLowerCase();
     if (term === "tainted") return (i) => this.grid.tainted[i] === "1";
-    return (i) => this.grid.names[i]!.includes(term) || healthWords(this.grid.health[i]!) === term;
+    return (i) => this.grid.names[i]!.includes(term) || healthWords(this.grid.health[i]!).replace(" ", "-") === term;
   }
 
   // draw draws once for each frame of the screen, however often it is called.
