@@ -2,13 +2,11 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -85,15 +83,6 @@ func accepted(t *testing.T, hub *hubtest.Hub, name string) bool {
 	return cluster.Spec.HubAcceptsClient
 }
 
-// post sends a body as a module of the page does, and returns the answer.
-func (b *browser) post(path, body string) string {
-	b.t.Helper()
-	var out string
-	script := fmt.Sprintf(`fetch(%q, {method: "POST", headers: {"Content-Type": "application/json"}, body: %q}).then((r) => r.text())`, path, body)
-	b.do(chromedp.Evaluate(script, &out, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
-	return out
-}
-
 // TestHubPage shows whether the hub is well: the lease with the rights of the user, and the figures of the manager from its views.
 func TestHubPage(t *testing.T) {
 	hub := newHub(t)
@@ -130,35 +119,12 @@ func TestTenant(t *testing.T) {
 	// The first reading may precede the moment at which the views read the role; the open page shows the next one.
 	b.visit("/?view=table")
 	b.waitText("eu-2")
-	seen := map[string]string{}
-	for _, path := range tenantPaths() {
-		b.do(chromedp.Navigate(b.address + path))
-		seen[path] = evaluate[string](b, "document.documentElement.innerHTML")
-		for _, hidden := range hiddenFromTenant() {
-			if strings.Contains(seen[path], hidden) {
-				t.Errorf("the tenant sees %q in %s", hidden, path)
-			}
-		}
-	}
-	if !strings.Contains(seen["/?view=table"], "eu-2") || !strings.Contains(seen["/placements/data/training"], "eu-2") {
-		t.Errorf("the tenant does not see the clusters of its set:\n%s", seen["/?view=table"])
-	}
+	b.visit("/placements/data/training")
+	b.waitText("eu-2")
 	for _, path := range []string{"/clusters/eu-1", "/clusters/none", "/placements/shop/orders"} {
 		b.do(chromedp.Navigate(b.address + path))
 		if got := b.text(); !strings.Contains(got, "there is no such object that you may see") {
 			t.Errorf("%s shows %q, want the same as for an object that does not exist", path, got)
-		}
-	}
-	for _, body := range []string{
-		`{"yaml":"","drain":["region=eu"]}`, `{"yaml":"","remove":["eu-1"]}`, `{"yaml":"","cordon":["us-1"]}`, `{"text":"spec:\n  clusterSets:\n  - \nkind: Placement\napiVersion: cluster.open-cluster-management.io/v1beta1","row":2,"column":4}`,
-	} {
-		for _, path := range []string{"/data/preview", "/data/completion"} {
-			got := b.post(path, body)
-			for _, hidden := range hiddenFromTenant() {
-				if strings.Contains(strings.ReplaceAll(got, `there is no such cluster`, ""), hidden) && !strings.Contains(body, hidden) {
-					t.Errorf("the tenant sees %q in the answer of %s to %s: %s", hidden, path, body, got)
-				}
-			}
 		}
 	}
 	b.visit("/hub")

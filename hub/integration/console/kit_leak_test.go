@@ -1,0 +1,254 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// plantedFleet is a hub with a tenant. The tenant may see the set open with the clusters open-1 to open-3, and in the namespace team
+// placements, decisions and sets of works. The namespace is bound to the set lent too, whose clusters lent-1 and lent-2 are in decisions of
+// the tenant and not in its views. Every other name, label, claim, taint, condition, score, error and text has the word unseen in it.
+type plantedFleet struct {
+	*rolloutKit
+	hub *hubtest.Hub
+	// tenant and admin are the bearer tokens of the tenant and of an administrator.
+	tenant, admin string
+}
+
+// openClusters are the clusters in the views of the tenant.
+func openClusters() []string { return []string{"open-1", "open-2", "open-3"} }
+
+func unseenClusters() []string { return []string{"unseen-cluster-1", "unseen-cluster-2"} }
+
+// newPlantedFleet stores the fleet and waits until it rests.
+func newPlantedFleet(t *testing.T, hub *hubtest.Hub) *plantedFleet {
+	t.Helper()
+	f := &plantedFleet{rolloutKit: &rolloutKit{WithWatch: hubtest.NewClient(t, hub.Config()), t: t}, hub: hub}
+	for _, name := range append([]string{"team", "unseen-namespace", "lent-1", "lent-2"}, append(openClusters(), unseenClusters()...)...) {
+		f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	for _, set := range []string{"open", "lent", "unseen-set"} {
+		labels := map[string]string{}
+		if set != "open" {
+			labels["unseen-label"] = "unseen-value"
+		}
+		f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: set, Labels: labels}})
+	}
+	for _, name := range openClusters() {
+		f.cluster(name, "open", "north")
+	}
+	f.cluster("lent-1", "lent", "unseen-region")
+	f.cluster("lent-2", "lent", "north") // team/web selects it, until its label changes
+	for _, name := range unseenClusters() {
+		f.cluster(name, "unseen-set", "north")
+	}
+	f.bind("team", "open", "lent")
+	f.bind("unseen-namespace", "open", "unseen-set")
+	f.placements()
+	f.works()
+	f.tenant = bearer(t, hub, "team", "tenant", plantedRoles)
+	f.admin = bearer(t, hub, "team", "admin", adminRoles)
+	return f
+}
+
+// create stores an object that may exist.
+func (f *plantedFleet) create(object client.Object) {
+	f.t.Helper()
+	if err := client.IgnoreAlreadyExists(f.Create(f.t.Context(), object)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// cluster stores a cluster without an agent. What the tenant may not see has planted facts.
+func (f *plantedFleet) cluster(name, set, region string) {
+	f.t.Helper()
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
+		Labels: map[string]string{clusterv1beta2.ClusterSetLabel: set, "region": region},
+	}}
+	out.Spec.HubAcceptsClient = true
+	if set != "open" {
+		out.Labels["unseen-label"] = "unseen-value"
+		out.Spec.Taints = []clusterv1.Taint{{Key: "unseen-taint", Value: "unseen-value", Effect: clusterv1.TaintEffectPreferNoSelect}}
+	}
+	f.create(out)
+	f.setStatus(name, func(cluster *clusterv1.ManagedCluster) {
+		cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "platform", Value: "cloud"}}
+		if set != "open" {
+			cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "unseen-claim", Value: "unseen-value"}}
+			cluster.Status.Version.Kubernetes = "unseen-version"
+			cluster.Status.Conditions = append(cluster.Status.Conditions, metav1.Condition{
+				Type: "UnseenCondition", Status: metav1.ConditionFalse, Reason: "UnseenReason", Message: "unseen-message", LastTransitionTime: metav1.Now(),
+			})
+		}
+	})
+}
+
+// setStatus changes the status of a cluster.
+func (f *plantedFleet) setStatus(name string, change func(*clusterv1.ManagedCluster)) {
+	f.t.Helper()
+	f.update(name, func(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+		change(cluster)
+		return f.Status().Update(ctx, cluster)
+	})
+}
+
+// update reads a cluster and writes it, until no other writer is in between.
+func (f *plantedFleet) update(name string, write func(ctx context.Context, cluster *clusterv1.ManagedCluster) error) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, limit, func(ctx context.Context) error {
+		cluster := &clusterv1.ManagedCluster{}
+		if err := f.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
+			return err
+		}
+		return write(ctx, cluster)
+	})
+}
+
+// taint adds a taint, which moves no decision.
+func (f *plantedFleet) taint(cluster, key string) {
+	f.t.Helper()
+	f.update(cluster, func(ctx context.Context, of *clusterv1.ManagedCluster) error {
+		of.Spec.Taints = append(of.Spec.Taints, clusterv1.Taint{Key: key, Effect: clusterv1.TaintEffectPreferNoSelect})
+		return f.Update(ctx, of)
+	})
+}
+
+func (f *plantedFleet) bind(namespace string, sets ...string) {
+	f.t.Helper()
+	for _, set := range sets {
+		f.create(&clusterv1beta2.ManagedClusterSetBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
+		})
+	}
+}
+
+func placementOf(namespace, name string) *clusterv1beta1.Placement {
+	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+// placements stores placements, and changes the decision of team/web, so that its history has a cluster that the tenant may not see.
+func (f *plantedFleet) placements() {
+	f.t.Helper()
+	web := placementOf("team", "web")
+	web.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"region": "north"}},
+	}}}
+	short, wanted := placementOf("unseen-namespace", "unseen-short"), int32(99)
+	short.Spec.NumberOfClusters = &wanted
+	for _, each := range []*clusterv1beta1.Placement{web, short, placementOf("team", "all"), placementOf("unseen-namespace", "unseen-placement")} {
+		f.create(each)
+	}
+	f.awaitSelected("team", "web", 4)
+	f.update("lent-2", func(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+		cluster.Labels["region"] = "unseen-region"
+		return f.Update(ctx, cluster)
+	})
+	f.awaitSelected("team", "web", 3)
+	f.awaitSelected("team", "all", 5)
+	f.awaitSelected("unseen-namespace", "unseen-placement", 5)
+}
+
+// awaitSelected waits until a placement has selected a number of clusters.
+func (f *plantedFleet) awaitSelected(namespace, name string, want int32) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, limit, func(ctx context.Context) error {
+		placement := &clusterv1beta1.Placement{}
+		if err := f.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, placement); err != nil {
+			return err
+		}
+		if got := placement.Status.NumberOfSelectedClusters; got != want {
+			return fmt.Errorf("%s/%s has selected %d clusters, want %d", namespace, name, got, want)
+		}
+		return nil
+	})
+}
+
+// works stores sets of works, a work of another client on a visible cluster, and what agents report: errors on a cluster of each kind.
+func (f *plantedFleet) works() {
+	f.t.Helper()
+	manifest := func(name string) workv1.Manifest {
+		text := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":%q}}`, name)
+		return workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(text)}}
+	}
+	set := func(namespace, name, placement string) *workv1alpha1.ManifestWorkReplicaSet {
+		out := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		out.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: placement}}
+		out.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{manifest(name)}
+		f.create(out)
+		return out
+	}
+	own, other := set("team", "tools", "all"), set("unseen-namespace", "unseen-tools", "unseen-placement")
+	alone := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "open-1", Name: "unseen-work"}}
+	alone.Spec.Workload.Manifests = []workv1.Manifest{manifest("unseen-object")}
+	f.create(alone)
+	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "open-1", Name: "unseen-score"}}
+	f.create(score)
+	score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "unseen-value", Value: 1}}
+	if err := f.Status().Update(f.t.Context(), score); err != nil {
+		f.t.Fatal(err)
+	}
+	f.set = other
+	f.report("open-1", "unseen-error")
+	f.set = own
+	f.report("lent-1", "unseen-error")
+	f.report("open-1", "known-error")
+	f.report("open-2", "")
+}
+
+// plantedRoles let subjects see the set open, and the placements and sets of works of the namespace team.
+func plantedRoles(name string, subjects []rbacv1.Subject) []client.Object {
+	meta, local := metav1.ObjectMeta{Name: name}, metav1.ObjectMeta{Name: name, Namespace: "team"}
+	read := []string{"get", "list", "watch"}
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{"open"}, Verbs: []string{"get"},
+		}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
+		&rbacv1.Role{ObjectMeta: local, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements", "placementdecisions", "managedclustersetbindings"}, Verbs: read},
+			{APIGroups: []string{workv1alpha1.GroupName}, Resources: []string{"manifestworkreplicasets"}, Verbs: read},
+		}},
+		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}},
+	}
+}
+
+// adminRoles let subjects do everything.
+func adminRoles(name string, subjects []rbacv1.Subject) []client.Object {
+	role := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
+	return []client.Object{&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects, RoleRef: role}}
+}
+
+// bearer creates a service account with roles, and returns its token.
+func bearer(t *testing.T, hub *hubtest.Hub, namespace, name string, roles func(name string, subjects []rbacv1.Subject) []client.Object) string {
+	t.Helper()
+	to := hubtest.NewClient(t, hub.Config())
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	for _, object := range append([]client.Object{account}, roles(name, subjects)...) {
+		if err := to.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request, err := hub.Client(t).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
