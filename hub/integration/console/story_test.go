@@ -1,99 +1,233 @@
 package console
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// story is what a user does to get an answer: clicks, and words that are typed.
-type story struct {
-	*browser
+// effort is what a user does to get an answer: clicks of the mouse, words that are typed, and pages that are loaded.
+type effort struct{ clicks, words, loads int }
 
-	clicks, words int
+// story is a question that a user answers with a page, from the first page on, by what is visible alone.
+type story struct {
+	page, question string
+	// most is the effort that it may take.
+	most effort
+	play func(s *player)
 }
 
-func (s *story) click(selector string) {
+// player plays a story in a browser, which counts.
+type player struct {
+	*browser
+
+	words int
+}
+
+// counting is a script that counts what a user does, over the pages of a window. A click by the keyboard or by a script does not count.
+const counting = `(() => {
+  try {
+    const add = (name) => { sessionStorage[name] = String(1 + Number(sessionStorage[name] ?? 0)); };
+    add("loads");
+    addEventListener("click", (event) => { if (event.isTrusted && event.detail > 0) add("clicks"); }, true);
+  } catch {} // about:blank has no storage
+})()`
+
+// startCounting lets every page count that the window opens from now on.
+func (b *browser) startCounting() {
+	b.t.Helper()
+	b.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(counting).Do(ctx)
+		return err
+	}))
+}
+
+// play plays a story from the first page on, and returns the effort that it took.
+func (b *browser) play(of story) effort {
+	b.t.Helper()
+	b.visit("/")
+	b.wait("the grid", `document.querySelector("#legend li")`)
+	b.do(chromedp.Evaluate("sessionStorage.clear()", nil))
+	s, began := &player{browser: b}, time.Now()
+	of.play(s)
+	took := time.Since(began)
+	out := effort{clicks: evaluate[int](b, "Number(sessionStorage.clicks ?? 0)"), words: s.words, loads: evaluate[int](b, "Number(sessionStorage.loads ?? 0)")}
+	b.t.Logf("%s: %s %d clicks, %d words, %d pages, %.1f s", of.page, of.question, out.clicks, out.words, out.loads, took.Seconds())
+	return out
+}
+
+func (s *player) click(selector string) {
 	s.t.Helper()
-	s.clicks++
 	s.do(chromedp.Click(selector, chromedp.ByQuery))
 }
 
-func (s *story) write(selector, text string) {
+// write types where the cursor is.
+func (s *player) write(text string) {
 	s.t.Helper()
-	s.words++
-	s.do(chromedp.SendKeys(selector, text, chromedp.ByQuery))
+	s.words += len(strings.Fields(text))
+	s.do(chromedp.KeyEvent(text))
 }
 
-// TestStories plays the main story of each page as a new user would: from the first page, by what is visible alone. The log has how many
-// clicks and words, and how many seconds of the browser, each takes.
+// search goes to what a search suggests first, by the keyboard.
+func (s *player) search(text string) {
+	s.t.Helper()
+	// Without its character, which a browser leaves out where a page has used the key.
+	s.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/").WithCode("Slash"), input.DispatchKeyEvent(input.KeyUp).WithKey("/").WithCode("Slash"))
+	s.wait("the focus", `document.activeElement.id === "search"`)
+	s.write(text)
+	s.wait("the match", `document.querySelector("#suggestions li")`)
+	s.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+}
+
+// stories are the main stories of the pages on a hub that works.
+func stories() []story {
+	return []story{
+		{"Fleet", "which cluster is not healthy, and why?", effort{clicks: 2, loads: 2}, func(s *player) {
+			s.click(`.tile a[href*="q=unhealthy"]`)
+			s.waitText("1 in all")
+			s.click(`#fleet-table a[href="/clusters/ap-4"]`)
+			s.waitText("the API server does not answer")
+		}},
+		{"Cluster", "why does data/training not select us-1?", effort{words: 1, loads: 1}, func(s *player) {
+			s.search("us-1")
+			s.wait("the reason", `[...document.querySelectorAll("#cluster-reasons tbody tr")].some((row) =>
+				row.innerText.startsWith("data/training") && row.querySelector(".pill").innerText !== "Selected" && row.children[2].innerText.trim() !== "")`)
+		}},
+		{"Placement", "what is the shortest change that lets data/training select us-1?", effort{clicks: 1, words: 1, loads: 2}, func(s *player) {
+			s.search("us-1")
+			s.click(`a[href^="/placements/data/training?cluster=us-1"]`)
+			s.waitText("as a run has proved")
+			s.wait("a step", `document.querySelector("#placement-fix .steps li")`)
+		}},
+		{"Preview", "which placements move, and where to, without eu-1?", effort{clicks: 3, words: 1, loads: 1}, func(s *player) {
+			s.click(`nav a[href="/preview"]`)
+			s.click("#cluster")
+			s.write("eu-1")
+			s.click("#delete")
+			s.wait("lost and gained clusters", `document.querySelector("#preview-output .lost") && document.querySelector("#preview-output .gained")`)
+			s.waitText("there is no such cluster")
+		}},
+		{"Rollouts", "what does the stopped rollout wait for? Let it go on", effort{clicks: 4, loads: 4}, func(s *player) {
+			s.click(`nav a[href="/rollouts"]`)
+			s.waitText("Unapproved")
+			s.click(`a[href="/rollouts/ops/tools"]`)
+			s.waitText("Approve 1…")
+			s.click(`a[href*="action=approve"]`)
+			s.waitText("Approve the group 1 in the rollout of ops/tools?")
+			s.click(`form button[type=submit].primary`)
+			s.waitText("The rollout of ops/tools is approved.")
+		}},
+	}
+}
+
+// hubStory is the story of the page of the hub, on a hub whose manager has stopped.
+func hubStory() story {
+	return story{"Hub", "what is wrong with the hub, and what is to be done?", effort{clicks: 1, loads: 1}, func(s *player) {
+		s.click(`nav a[href="/hub"]`)
+		s.waitText("The hub is not well")
+		s.waitText("No manager leads.")
+		s.waitText("Start a manager")
+	}}
+}
+
+// TestStories plays the main story of each page. The how-to has what each takes, and the log the seconds.
 func TestStories(t *testing.T) {
 	hub := newHub(t)
 	k := newRollout(t, hub)
 	k.report("eu-1", "")
-	k.report("us-1", "no such image")
+	k.report("us-1", "")
+	failCluster(t, hub, "ap-4")
 	address, _ := serve(t, "--kubeconfig", hub.Kubeconfig())
 	b := open(t, address)
-	for _, each := range []struct {
-		name string
-		play func(s *story)
-	}{
-		{"fleet: which clusters of eu does the placement shop/orders have?", func(s *story) {
-			s.write("#filter", "region=eu")
-			s.clicks += 2 // the list and its entry
-			s.do(chromedp.SetValue("#colour", "placement:shop/orders", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#colour").dispatchEvent(new Event("change"))`, nil))
-			s.waitText("4 of 12 clusters match")
-			s.wait("the colours", `document.querySelector("#legend").innerText.includes("Selected 3")`)
-		}},
-		{"cluster: who put what on us-1, and is its agent alive?", func(s *story) {
-			s.words++
-			// Without its character, which a browser leaves out where a page has used the key.
-			s.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/").WithCode("Slash"), input.DispatchKeyEvent(input.KeyUp).WithKey("/").WithCode("Slash"))
-			s.wait("the focus", `document.activeElement.id === "search"`)
-			s.do(chromedp.KeyEvent("us-1"))
-			s.wait("the match", `document.querySelector("#suggestions li")`)
-			s.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
-			s.waitText("Who put what on it")
-			s.waitText("no such image")
-		}},
-		{"placement: why not us-1, and what would select it?", func(s *story) {
-			s.click(`nav a[href="/placements"]`)
-			s.waitText("data/training")
-			s.click(`a[href="/placements/data/training"]`)
-			s.waitText("From all clusters to the selected")
-			s.write(`input[name=cluster]`, "us-1\r")
-			s.waitText("as a run has proved")
-		}},
-		{"preview: what moves if the region eu fails?", func(s *story) {
-			s.click(`nav a[href="/preview"]`)
-			s.wait("the values", `document.querySelector("#label-value option[value=eu]")`)
-			s.clicks += 2 // the list and its entry
-			s.do(chromedp.SetValue("#label-value", "eu", chromedp.ByQuery))
-			s.click("#fail")
-			s.waitText("taint drained:NoSelect")
-		}},
-		{"rollout: what fails, where, and how was it before?", func(s *story) {
-			s.click(`nav a[href="/rollouts"]`)
-			s.waitText("ops/tools")
-			s.click(`a[href="/rollouts/ops/tools"]`)
-			s.waitText("ConfigMap default/tools")
-			s.clicks++ // a drag
-			s.do(chromedp.Focus("#moment", chromedp.ByQuery), chromedp.KeyEvent(kb.Home))
-			s.wait("the first moment", `document.querySelector("#moment-shown").innerText.startsWith("1 of")`)
-		}},
-		{"hub: is it well?", func(s *story) {
-			s.click(`nav a[href="/hub"]`)
-			s.waitText("The hub is well")
-		}},
-	} {
-		b.visit("/")
-		b.wait("the grid", `document.querySelector("#legend li")`)
-		s, began := &story{browser: b}, time.Now()
-		each.play(s)
-		t.Logf("%s %d clicks, %d words, %.1f s", each.name, s.clicks, s.words, time.Since(began).Seconds())
+	b.startCounting()
+	var rows []string
+	for _, each := range stories() {
+		rows = append(rows, checkStory(t, b, each))
 	}
 	b.checkProblems(t)
+
+	still := hubtest.New(t, hubtest.Options{Manifests: os.DirFS(filepath.Join(root, "examples", "demo"))})
+	losesItsManager(t, still)
+	stillAddress, _ := serve(t, "--kubeconfig", still.Kubeconfig())
+	b = open(t, stillAddress)
+	b.startCounting()
+	rows = append(rows, checkStory(t, b, hubStory()))
+	b.checkProblems(t)
+	checkTable(t, rows)
+}
+
+// checkStory plays a story, and returns its row in the how-to.
+func checkStory(t *testing.T, b *browser, of story) string {
+	t.Helper()
+	got := b.play(of)
+	if got.clicks > of.most.clicks || got.words > of.most.words || got.loads > of.most.loads {
+		t.Errorf("%s: %s took %+v, want at most %+v", of.page, of.question, got, of.most)
+	}
+	return fmt.Sprintf("| %s | %s | %d | %d | %d |", of.page, of.question, got.clicks, got.words, got.loads)
+}
+
+// checkTable compares the table of the how-to with what the stories took.
+func checkTable(t *testing.T, want []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "console.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n| page | question | clicks | words | pages |\n|---|---|---|---|---|\n")
+	table, _, ended := strings.Cut(section, "\n\n")
+	if !found || !ended || table != strings.Join(want, "\n") {
+		t.Errorf("docs/how-to/console.md has the table\n%s\nwant\n%s", table, strings.Join(want, "\n"))
+	}
+}
+
+// failCluster stores what the agent of a cluster reports whose API server does not answer.
+func failCluster(t *testing.T, hub *hubtest.Hub, name string) {
+	t.Helper()
+	to := hubtest.NewClient(t, hub.Config())
+	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		cluster := &clusterv1.ManagedCluster{}
+		if err := to.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
+			return err
+		}
+		apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: "ManagedClusterJoined"})
+		apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{
+			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse, Reason: "ManagedClusterKubeAPIServerUnavailable", Message: "the API server does not answer",
+		})
+		return to.Status().Update(ctx, cluster)
+	})
+}
+
+// losesItsManager leaves the lease of a manager that renews it no more.
+func losesItsManager(t *testing.T, hub *hubtest.Hub) {
+	t.Helper()
+	to := hubtest.NewClient(t, hub.Config())
+	const namespace = "berth-system"
+	holder, seconds, renewed := "berth-1_x", int32(15), metav1.NewMicroTime(time.Now().Add(-time.Hour))
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "berth-manager"}, Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &renewed, RenewTime: &renewed,
+		}},
+	} {
+		if err := client.IgnoreAlreadyExists(to.Create(t.Context(), object)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
