@@ -21,8 +21,8 @@ const (
 	// sampleTime is the time between two samples, keptSamples how many are kept: the longest time of a rule, and some more.
 	sampleTime  = 15 * time.Second
 	keptSamples = 64
-	// figureTime is over what time the figures of a report are.
-	figureTime = "5m"
+	// figureTime is over what time the figures of a report are, rateTime over what time its rates are.
+	figureTime, rateTime = 5 * time.Minute, time.Minute
 )
 
 // The metrics that a report reads beside those of the rules.
@@ -43,8 +43,10 @@ const (
 
 // Options configures a Monitor.
 type Options struct {
-	// Metrics are those of the manager.
+	// Metrics are those that the manager writes itself. They are read every 15 seconds.
 	Metrics prometheus.Gatherer
+	// Process are those of the process and of the work queues. They may be those of a whole API server, so they are read only for a report.
+	Process prometheus.Gatherer
 	Clock   clock.WithTicker
 	// Replica is the holder of the lease as this replica writes it. Elected is closed once it leads.
 	Replica string
@@ -59,16 +61,34 @@ type Options struct {
 type Monitor struct {
 	options Options
 	rules   []*rule.Rule
-	wanted  map[string]bool
-	figures map[string]*rule.Expression
+	figures figures
+	// wanted are the metrics that are sampled, and those of the process.
+	wanted, process map[string]bool
 
 	mu     sync.Mutex
 	window *rule.Window
+	// queues are the samples of the process, taken for reports.
+	queues *rule.Window
 	// since is when the condition of each alert began to hold.
 	since  map[string]time.Time
 	alerts []rule.Alert
-	// sampled is when the last sample was taken.
-	sampled time.Time
+}
+
+// figures are the numbers in a report.
+type figures struct {
+	p50, p99, decisions, evaluations, planWrites, workWrites, planRate, workRate, bytes, retries rule.Figure
+}
+
+func newFigures() figures {
+	increase := func(metric string, by ...string) rule.Figure {
+		return rule.Sum(rule.Metric(metric).Increase(figureTime), by...)
+	}
+	buckets := rule.Sum(rule.Metric(decisionBuckets).Rate(figureTime), "le")
+	return figures{
+		p50: rule.Quantile(0.5, buckets), p99: rule.Quantile(0.99, buckets), decisions: increase(decisionCount), evaluations: increase(evaluationCount),
+		planWrites: increase(planWrites, "result"), workWrites: increase(workWrites, "result"), bytes: increase(workBytes), retries: increase(queueRetries, "name"),
+		planRate: rule.Sum(rule.Metric(planWrites).Rate(rateTime)), workRate: rule.Sum(rule.Metric(workWrites).Rate(rateTime)),
+	}
 }
 
 // NewMonitor returns a monitor without a sample.
@@ -78,41 +98,14 @@ func NewMonitor(options Options) (*Monitor, error) {
 		return nil, fmt.Errorf("reading the shipped alerts: %w", err)
 	}
 	m := &Monitor{
-		options: options, rules: rules, wanted: map[string]bool{}, figures: map[string]*rule.Expression{}, window: rule.NewWindow(keptSamples), since: map[string]time.Time{},
+		options: options, rules: rules, figures: newFigures(), window: rule.NewWindow(keptSamples), queues: rule.NewWindow(keptSamples), since: map[string]time.Time{},
+		wanted:  map[string]bool{decisionBuckets: true, decisionCount: true, evaluationCount: true, planWrites: true, workWrites: true, workBytes: true, deliveryHeld: true, certificateEnd: true},
+		process: map[string]bool{queueDepth: true, queueOldest: true, queueRetries: true, processStart: true},
 	}
 	for _, each := range rules {
-		for _, name := range each.Metrics() {
-			m.wanted[name] = true
-		}
-	}
-	for _, name := range []string{queueDepth, queueOldest, processStart, certificateEnd, deliveryHeld} {
-		m.wanted[name] = true
-	}
-	for name, text := range figures() {
-		if m.figures[name], err = rule.Parse(text); err != nil {
-			return nil, fmt.Errorf("reading the figure %s: %w", name, err)
-		}
-		for _, metric := range m.figures[name].Metrics() {
-			m.wanted[metric] = true
-		}
+		m.wanted[each.Metric()] = true
 	}
 	return m, nil
-}
-
-// figures are the expressions of the figures in a report, by name.
-func figures() map[string]string {
-	increase := func(name, matchers string) string {
-		return "sum(increase(" + name + matchers + "[" + figureTime + "]))"
-	}
-	quantile := func(of string) string {
-		return "histogram_quantile(" + of + ", sum by (le) (rate(" + decisionBuckets + "[" + figureTime + "])))"
-	}
-	return map[string]string{
-		"p50": quantile("0.5"), "p99": quantile("0.99"), "decisions": increase(decisionCount, ""), "evaluations": increase(evaluationCount, ""),
-		"plan": "sum by (result) (increase(" + planWrites + "[" + figureTime + "]))", "work": "sum by (result) (increase(" + workWrites + "[" + figureTime + "]))",
-		"planRate": "sum(rate(" + planWrites + "[1m]))", "workRate": "sum(rate(" + workWrites + "[1m]))",
-		"bytes": increase(workBytes, ""), "retries": "sum by (name) (increase(" + queueRetries + "[" + figureTime + "]))",
-	}
 }
 
 // Start implements manager.Runnable: it samples until the context ends.
@@ -132,15 +125,12 @@ func (m *Monitor) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica reports.
 func (*Monitor) NeedLeaderElection() bool { return false }
 
-// Sample reads the metrics once, and evaluates the alerts. Metrics that cannot be read are left out.
+// Sample reads the metrics of the manager once, and evaluates the alerts. Metrics that cannot be read are left out.
 func (m *Monitor) Sample() {
-	families, _ := m.options.Metrics.Gather() // it returns what could be read
-	now := m.options.Clock.Now()
-	sample := rule.NewSample(now, families, func(name string) bool { return m.wanted[name] })
+	sample := m.read(m.options.Metrics, m.wanted)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.window.Add(sample)
-	m.sampled = now
 	m.alerts = m.alerts[:0:0]
 	for _, each := range m.rules {
 		alert := each.Evaluate(m.window, m.since[each.Alert])
@@ -153,6 +143,21 @@ func (m *Monitor) Sample() {
 	slices.SortStableFunc(m.alerts, func(a, b rule.Alert) int { return cmp.Compare(alertRank(a), alertRank(b)) })
 }
 
+func (m *Monitor) read(from prometheus.Gatherer, wanted map[string]bool) rule.Sample {
+	families, _ := from.Gather() // it returns what could be read
+	return rule.NewSample(m.options.Clock.Now(), families, func(name string) bool { return wanted[name] })
+}
+
+// sampleProcess reads the metrics of the process, at most as often as those of the manager. The caller holds the lock.
+func (m *Monitor) sampleProcess() rule.Sample {
+	last, known := m.queues.Last()
+	if !known || m.options.Clock.Since(last.At) >= sampleTime {
+		last = m.read(m.options.Process, m.process)
+		m.queues.Add(last)
+	}
+	return last
+}
+
 // alertRank puts alerts first that fire, and critical ones before others.
 func alertRank(of rule.Alert) int {
 	out := map[rule.State]int{rule.Firing: 0, rule.Pending: 2, rule.Quiet: 4, rule.Elsewhere: 6}[of.State]
@@ -162,20 +167,21 @@ func alertRank(of rule.Alert) int {
 	return out
 }
 
-// Report returns how the manager was at the last sample.
+// Report returns how the manager was at the last sample, and how its queues are.
 func (m *Monitor) Report() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := Report{Kind: Kind, At: m.sampled, Replica: m.options.Replica, Version: version.Version(), Queues: []Queue{}, Certificates: []Certificate{}}
+	out := Report{Kind: Kind, Replica: m.options.Replica, Version: version.Version(), Queues: []Queue{}, Certificates: []Certificate{}}
 	last, known := m.window.Last()
 	if !known {
 		return out
 	}
-	out.Leads = m.leads()
-	if started := first(last.Series[processStart]); started > 0 {
+	process := m.sampleProcess()
+	out.At, out.Leads = last.At, m.leads()
+	if started := first(process.Series[processStart]); started > 0 {
 		out.Started = time.Unix(int64(started), 0).UTC()
 	}
-	out.Queues, out.Decisions, out.Writes = m.queues(last), m.decisions(), m.writes(last)
+	out.Queues, out.Decisions, out.Writes = m.queuesOf(process), m.decisions(), m.writes(last)
 	for _, each := range last.Series[certificateEnd] {
 		out.Certificates = append(out.Certificates, Certificate{
 			Name: "webhooks and views", End: time.Unix(int64(each.Value), 0).UTC(), Action: "The manager renews its own certificate a month before its end.",
@@ -195,10 +201,11 @@ func (m *Monitor) leads() bool {
 	}
 }
 
-// queues returns the work queues of the manager, those first that wait longest.
-func (m *Monitor) queues(last rule.Sample) []Queue {
+// queuesOf returns the work queues of the manager, those first that wait longest. Retries count from the first of the reports that follow
+// each other.
+func (m *Monitor) queuesOf(last rule.Sample) []Queue {
 	out := []Queue{}
-	retries := m.figures["retries"].Evaluate(m.window)
+	retries := m.figures.retries.Evaluate(m.queues)
 	for _, each := range last.Series[queueDepth] {
 		if !slices.Contains(m.options.Queues, each.Labels["name"]) {
 			continue
@@ -227,35 +234,26 @@ func (m *Monitor) queues(last rule.Sample) []Queue {
 }
 
 func (m *Monitor) decisions() Decisions {
+	f, w := m.figures, m.window
 	return Decisions{
-		Over: m.over(), Count: int(m.figure("decisions")), P50: m.figure("p50"), P99: m.figure("p99"), Evaluations: int(m.figure("evaluations")),
+		Over: w.Span(figureTime).Seconds(), Count: int(f.decisions.Value(w)), P50: f.p50.Value(w), P99: f.p99.Value(w), Evaluations: int(f.evaluations.Value(w)),
 	}
-}
-
-// over returns over what time the figures are, in seconds.
-func (m *Monitor) over() float64 {
-	most, err := time.ParseDuration(figureTime)
-	if err != nil {
-		return 0
-	}
-	return m.window.Span(most).Seconds()
 }
 
 func (m *Monitor) writes(last rule.Sample) Writes {
+	f, w := m.figures, m.window
 	out := Writes{
-		PerSecond: m.figure("planRate") + m.figure("workRate"), Limit: m.options.RequestLimit,
-		Bytes: m.figure("bytes"), BytesLimit: m.options.BytesLimit,
+		PerSecond: f.planRate.Value(w) + f.workRate.Value(w), Limit: m.options.RequestLimit,
+		Bytes: f.bytes.Value(w), BytesLimit: m.options.BytesLimit,
 	}
-	for _, name := range []string{"plan", "work"} {
-		for _, each := range m.figures[name].Evaluate(m.window) {
-			switch each.Labels["result"] {
-			case "stored":
-				out.Stored += int(each.Value)
-			case "conflict":
-				out.Conflicts += int(each.Value)
-			default:
-				out.Failed += int(each.Value)
-			}
+	for _, each := range append(f.planWrites.Evaluate(w), f.workWrites.Evaluate(w)...) {
+		switch each.Labels["result"] {
+		case "stored":
+			out.Stored += int(each.Value)
+		case "conflict":
+			out.Conflicts += int(each.Value)
+		default:
+			out.Failed += int(each.Value)
 		}
 	}
 	for _, each := range last.Series[deliveryHeld] {
@@ -263,9 +261,6 @@ func (m *Monitor) writes(last rule.Sample) Writes {
 	}
 	return out
 }
-
-// figure returns the number of a figure; 0 without one.
-func (m *Monitor) figure(name string) float64 { return first(m.figures[name].Evaluate(m.window)) }
 
 // first returns the value of the first series; 0 without one.
 func first(of []rule.Series) float64 {

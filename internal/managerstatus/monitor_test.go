@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/berth-project/berth/internal/managerstatus"
@@ -38,7 +39,7 @@ func TestReport(t *testing.T) {
 	from.depth.WithLabelValues("of another program").Set(9)
 	clock, elected := clocktesting.NewFakeClock(now), make(chan struct{})
 	monitor, err := managerstatus.NewMonitor(managerstatus.Options{
-		Metrics: from, Clock: clock, Replica: "pod-1_x", Elected: elected, Queues: []string{"placement", "health"}, RequestLimit: 1000, BytesLimit: 200e6,
+		Metrics: from, Process: from, Clock: clock, Replica: "pod-1_x", Elected: elected, Queues: []string{"placement", "health"}, RequestLimit: 1000, BytesLimit: 200e6,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +69,49 @@ func TestReport(t *testing.T) {
 	monitor.Sample()
 	if got := monitor.Report(); stateOf(got, "BerthCertificateEnds") != rule.Firing || !got.Leads {
 		t.Errorf("after an hour: %s, leads: %v", stateOf(got, "BerthCertificateEnds"), got.Leads)
+	}
+}
+
+// counted counts how often metrics are read.
+type counted struct {
+	prometheus.Gatherer
+
+	times int
+}
+
+func (c *counted) Gather() ([]*dto.MetricFamily, error) {
+	c.times++
+	return c.Gatherer.Gather() //nolint:wrapcheck // it is a registry
+}
+
+// TestTheProcessIsReadForReportsOnly takes samples without a reader, and then reports one after the other.
+func TestTheProcessIsReadForReportsOnly(t *testing.T) {
+	own, process := &counted{Gatherer: newMetrics(now.Add(time.Hour))}, prometheus.NewRegistry()
+	retries := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_retries_total", Help: "r"}, []string{"name"})
+	depth := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "d"}, []string{"name"})
+	process.MustRegister(retries, depth)
+	retries.WithLabelValues("placement").Add(100)
+	depth.WithLabelValues("placement").Set(3)
+	read, clock := &counted{Gatherer: process}, clocktesting.NewFakeClock(now)
+	monitor, err := managerstatus.NewMonitor(managerstatus.Options{Metrics: own, Process: read, Clock: clock, Elected: make(chan struct{}), Queues: []string{"placement"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		monitor.Sample()
+		clock.Step(15 * time.Second)
+	}
+	if own.times != 10 || read.times != 0 {
+		t.Errorf("the metrics of the manager were read %d times, those of the process %d times, want 10 and 0", own.times, read.times)
+	}
+	if state := stateOf(monitor.Report(), "BerthCertificateEnds"); state != rule.Pending {
+		t.Errorf("an alert that began without a reader is %s, want pending", state)
+	}
+	retries.WithLabelValues("placement").Add(2)
+	monitor.Report()
+	clock.Step(15 * time.Second)
+	if diff := cmp.Diff([]managerstatus.Queue{{Name: "placement", Waiting: 3, Retries: 2}}, monitor.Report().Queues); diff != "" || read.times != 2 {
+		t.Errorf("the metrics of the process were read %d times, want once in 15 seconds; queues (-want +got):\n%s", read.times, diff)
 	}
 }
 

@@ -36,7 +36,7 @@ type Queue struct {
 	// Waiting is how many objects wait. Oldest is for how long the oldest object is being handled.
 	Waiting int     `json:"waiting"`
 	Oldest  float64 `json:"oldestSeconds"`
-	// Retries counts the retries in the time of the figures.
+	// Retries counts the retries since reports are read one after the other, at most in the time of the figures.
 	Retries int `json:"retries"`
 }
 

@@ -13,20 +13,21 @@ import (
 const queuePrefix = "workqueue_"
 
 // Registry registers metrics and serves them.
-type Registry interface {
+type Registry struct {
 	prometheus.Registerer
+	// Gatherer has all metrics.
 	prometheus.Gatherer
+	// Own has the metrics that are registered here, Process those of the process and of its work queues. Reading those of a process with an
+	// API server costs thousands of times as much.
+	Own, Process prometheus.Gatherer
 }
 
 // NewRegistry returns a registry that also serves the metrics of the process, and the work queue metrics of another registry. Work
 // queues report to the first provider that was set. In a binary with the views that is Kubernetes' own registry, which is not
 // served otherwise. Metrics are not registered in the process, so that several registries can hold them.
 func NewRegistry(process, other prometheus.Gatherer) Registry {
-	own := prometheus.NewRegistry()
-	return struct {
-		prometheus.Registerer
-		prometheus.Gatherer
-	}{own, prometheus.Gatherers{process, own, queueMetrics(other)}}
+	own, queues := prometheus.NewRegistry(), queueMetrics(other)
+	return Registry{own, prometheus.Gatherers{process, own, queues}, own, prometheus.Gatherers{process, queues}}
 }
 
 func queueMetrics(other prometheus.Gatherer) prometheus.GathererFunc {

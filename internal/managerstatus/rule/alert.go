@@ -1,8 +1,8 @@
 package rule
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -51,15 +51,13 @@ type Rule struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
 
-	expression *Expression
-	wait       time.Duration
-	summary    *template.Template
-	// elsewhere is set if the rule reads what only Prometheus has.
-	elsewhere bool
+	condition Condition
+	wait      time.Duration
+	summary   *template.Template
 }
 
-// scrapeMetric is written by Prometheus itself, about its scrapes.
-const scrapeMetric = "up"
+// errDiffers is wrapped by the errors about rules that are not evaluated here.
+var errDiffers = errors.New("the manager evaluates another condition")
 
 // Read reads a file of rules.
 func Read(data []byte) ([]*Rule, error) {
@@ -84,15 +82,15 @@ func Read(data []byte) ([]*Rule, error) {
 }
 
 func (r *Rule) compile() (err error) {
-	if r.expression, err = Parse(r.Expr); err != nil {
-		return err
+	known := false
+	if r.condition, known = conditions()[r.Alert]; !known || r.condition.expr != r.Expr {
+		return fmt.Errorf("the expression is %q, and the condition in package rule has %q: %w", r.Expr, r.condition.expr, errDiffers)
 	}
 	if r.For != "" {
 		if r.wait, err = time.ParseDuration(r.For); err != nil {
 			return fmt.Errorf("reading the time of the rule: %w", err)
 		}
 	}
-	r.elsewhere = slices.Contains(r.expression.Metrics(), scrapeMetric)
 	text := "{{ $value := . }}" + r.Annotations["summary"]
 	if r.summary, err = template.New(r.Alert).Funcs(template.FuncMap{
 		"humanize":         func(of float64) string { return fmt.Sprintf("%.4g", of) },
@@ -103,8 +101,8 @@ func (r *Rule) compile() (err error) {
 	return nil
 }
 
-// Metrics returns the names of the metrics that the rule reads.
-func (r *Rule) Metrics() []string { return r.expression.Metrics() }
+// Metric returns the name of the metric that the rule reads; empty if only Prometheus evaluates it.
+func (r *Rule) Metric() string { return r.condition.figure.metric }
 
 // Evaluate returns the alert at the latest sample. Since is when its condition began to hold at the last evaluation; zero if it did not.
 func (r *Rule) Evaluate(of *Window, since time.Time) Alert {
@@ -112,12 +110,12 @@ func (r *Rule) Evaluate(of *Window, since time.Time) Alert {
 		Name: r.Alert, Severity: r.Labels["severity"], State: Quiet, For: r.For, Action: r.Annotations["description"], Runbook: r.Annotations["runbook_url"],
 	}
 	last, known := of.Last()
-	if r.elsewhere || !known {
+	if r.condition.elsewhere || !known {
 		out.State = Elsewhere
 		return out
 	}
-	found := r.expression.Evaluate(of)
-	if len(found) == 0 {
+	found := r.condition.figure.evaluate(of)
+	if len(found) == 0 || !r.condition.holds(found[0].Value) { // every figure of a condition is one number
 		return out
 	}
 	if since.IsZero() {

@@ -40,55 +40,57 @@ func sampled(samples ...string) *rule.Window {
 	return out
 }
 
-func TestExpressions(t *testing.T) {
+func TestFigures(t *testing.T) {
+	m := rule.Metric("m")
 	cases := map[string]struct {
+		figure  rule.Figure
 		expr    string
 		samples []string
 		want    []float64
 	}{
-		"a comparison keeps what meets it":          {"m > 1", []string{"m{a=x} 1;m{a=y} 2"}, []float64{2}},
-		"a sum over all series":                     {"sum(m)", []string{"m{a=x} 1;m{a=y} 2"}, []float64{3}},
-		"a sum by a label":                          {"sum by (a) (m)", []string{"m{a=x,b=1} 1;m{a=x,b=2} 2;m{a=y} 5"}, []float64{3, 5}},
-		"the largest of each kind, added":           {"sum(max by (k) (m)) > 0", []string{"m{k=a,r=1} 1;m{k=a,r=2} 3;m{k=b} 4"}, []float64{7}},
-		"matchers":                                  {`sum(m{a="x",b!="2",c=~"p|q"})`, []string{"m{a=x,b=1,c=p} 1;m{a=x,b=2,c=p} 10;m{a=x,b=1,c=pq} 100;m{a=y,b=1,c=q} 1000"}, []float64{1}},
-		"an absent metric has no value":             {"max(m) > 0", []string{"n 1"}, nil},
-		"or takes the other where there is none":    {"(sum(m) or vector(0)) < 1", []string{"n 1"}, []float64{0}},
-		"days until a time":                         {"(min(m) - time()) / 86400 < 14", []string{fmt.Sprintf("m %d", now.Add(48*time.Hour).Unix())}, []float64{2}},
-		"a rate":                                    {"rate(m[5m])", []string{"m 0", "m 60", "m 180"}, []float64{1.5}},
-		"an increase over a restart":                {"increase(m[5m])", []string{"m 100", "m 110", "m 5", "m 7"}, []float64{17}},
-		"older samples do not count":                {"increase(m[2m])", []string{"m 0", "m 100", "m 101", "m 103"}, []float64{3}},
-		"one sample has no rate":                    {"rate(m[5m])", []string{"m 1"}, nil},
-		"precedence":                                {"vector(1) + 2 * 3 > 6", []string{"m 1"}, []float64{7}},
-		"a quantile":                                {"histogram_quantile(0.5, sum by (le) (m))", []string{"m{le=1} 0;m{le=3} 10;m{le=+Inf} 10"}, []float64{2}},
-		"a quantile beyond the last bound":          {"histogram_quantile(0.99, sum by (le) (m))", []string{"m{le=1} 1;m{le=3} 2;m{le=+Inf} 100"}, []float64{3}},
-		"a quantile without observations":           {"histogram_quantile(0.5, sum by (le) (m))", []string{"m{le=1} 0;m{le=+Inf} 0"}, nil},
-		"series with other labels are not compared": {"m > n", []string{"m{a=x} 2;n{a=y} 1"}, nil},
-		"series with the same labels are compared":  {"m > n", []string{"m{a=x} 2;n{a=x} 1"}, []float64{2}},
+		"the values of a metric":           {m.Latest(), "m", []string{"m{a=x} 1;m{a=y} 2"}, []float64{1, 2}},
+		"a sum over all series":            {rule.Sum(m.Latest()), "sum(m)", []string{"m{a=x} 1;m{a=y} 2"}, []float64{3}},
+		"a sum by a label":                 {rule.Sum(m.Latest(), "a"), "sum by (a) (m)", []string{"m{a=x,b=1} 1;m{a=x,b=2} 2;m{a=y} 5"}, []float64{3, 5}},
+		"the smallest":                     {rule.Min(m.Latest()), "min(m)", []string{"m{a=x} 3;m{a=y} 2"}, []float64{2}},
+		"the largest of each kind, added":  {rule.Sum(rule.Max(m.Latest(), "k")), "sum(max by (k) (m))", []string{"m{k=a,r=1} 1;m{k=a,r=2} 3;m{k=b} 4"}, []float64{7}},
+		"an absent metric has no value":    {rule.Max(m.Latest()), "max(m)", []string{"n 1"}, nil},
+		"a rate":                           {m.Rate(5 * time.Minute), "rate(m[5m])", []string{"m 0", "m 60", "m 180"}, []float64{1.5}},
+		"an increase over a restart":       {m.Increase(5 * time.Minute), "increase(m[5m])", []string{"m 100", "m 110", "m 5", "m 7"}, []float64{17}},
+		"older samples do not count":       {m.Increase(2 * time.Minute), "increase(m[2m])", []string{"m 0", "m 100", "m 101", "m 103"}, []float64{3}},
+		"one sample has no rate":           {m.Rate(5 * time.Minute), "rate(m[5m])", []string{"m 1"}, nil},
+		"each series grows alone":          {m.Increase(5 * time.Minute), "increase(m[5m])", []string{"m{a=x} 1;m{a=y} 5", "m{a=w} 9;m{a=x} 3;m{a=y} 6"}, []float64{1, 2}},
+		"a quantile":                       {rule.Quantile(0.5, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.5, sum by (le) (m))", []string{"m{le=1} 0;m{le=3} 10;m{le=+Inf} 10"}, []float64{2}},
+		"a quantile beyond the last bound": {rule.Quantile(0.99, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.99, sum by (le) (m))", []string{"m{le=1} 1;m{le=3} 2;m{le=+Inf} 100"}, []float64{3}},
+		"a quantile without observations":  {rule.Quantile(0.5, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.5, sum by (le) (m))", []string{"m{le=1} 0;m{le=+Inf} 0"}, nil},
+		"matchers": {
+			rule.Sum(rule.Metric("m", rule.Equal("a", "x"), rule.Unequal("b", "2"), rule.OneOf("c", "p", "q")).Latest()), `sum(m{a="x",b!="2",c=~"p|q"})`,
+			[]string{"m{a=x,b=1,c=p} 1;m{a=x,b=2,c=p} 10;m{a=x,b=1,c=pq} 100;m{a=y,b=1,c=q} 1000"}, []float64{1},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			parsed, err := rule.Parse(tc.expr)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var got []float64
-			for _, series := range parsed.Evaluate(sampled(tc.samples...)) {
+			for _, series := range tc.figure.Evaluate(sampled(tc.samples...)) {
 				got = append(got, series.Value)
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.expr, diff)
+			if diff := cmp.Diff(tc.want, got); diff != "" || tc.figure.Expr() != tc.expr || tc.figure.Metric() != "m" {
+				t.Errorf("%s, want %s (-want +got):\n%s", tc.figure.Expr(), tc.expr, diff)
 			}
 		})
 	}
 }
 
-func TestUnknownExpressionsAreRefused(t *testing.T) {
-	for _, text := range []string{
-		"", "sum(", "sum()", "avg(m)", "rate(m)", "m[5x]", `m{a}`, `m{a="x}`, `m{a=~"("}`, "m offset 5m", "m >", "1 2", strings.Repeat("(", 1000), "sum by (a (m)",
+// TestOtherRulesAreRefused changes the shipped rules: an expression that is not the one that is evaluated, and an alert without a condition.
+func TestOtherRulesAreRefused(t *testing.T) {
+	shipped := string(monitoring.Alerts())
+	for name, text := range map[string]string{
+		"another expression": strings.Replace(shipped, "sum(berth_held_removals) > 0", "sum(berth_held_removals) > 1", 1),
+		"another alert":      strings.Replace(shipped, "alert: BerthRemovalsHeld", "alert: BerthRemovalsKept", 1),
+		"no YAML":            "\t",
 	} {
-		if _, err := rule.Parse(text); err == nil {
-			t.Errorf("%.40q is read, want an error", text)
+		if _, err := rule.Read([]byte(text)); err == nil || text == shipped {
+			t.Errorf("%s: the rules are read, want an error", name)
 		}
 	}
 }
