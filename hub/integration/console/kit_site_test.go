@@ -48,8 +48,8 @@ func commandSite(t *testing.T, printed string) *site {
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// stranger returns the same console for a caller without credentials.
-func (s *site) stranger() *site {
+// anonymous returns the same console for a caller without credentials.
+func (s *site) anonymous() *site {
 	return &site{name: s.name, address: s.address, client: &http.Client{Transport: s.client.Transport, CheckRedirect: noRedirect}}
 }
 

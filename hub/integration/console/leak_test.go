@@ -178,7 +178,7 @@ func TestATenantSeesNothingElse(t *testing.T) {
 	checkChanges(t, f, sites, managerSite(address, f.admin))
 }
 
-// checkStreams reads the streams of a route with all its parameters: for a browser that has nothing yet, and then for one that has a version.
+// checkStreams reads the streams of a route with all its parameters: for a browser that has nothing yet, and for a browser with a version.
 func checkStreams(t *testing.T, s *site, route console.Route) {
 	t.Helper()
 	all := requestsOf(t, route)
@@ -190,7 +190,7 @@ func checkStreams(t *testing.T, s *site, route console.Route) {
 	}
 }
 
-// checkRoute sends the requests of a route, then one with each other method, and one without credentials.
+// checkRoute sends the requests of a route, then a request with each other method, and a request without credentials.
 func checkRoute(t *testing.T, s *site, route console.Route) {
 	t.Helper()
 	if route.Path == "/events" { // a stream does not end: see the streams
@@ -207,7 +207,7 @@ func checkRoute(t *testing.T, s *site, route console.Route) {
 		}
 	}
 	for _, each := range []sent{all[0], {http.MethodGet, "/events?page=" + url.QueryEscape(all[0].path), ""}} {
-		if got := s.stranger().send(t, each.method, each.path, each.body); got.code != http.StatusUnauthorized || strings.Contains(got.String(), "open-1") {
+		if got := s.anonymous().send(t, each.method, each.path, each.body); got.code != http.StatusUnauthorized || strings.Contains(got.String(), "open-1") {
 			t.Errorf("%s %s without credentials: %s, want 401", s.name, each, got)
 		}
 	}

@@ -17,7 +17,7 @@ type Figure struct {
 	evaluate func(*Window) []Series
 }
 
-// Evaluate returns the series of the figure at the latest sample. Without series of its metric there are none.
+// Evaluate returns the series of the figure at the latest sample. It has no series where its metric has none.
 func (f Figure) Evaluate(of *Window) []Series { return f.evaluate(of) }
 
 // Value returns the first number of the figure; 0 without one.

@@ -81,7 +81,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestOtherRulesAreRefused changes the shipped rules: an expression that is not the one that is evaluated, and an alert without a condition.
+// TestOtherRulesAreRefused changes the shipped rules: another expression than that of the condition, and an alert without a condition.
 func TestOtherRulesAreRefused(t *testing.T) {
 	shipped := string(monitoring.Alerts())
 	for name, text := range map[string]string{
