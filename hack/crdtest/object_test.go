@@ -18,6 +18,9 @@ const (
 	strategy = "{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {name: a, namespace: ns}, " +
 		"spec: {placementRefs: [{name: p, rolloutStrategy: "
 	decision = "{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: a, namespace: ns}, "
+	// profile and published are of SIG Multicluster.
+	profile   = "{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {name: a, namespace: ns}, "
+	published = "{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: PlacementDecision, metadata: {name: a, namespace: ns}, "
 )
 
 // TestAdmission creates an object, or updates it when there is an old one. An empty want means that it is accepted.
@@ -65,6 +68,26 @@ func TestAdmission(t *testing.T) {
 		},
 		"a decision with no cluster": {object: decision + "status: {decisions: []}}"},
 		"a decision with null":       {object: decision + "status: {decisions: null}}", want: "decisions"},
+
+		"a profile of a manager":      {object: profile + "spec: {clusterManager: {name: m}}}"},
+		"a profile without a manager": {object: profile + "spec: {displayName: a}}", want: "clusterManager: Required value"},
+		"a profile that changes its manager": {
+			object: profile + "spec: {clusterManager: {name: other}}}", old: profile + "spec: {clusterManager: {name: m}}}", want: "cannot be changed",
+		},
+		"a profile that changes the name that it shows": {
+			object: profile + "spec: {displayName: b, clusterManager: {name: m}}}", old: profile + "spec: {displayName: a, clusterManager: {name: m}}}",
+		},
+		"a profile with any extension": {
+			object: profile + "spec: {clusterManager: {name: m}}, status: {accessProviders: [{name: p, cluster: {server: 'https://a', extensions: [{name: e, extension: {any: [1]}}]}}]}}",
+		},
+		"a profile with an access provider without a server": {
+			object: profile + "spec: {clusterManager: {name: m}}, status: {accessProviders: [{name: p, cluster: {proxy-url: 'https://a'}}]}}", want: "server: Required value",
+		},
+		"a profile with a property without a value": {
+			object: profile + "spec: {clusterManager: {name: m}}, status: {properties: [{name: p, value: ''}]}}", want: "value",
+		},
+		"a published decision of no cluster":        {object: published + "decisions: []}"},
+		"a published decision without its clusters": {object: published + "schedulerName: s}", want: "decisions: Required value"},
 
 		"a cluster without a spec":              {object: cluster + "}"},
 		"a cluster with an https address":       {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'https://a:6443'}]}}"},

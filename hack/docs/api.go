@@ -34,18 +34,37 @@ func writeAPI(w io.Writer, sources ...fs.FS) error {
 		definitions = append(definitions, found...)
 	}
 	slices.SortFunc(definitions, func(a, b *apiextensionsv1.CustomResourceDefinition) int {
-		return strings.Compare(a.Spec.Names.Kind, b.Spec.Names.Kind)
+		return cmp.Or(strings.Compare(a.Spec.Names.Kind, b.Spec.Names.Kind), strings.Compare(a.Spec.Group, b.Spec.Group))
 	})
 	var out bytes.Buffer
 	out.WriteString(apiIntro)
-	for _, d := range definitions {
-		fmt.Fprintf(&out, "* [%s](#%s)\n", d.Spec.Names.Kind, strings.ToLower(d.Spec.Names.Kind))
+	headings := titles(definitions)
+	for _, title := range headings {
+		fmt.Fprintf(&out, "* [%s](#%s)\n", title, anchor(title))
 	}
-	for _, d := range definitions {
-		writeKind(&out, d)
+	for i, d := range definitions {
+		writeKind(&out, d, headings[i])
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// titles returns the headings of sorted definitions: the kind, with the group for the second of two groups that have it.
+func titles(definitions []*apiextensionsv1.CustomResourceDefinition) []string {
+	out := make([]string, 0, len(definitions))
+	for i, d := range definitions {
+		title := d.Spec.Names.Kind
+		if i > 0 && definitions[i-1].Spec.Names.Kind == title {
+			title += " of " + d.Spec.Group
+		}
+		out = append(out, title)
+	}
+	return out
+}
+
+// anchor returns the anchor of a heading, as GitHub makes it.
+func anchor(title string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "-", ".", "").Replace(title))
 }
 
 func readDefinitions(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
@@ -103,9 +122,9 @@ func rank(v apiextensionsv1.CustomResourceDefinitionVersion) int {
 }
 
 // writeKind writes a section for each version that differs. The heading of the stored version is the kind alone.
-func writeKind(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition) {
+func writeKind(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition, kind string) {
 	for _, v := range servedVersions(d) {
-		title := d.Spec.Names.Kind
+		title := kind
 		if !v.Storage {
 			title += " " + v.Name
 		}
@@ -123,7 +142,11 @@ func writeVersion(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition
 	if d.Spec.Scope == "Cluster" {
 		scope = "without a namespace"
 	}
-	fmt.Fprintf(out, ", %s; `kubectl get %s`", scope, names.Plural)
+	resource := names.Plural
+	if strings.HasSuffix(title, d.Spec.Group) { // kubectl takes the plural alone for that of the other group
+		resource += "." + d.Spec.Group
+	}
+	fmt.Fprintf(out, ", %s; `kubectl get %s`", scope, resource)
 	if len(names.ShortNames) > 0 {
 		fmt.Fprintf(out, " or `%s`", strings.Join(names.ShortNames, "`, `"))
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
@@ -60,6 +61,8 @@ func kinds() []kind {
 		{resource: resource(workv1.GroupName, "v1", "manifestworks"), page: smallPage},
 		{resource: resource("apps", "v1", "controllerrevisions"), labels: workv1.ReplicaSetLabel, page: smallPage},
 		global(addon("clustermanagementaddons")), addon("managedclusteraddons"), addon("addondeploymentconfigs"), global(addon("addontemplates")),
+		{resource: resource(multiclusterv1alpha1.GroupName, "v1alpha1", "clusterprofiles"), page: largePage},
+		{resource: resource(multiclusterv1alpha1.GroupName, "v1alpha1", "placementdecisions"), page: largePage},
 		{resource: resource("coordination.k8s.io", "v1", "leases"), field: "metadata.name=" + clusterv1.ManagedClusterLeaseName, page: largePage},
 		{resource: resource("coordination.k8s.io", "v1", "leases"), in: managerNamespace, page: largePage},
 		{resource: resource("apps", "v1", "deployments"), in: managerNamespace, page: largePage},
@@ -78,7 +81,7 @@ func isOwn(object *unstructured.Unstructured) bool {
 
 // ofBerth keeps the definitions and APIServices of Berth's groups.
 func ofBerth(object *unstructured.Unstructured) bool {
-	return strings.HasSuffix(object.GetName(), "."+apiSuffix)
+	return strings.HasSuffix(object.GetName(), "."+apiSuffix) || strings.HasSuffix(object.GetName(), "."+multiclusterv1alpha1.GroupName)
 }
 
 // isAboutBerth keeps the events about Berth's objects and about the manager.
@@ -88,5 +91,5 @@ func isAboutBerth(event *unstructured.Unstructured) bool {
 	}
 	version, _, err := unstructured.NestedString(event.Object, "regarding", "apiVersion")
 	group, _, _ := strings.Cut(version, "/")
-	return err == nil && strings.HasSuffix(group, apiSuffix)
+	return err == nil && (strings.HasSuffix(group, apiSuffix) || group == multiclusterv1alpha1.GroupName)
 }
