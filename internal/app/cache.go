@@ -17,19 +17,22 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/probe"
+	"github.com/berth-project/berth/internal/controller/profile"
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/source/informer"
 	"github.com/berth-project/berth/internal/source/transform"
 )
 
-// newCaches returns the options of the caches. leases observes the watch of the leases.
-func newCaches(leases *health.LeaseWatch) cache.Options {
-	out := cacheOptions()
+// newCaches returns the options of the caches. leases observes the watch of the leases, and profiles is the name of the cluster manager in
+// profiles.
+func newCaches(leases *health.LeaseWatch, profiles string) cache.Options {
+	out := cacheOptions(profiles)
 	out.NewInformer = func(
 		lists toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
@@ -42,8 +45,8 @@ func newCaches(leases *health.LeaseWatch) cache.Options {
 }
 
 // cacheOptions keeps out of memory what no controller reads: all Secrets but those of probes, most service accounts, leases of other components, namespaces,
-// role bindings and certificate requests without the label of a cluster, and the parts of objects that the transforms drop.
-func cacheOptions() cache.Options {
+// role bindings and certificate requests without the label of a cluster, decisions of other cluster managers, and the parts of objects that the transforms drop.
+func cacheOptions(profiles string) cache.Options {
 	slimmer := transform.New()
 	return cache.Options{
 		DefaultTransform: slimmer.Object,
@@ -51,6 +54,8 @@ func cacheOptions() cache.Options {
 			&clusterv1.ManagedCluster{}:                 {Transform: slimmer.Cluster},
 			&clusterv1beta1.Placement{}:                 {Transform: slimmer.Placement},
 			&clusterv1beta1.PlacementDecision{}:         {Transform: slimmer.Slice},
+			&multiclusterv1alpha1.ClusterProfile{}:      {Transform: slimmer.Profile},
+			&multiclusterv1alpha1.PlacementDecision{}:   {Label: profile.Decisions(profiles), Transform: slimmer.Object},
 			&workv1.ManifestWork{}:                      {Transform: replicaset.Transform},
 			&appsv1.ControllerRevision{}:                {Label: replicaset.Revisions(), Transform: slimmer.Object},
 			grant.AccountKind():                         {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},

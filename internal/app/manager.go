@@ -36,6 +36,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/celenv"
@@ -50,6 +51,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/probe"
+	"github.com/berth-project/berth/internal/controller/profile"
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
 	"github.com/berth-project/berth/internal/controller/setrole"
@@ -82,6 +84,7 @@ func controllers() []controllerEntry {
 		{name: replicaset.Name, add: addReplicaSet},
 		{name: probe.Name, add: addProbe},
 		{name: score.Name, add: addScore},
+		{name: profile.Name, add: addProfile},
 	}
 }
 
@@ -176,7 +179,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 		return err
 	}
 	leases := health.NewLeaseWatch()
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(ctx, options, scheme, newCaches(leases), lock))
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(ctx, options, scheme, newCaches(leases, options.ProfileManager), lock))
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
@@ -250,7 +253,7 @@ func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		admissionregistrationv1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
-		addonv1alpha1.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
+		addonv1alpha1.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, multiclusterv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)

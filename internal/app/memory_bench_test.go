@@ -72,7 +72,7 @@ func newMemory(b *testing.B) *memory {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions()}
+	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions(DefaultOptions().ProfileManager)}
 	m.record = record.New(record.Options{Clock: m.clock, Env: env})
 	enqueue := func(key fleet.Key, cause explain.Cause) {
 		m.record.AddCause(key, cause)

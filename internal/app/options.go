@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/controller/profile"
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
 	"github.com/berth-project/berth/internal/registration/approval"
@@ -32,7 +33,7 @@ const maxManifestLimit = 1536 * 1024
 type Options struct {
 	// Kubeconfig is the path of the kubeconfig of the hub; empty means in-cluster, or $KUBECONFIG.
 	Kubeconfig string
-	// Controllers are the controllers to run: "*" all but those that register, probe or measure clusters, or deliver workloads, "name" that controller, "-name" not
+	// Controllers are the controllers to run: "*" all but those that register, probe, measure or publish clusters, or deliver workloads, "name" that controller, "-name" not
 	// that controller.
 	Controllers []string
 	// Workers is the number of placements that are decided concurrently.
@@ -66,6 +67,9 @@ type Options struct {
 	WorkCleanupTimeout time.Duration
 	// ScoreConfig is the file of the controller score.
 	ScoreConfig string
+	// ProfileManager is the name of the cluster manager in the objects of the controller profile, and ProfileAccessProvider that of the
+	// access provider with the addresses of clusters; empty for none.
+	ProfileManager, ProfileAccessProvider string
 	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
 	ProbeAllow []string
 	// FanoutBytes is how many bytes of specs of works the controller replicaset may write at once, and then in each 5 minutes; 0 for no
@@ -110,6 +114,7 @@ func DefaultOptions() Options {
 		FanoutBytes:             200_000_000,
 		MaxCertificateDuration:  approval.DefaultMaxDuration,
 		WorkCleanupTimeout:      10 * time.Minute,
+		ProfileManager:          "berth",
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
 		Console:                 ConsoleOptions{Address: addressOff},
@@ -126,7 +131,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+", which register clusters and need config/registration, "+
 			replicaset.Name+", which delivers workloads and needs config/delivery, "+
 			probe.Name+", which needs config/probe and --probe-allow, "+
-			"and "+score.Name+", which needs config/score and --score-config; "+
+			score.Name+", which needs config/score and --score-config, "+
+			"and "+profile.Name+", which publishes the fleet as ClusterProfiles and needs config/profile; "+
 			"'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
@@ -155,6 +161,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"servers of members that the controller probe may connect to: IP addresses, networks such as 10.0.0.0/8, host names, and *.example.com")
 	flags.StringVar(&o.ScoreConfig, "score-config", o.ScoreConfig,
 		"file with the queries of the controller score, which writes AddOnPlacementScores from the results of Prometheus")
+	flags.StringVar(&o.ProfileManager, "profile-manager", o.ProfileManager,
+		"name of this cluster manager in the objects of the controller profile; it writes those with this name only")
+	flags.StringVar(&o.ProfileAccessProvider, "profile-access-provider", o.ProfileAccessProvider,
+		"name of the access provider with the address of each accepted cluster in its ClusterProfile; empty: no address")
 	flags.StringArrayVar(&o.AutoAccept, "auto-accept", o.AutoAccept,
 		"rule by which the controller csr accepts new clusters, as 'user=NAME;name=PATTERN' or 'group=NAME;name=PATTERN;set=SET': the requester of "+
 			"the first certificate, a regular expression for whole names of clusters, and their set; may be given several times")
@@ -189,6 +199,7 @@ func (o *Options) validate() error {
 		_, err = score.Load(o.ScoreConfig)
 		check(err == nil, "--score-config: %v", err)
 	}
+	faults = append(faults, o.profileFaults()...)
 	check(len(o.AutoAccept) <= autoaccept.MaxRules, "--auto-accept: %d rules, at most %d are allowed", len(o.AutoAccept), autoaccept.MaxRules)
 	_, err = o.autoAcceptRules()
 	check(err == nil, "--auto-accept %v", err)
@@ -238,7 +249,7 @@ func loopback(address string) bool {
 }
 
 // runsController returns whether a controller runs: the first entry that names it decides, else "*", which does not include the
-// controllers that register, probe or measure clusters, or deliver workloads.
+// controllers that register, probe, measure or publish clusters, or deliver workloads.
 func (o *Options) runsController(name string) bool {
 	for _, entry := range o.Controllers {
 		switch entry {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/controller/profile"
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
 	"github.com/berth-project/berth/internal/registration/autoaccept"
@@ -26,7 +28,7 @@ func RegistrationControllers() []string { return []string{acceptance.Name, csr.N
 
 // namedControllers returns the controllers that run only where they are named.
 func namedControllers() []string {
-	return append(RegistrationControllers(), replicaset.Name, probe.Name, score.Name)
+	return append(RegistrationControllers(), replicaset.Name, probe.Name, score.Name, profile.Name)
 }
 
 // ProbesClusters reports whether the controller runs that reads clusters without an agent.
@@ -34,6 +36,9 @@ func (o *Options) ProbesClusters() bool { return o.runsController(probe.Name) }
 
 // MeasuresClusters reports whether the controller runs that writes scores from queries.
 func (o *Options) MeasuresClusters() bool { return o.runsController(score.Name) }
+
+// PublishesProfiles reports whether the controller runs that publishes the fleet as ClusterProfiles.
+func (o *Options) PublishesProfiles() bool { return o.runsController(profile.Name) }
 
 // RegistersClusters reports whether a controller that registers clusters runs.
 func (o *Options) RegistersClusters() bool {
@@ -77,6 +82,24 @@ func addScore(_ context.Context, a *managerBuilder) error {
 		return fmt.Errorf("reading --score-config: %w", err)
 	}
 	return score.Add(a.mgr, score.Options{Config: config, Clock: clock.RealClock{}, Registry: metrics.Registry})
+}
+
+func addProfile(ctx context.Context, a *managerBuilder) error {
+	return profile.Add(ctx, a.mgr, profile.Options{
+		Clock: clock.RealClock{}, Manager: a.options.ProfileManager, AccessProvider: a.options.ProfileAccessProvider, Registry: metrics.Registry,
+	})
+}
+
+// profileFaults returns the faults of the options of the controller profile.
+func (o *Options) profileFaults() []string {
+	var out []string
+	if faults := validation.IsValidLabelValue(o.ProfileManager); len(faults) > 0 || o.ProfileManager == "" {
+		out = append(out, fmt.Sprintf("--profile-manager %q: must be a label value that is not empty", o.ProfileManager))
+	}
+	if faults := validation.IsDNS1123Subdomain(o.ProfileAccessProvider); len(faults) > 0 && o.ProfileAccessProvider != "" {
+		out = append(out, fmt.Sprintf("--profile-access-provider %q: %s", o.ProfileAccessProvider, faults[0]))
+	}
+	return out
 }
 
 // autoAcceptRules reads the rules of --auto-accept.

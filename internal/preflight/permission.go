@@ -35,6 +35,9 @@ const partProbe = "probe"
 // partScore is the controller that writes scores from queries. Its permissions are in config/score.
 const partScore = "score"
 
+// partProfile is the controller that publishes the fleet as ClusterProfiles. Its permissions are in config/profile.
+const partProfile = "profile"
+
 // partReplicaSet is the controller that delivers workloads. Its permissions are in config/delivery.
 const partReplicaSet = "replicaset"
 
@@ -45,6 +48,7 @@ const (
 	admission    = "admissionregistration.k8s.io"
 	certificates = "certificates.k8s.io"
 	workGroup    = "work.open-cluster-management.io"
+	profileGroup = "multicluster.x-k8s.io"
 	rbac         = "rbac.authorization.k8s.io"
 	system       = "berth-system"
 )
@@ -54,9 +58,9 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac, config/registration, config/delivery, config/probe and config/score, by the part that needs them.
+// permissions are the permissions in config/rbac, config/registration, config/delivery, config/probe, config/score and config/profile, by the part that needs them.
 func permissions() []permission {
-	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions(), scorePermissions())
+	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions(), scorePermissions(), profilePermissions())
 }
 
 // managerPermissions are the permissions in config/rbac.
@@ -183,6 +187,17 @@ func scorePermissions() []permission {
 	}
 }
 
+// profilePermissions are the permissions in config/profile.
+func profilePermissions() []permission {
+	return []permission{
+		{part: partProfile, group: group, resources: "managedclusters,managedclustersets,managedclustersetbindings,placements,placementdecisions", verbs: "list,watch"},
+		{part: partProfile, group: profileGroup, resources: "clusterprofiles", verbs: "list,watch,create,patch,delete"},
+		{part: partProfile, group: profileGroup, resources: "clusterprofiles/status", verbs: "patch"},
+		{part: partProfile, group: profileGroup, resources: "placementdecisions", verbs: "get,list,watch,create,patch,delete"},
+		{part: partProfile, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+	}
+}
+
 // accessRequest is a request that must be allowed, with the parts that send it.
 type accessRequest struct {
 	authorizationv1.ResourceAttributes
@@ -272,12 +287,12 @@ func ownReview(hub client.Client) func(context.Context, *authorizationv1.Resourc
 	}
 }
 
-// MissingPermissions returns the permissions that the service account of a manager lacks for every part but four: the views need
-// config/apiserver too, and the controllers replicaset, probe and score are off unless they are named. The user of the client must be allowed to create
+// MissingPermissions returns the permissions that the service account of a manager lacks for every part but five: the views need
+// config/apiserver too, and the controllers replicaset, probe, score and profile are off unless they are named. The user of the client must be allowed to create
 // SubjectAccessReviews.
 func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
 	runs := func(part string) bool {
-		return part != partViews && part != partReplicaSet && part != partProbe && part != partScore
+		return part != partViews && part != partReplicaSet && part != partProbe && part != partScore && part != partProfile
 	}
 	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -318,6 +333,8 @@ func manifestsOf(part string) string {
 		return "config/probe"
 	case partScore:
 		return "config/score"
+	case partProfile:
+		return "config/profile"
 	default:
 		return "config/rbac"
 	}
@@ -325,7 +342,7 @@ func manifestsOf(part string) string {
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe, partScore}
+	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe, partScore, partProfile}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

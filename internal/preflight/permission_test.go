@@ -13,17 +13,21 @@ import (
 )
 
 // TestPermissionsMatchTheRoles compares the checked permissions with config/rbac, and those of the controllers that register
-// clusters or read them with config/registration, config/delivery, config/probe and config/score: they are the same.
+// clusters or read them with config/registration, config/delivery, config/probe, config/score and config/profile: they are the same.
 func TestPermissionsMatchTheRoles(t *testing.T) {
 	registers := func(part string) bool { return part == partAcceptance || part == partCSR }
 	probes := func(part string) bool { return part == partProbe }
 	scores := func(part string) bool { return part == partScore }
+	profiles := func(part string) bool { return part == partProfile }
 	delivers := func(part string) bool { return part == partReplicaSet }
-	comparePermissions(t, "config/rbac", func(part string) bool { return !registers(part) && !probes(part) && !scores(part) && !delivers(part) })
+	comparePermissions(t, "config/rbac", func(part string) bool {
+		return !registers(part) && !probes(part) && !scores(part) && !profiles(part) && !delivers(part)
+	})
 	comparePermissions(t, "config/delivery", delivers)
 	comparePermissions(t, "config/registration", registers)
 	comparePermissions(t, "config/probe", probes)
 	comparePermissions(t, "config/score", scores)
+	comparePermissions(t, "config/profile", profiles)
 }
 
 func comparePermissions(t *testing.T, folder string, runs func(part string) bool) {

@@ -41,6 +41,7 @@ func Definitions() []Definition {
 	newProbes(c, nil)
 	newDeliveries(c, nil)
 	newScores(c)
+	newProfiles(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 

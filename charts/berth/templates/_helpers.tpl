@@ -48,6 +48,7 @@ capabilities:
 {{- if .Values.delivery.enabled }},replicaset{{ end }}
 {{- if .Values.probe.enabled }},probe{{ end }}
 {{- if .Values.scores.enabled }},score{{ end }}
+{{- if .Values.profiles.enabled }},profile{{ end }}
 {{- end }}
 
 {{/* A pod of a hook, which runs one command of the image as its own account. Arguments: root, name, args. */}}

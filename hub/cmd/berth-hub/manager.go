@@ -98,6 +98,9 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	if options.MeasuresClusters() {
 		manifests = append(manifests, config.Score())
 	}
+	if options.PublishesProfiles() {
+		manifests = append(manifests, config.Profile())
+	}
 	return cli.Manager{
 		Manifests: manifests,
 		Ready: func(ctx context.Context, admin *rest.Config) error {

@@ -2,6 +2,7 @@ package transform
 
 import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 )
 
 // Cluster transforms a ManagedCluster. It keeps all annotations, since expressions may read them.
@@ -31,4 +32,27 @@ func (s *Transformer) Cluster(object any) (any, error) {
 	}
 	s.interner.intern(&c.Status.Version.Kubernetes)
 	return c, nil
+}
+
+// Profile transforms a ClusterProfile. The profiles of one cluster in several namespaces share all of their strings.
+func (s *Transformer) Profile(object any) (any, error) {
+	stripMetadata(object)
+	p, ok := object.(*multiclusterv1alpha1.ClusterProfile)
+	if !ok {
+		return object, nil
+	}
+	s.interner.lock()
+	defer s.interner.unlock()
+	s.meta(&p.ObjectMeta)
+	s.interner.intern(&p.Spec.DisplayName)
+	s.interner.intern(&p.Spec.ClusterManager.Name)
+	s.interner.intern(&p.Status.Version.Kubernetes)
+	for i := range p.Status.Properties {
+		s.interner.intern(&p.Status.Properties[i].Name)
+		s.interner.intern(&p.Status.Properties[i].Value)
+	}
+	p.Status.Properties = clip(p.Status.Properties)
+	s.conditions(p.Status.Conditions)
+	p.Status.Conditions = clip(p.Status.Conditions)
+	return p, nil
 }

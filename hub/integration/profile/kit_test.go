@@ -1,0 +1,206 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+var errNotYet = errors.New("not yet")
+
+// world is a namespace that is bound to a set of its own, and a manager that publishes profiles with the permissions that it has in a
+// cluster.
+type world struct {
+	client.WithWatch
+
+	t         *testing.T
+	hub       *hubtest.Hub
+	namespace string
+	manager   *hubtest.Manager
+}
+
+func newWorld(t *testing.T, args ...string) *world {
+	t.Helper()
+	return newWorldOn(t, shared, args...)
+}
+
+func newWorldOn(t *testing.T, hub *hubtest.Hub, args ...string) *world {
+	t.Helper()
+	admin := hub.Config()
+	admin.QPS = -1 // the consumer reads without a pause
+	w := &world{WithWatch: hubtest.NewClient(t, admin), t: t, hub: hub, namespace: hub.Namespace(t)}
+	w.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	w.bind(w.namespace)
+	w.start(args...)
+	return w
+}
+
+// start starts a manager.
+func (w *world) start(args ...string) {
+	w.t.Helper()
+	w.manager = hubtest.StartManager(w.t, w.hub, hubtest.ManagerOptions{Args: append([]string{"--controllers=*,profile"}, args...)})
+}
+
+// create stores an object that the end of the test removes.
+func (w *world) create(object client.Object) {
+	w.t.Helper()
+	if err := w.Create(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+	if object.GetNamespace() == "" {
+		w.t.Cleanup(func() { w.delete(object) })
+	}
+}
+
+func (w *world) delete(object client.Object) {
+	w.t.Helper()
+	if err := client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.t.Context()), object)); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// bind binds the set of the test in a namespace.
+func (w *world) bind(namespace string) *clusterv1beta2.ManagedClusterSetBinding {
+	w.t.Helper()
+	out := &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.namespace},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: w.namespace},
+	}
+	w.create(out)
+	return out
+}
+
+func (w *world) name(cluster string) string { return w.namespace + "-" + cluster }
+
+// join stores a cluster of the set that is accepted and has reported.
+func (w *world) join(short string, labels map[string]string) *clusterv1.ManagedCluster {
+	w.t.Helper()
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: w.name(short), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}}}
+	for key, value := range labels {
+		out.Labels[key] = value
+	}
+	out.Spec.HubAcceptsClient = true
+	out.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + short + ".example.com", CABundle: []byte("ca of " + short)}}
+	w.create(out)
+	w.report(out, func(status *clusterv1.ManagedClusterStatus) {
+		status.Version.Kubernetes = "v1.36.3"
+		status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: short}}
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterAvailable})
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined})
+	})
+	return out
+}
+
+// report changes the status of a cluster.
+func (w *world) report(cluster *clusterv1.ManagedCluster, change func(*clusterv1.ManagedClusterStatus)) {
+	w.t.Helper()
+	before := cluster.DeepCopy()
+	change(&cluster.Status)
+	if err := w.Status().Patch(w.t.Context(), cluster, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// change changes an object but its status.
+func change[T client.Object](w *world, object T, change func(T)) {
+	w.t.Helper()
+	before, _ := object.DeepCopyObject().(client.Object)
+	change(object)
+	if err := w.Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// profile returns the profile of a cluster in a namespace.
+func (w *world) profile(ctx context.Context, namespace, cluster string) (*multiclusterv1alpha1.ClusterProfile, error) {
+	out := &multiclusterv1alpha1.ClusterProfile{}
+	return out, w.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, out)
+}
+
+// awaitProfile waits until the profile of a cluster satisfies a check.
+func (w *world) awaitProfile(namespace, cluster string, check func(*multiclusterv1alpha1.ClusterProfile) bool) *multiclusterv1alpha1.ClusterProfile {
+	w.t.Helper()
+	var out *multiclusterv1alpha1.ClusterProfile
+	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		found, err := w.profile(ctx, namespace, cluster)
+		if err != nil {
+			return err
+		}
+		if out = found; !check(found) {
+			return fmt.Errorf("the profile is %+v: %w", found, errNotYet)
+		}
+		return nil
+	})
+	return out
+}
+
+// profiles returns the names of the profiles in a namespace, sorted.
+func (w *world) profiles(ctx context.Context, namespace string) (string, error) {
+	list := &multiclusterv1alpha1.ClusterProfileList{}
+	if err := w.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return "", err
+	}
+	var out []string
+	for i := range list.Items {
+		out = append(out, strings.TrimPrefix(list.Items[i].Name, w.namespace+"-"))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " "), nil
+}
+
+func (w *world) awaitProfiles(namespace, want string) {
+	w.t.Helper()
+	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		if got, err := w.profiles(ctx, namespace); err != nil || got != want {
+			return fmt.Errorf("namespace %s has the profiles %q, want %q: %w", namespace, got, want, errors.Join(err, errNotYet))
+		}
+		return nil
+	})
+}
+
+// decided returns the clusters that a placement has, sorted.
+func (w *world) decided(ctx context.Context, placement string) ([]string, error) {
+	list := &clusterv1beta1.PlacementDecisionList{}
+	if err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range list.Items {
+		for _, decision := range list.Items[i].Status.Decisions {
+			out = append(out, decision.ClusterName)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// writes returns how many writes of profiles and decisions the API server has completed.
+func (w *world) writes() float64 {
+	w.t.Helper()
+	total := 0.0
+	for _, count := range hubtest.Writes(w.hub.ReadMetrics(w.t), func(group, _ string) bool { return group == multiclusterv1alpha1.GroupName }) {
+		total += count
+	}
+	return total
+}
+
+// status returns the status of a condition of a profile.
+func status(profile *multiclusterv1alpha1.ClusterProfile, kind string) metav1.ConditionStatus {
+	if found := meta.FindStatusCondition(profile.Status.Conditions, kind); found != nil {
+		return found.Status
+	}
+	return ""
+}
