@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -89,9 +90,7 @@ func (w *world) name(cluster string) string { return w.namespace + "-" + cluster
 func (w *world) join(short string, labels map[string]string) *clusterv1.ManagedCluster {
 	w.t.Helper()
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: w.name(short), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}}}
-	for key, value := range labels {
-		out.Labels[key] = value
-	}
+	maps.Copy(out.Labels, labels)
 	out.Spec.HubAcceptsClient = true
 	out.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + short + ".example.com", CABundle: []byte("ca of " + short)}}
 	w.create(out)
