@@ -49,6 +49,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/profile"
@@ -85,6 +86,7 @@ func controllers() []controllerEntry {
 		{name: probe.Name, add: addProbe},
 		{name: score.Name, add: addScore},
 		{name: profile.Name, add: addProfile},
+		{name: inventory.Name, add: addInventory},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/controller/clusterset"
 	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/controller/profile"
@@ -33,7 +34,7 @@ const maxManifestLimit = 1536 * 1024
 type Options struct {
 	// Kubeconfig is the path of the kubeconfig of the hub; empty means in-cluster, or $KUBECONFIG.
 	Kubeconfig string
-	// Controllers are the controllers to run: "*" all but those that register, probe, measure or publish clusters, or deliver workloads, "name" that controller, "-name" not
+	// Controllers are the controllers to run: "*" all but those that register, probe, measure, publish or import clusters, or deliver workloads, "name" that controller, "-name" not
 	// that controller.
 	Controllers []string
 	// Workers is the number of placements that are decided concurrently.
@@ -70,6 +71,10 @@ type Options struct {
 	// ProfileManager is the name of the cluster manager in the objects of the controller profile, and ProfileAccessProvider that of the
 	// access provider with the addresses of clusters; empty for none.
 	ProfileManager, ProfileAccessProvider string
+	// InventoryNamespaces are those whose ClusterProfiles the controller inventory imports. InventoryGrace is how long a cluster stays after
+	// its profile is gone.
+	InventoryNamespaces []string
+	InventoryGrace      time.Duration
 	// ProbeAllow are the servers that the controller probe may connect to: addresses, networks and host names.
 	ProbeAllow []string
 	// FanoutBytes is how many bytes of specs of works the controller replicaset may write at once, and then in each 5 minutes; 0 for no
@@ -115,6 +120,7 @@ func DefaultOptions() Options {
 		MaxCertificateDuration:  approval.DefaultMaxDuration,
 		WorkCleanupTimeout:      10 * time.Minute,
 		ProfileManager:          "berth",
+		InventoryGrace:          time.Hour,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
 		Console:                 ConsoleOptions{Address: addressOff},
@@ -132,7 +138,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			replicaset.Name+", which delivers workloads and needs config/delivery, "+
 			probe.Name+", which needs config/probe and --probe-allow, "+
 			score.Name+", which needs config/score and --score-config, "+
-			"and "+profile.Name+", which publishes the fleet as ClusterProfiles and needs config/profile; "+
+			profile.Name+", which publishes the fleet as ClusterProfiles and needs config/profile, "+
+			"and "+inventory.Name+", which makes clusters of ClusterProfiles and needs config/inventory and --inventory-namespaces; "+
 			"'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
@@ -165,6 +172,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"name of this cluster manager in the objects of the controller profile; it writes those with this name only")
 	flags.StringVar(&o.ProfileAccessProvider, "profile-access-provider", o.ProfileAccessProvider,
 		"name of the access provider with the address of each accepted cluster in its ClusterProfile; empty: no address")
+	flags.StringSliceVar(&o.InventoryNamespaces, "inventory-namespaces", o.InventoryNamespaces,
+		"namespaces whose ClusterProfiles of other cluster managers the controller inventory makes clusters of; who writes profiles there adds clusters")
+	flags.DurationVar(&o.InventoryGrace, "inventory-grace", o.InventoryGrace,
+		"how long the controller inventory keeps a cluster whose ClusterProfile is gone")
 	flags.StringArrayVar(&o.AutoAccept, "auto-accept", o.AutoAccept,
 		"rule by which the controller csr accepts new clusters, as 'user=NAME;name=PATTERN' or 'group=NAME;name=PATTERN;set=SET': the requester of "+
 			"the first certificate, a regular expression for whole names of clusters, and their set; may be given several times")
@@ -199,7 +210,7 @@ func (o *Options) validate() error {
 		_, err = score.Load(o.ScoreConfig)
 		check(err == nil, "--score-config: %v", err)
 	}
-	faults = append(faults, o.profileFaults()...)
+	faults = slices.Concat(faults, o.profileFaults(), o.inventoryFaults())
 	check(len(o.AutoAccept) <= autoaccept.MaxRules, "--auto-accept: %d rules, at most %d are allowed", len(o.AutoAccept), autoaccept.MaxRules)
 	_, err = o.autoAcceptRules()
 	check(err == nil, "--auto-accept %v", err)
@@ -249,7 +260,7 @@ func loopback(address string) bool {
 }
 
 // runsController returns whether a controller runs: the first entry that names it decides, else "*", which does not include the
-// controllers that register, probe, measure or publish clusters, or deliver workloads.
+// controllers that register, probe, measure, publish or import clusters, or deliver workloads.
 func (o *Options) runsController(name string) bool {
 	for _, entry := range o.Controllers {
 		switch entry {

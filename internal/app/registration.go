@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/addon"
 	"github.com/berth-project/berth/internal/controller/csr"
+	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/controller/profile"
@@ -22,13 +23,16 @@ import (
 	"github.com/berth-project/berth/internal/registration/ocm"
 )
 
+// maxInventoryNamespaces bounds --inventory-namespaces.
+const maxInventoryNamespaces = 64
+
 // RegistrationControllers returns the controllers that register clusters. "*" does not include them, because they need
 // permissions of their own, and because another product may register the clusters of a hub.
 func RegistrationControllers() []string { return []string{acceptance.Name, csr.Name, addon.Name} }
 
 // namedControllers returns the controllers that run only where they are named.
 func namedControllers() []string {
-	return append(RegistrationControllers(), replicaset.Name, probe.Name, score.Name, profile.Name)
+	return append(RegistrationControllers(), replicaset.Name, probe.Name, score.Name, profile.Name, inventory.Name)
 }
 
 // ProbesClusters reports whether the controller runs that reads clusters without an agent.
@@ -39,6 +43,9 @@ func (o *Options) MeasuresClusters() bool { return o.runsController(score.Name) 
 
 // PublishesProfiles reports whether the controller runs that publishes the fleet as ClusterProfiles.
 func (o *Options) PublishesProfiles() bool { return o.runsController(profile.Name) }
+
+// ImportsClusters reports whether the controller runs that makes clusters of ClusterProfiles.
+func (o *Options) ImportsClusters() bool { return o.runsController(inventory.Name) }
 
 // RegistersClusters reports whether a controller that registers clusters runs.
 func (o *Options) RegistersClusters() bool {
@@ -88,6 +95,32 @@ func addProfile(ctx context.Context, a *managerBuilder) error {
 	return profile.Add(ctx, a.mgr, profile.Options{
 		Clock: clock.RealClock{}, Manager: a.options.ProfileManager, AccessProvider: a.options.ProfileAccessProvider, Registry: metrics.Registry,
 	})
+}
+
+func addInventory(_ context.Context, a *managerBuilder) error {
+	return inventory.Add(a.mgr, inventory.Options{
+		Clock: clock.RealClock{}, Namespaces: a.options.InventoryNamespaces, Manager: a.options.ProfileManager, Grace: a.options.InventoryGrace, Registry: metrics.Registry,
+	})
+}
+
+// inventoryFaults returns the faults of the options of the controller inventory.
+func (o *Options) inventoryFaults() []string {
+	var out []string
+	if o.ImportsClusters() != (len(o.InventoryNamespaces) > 0) {
+		out = append(out, "--controllers "+inventory.Name+" and --inventory-namespaces: give both or none")
+	}
+	if len(o.InventoryNamespaces) > maxInventoryNamespaces {
+		out = append(out, fmt.Sprintf("--inventory-namespaces: %d namespaces, at most %d are allowed", len(o.InventoryNamespaces), maxInventoryNamespaces))
+	}
+	for _, namespace := range o.InventoryNamespaces {
+		if faults := validation.IsDNS1123Label(namespace); len(faults) > 0 {
+			out = append(out, fmt.Sprintf("--inventory-namespaces %q: %s", namespace, faults[0]))
+		}
+	}
+	if o.InventoryGrace < 0 {
+		out = append(out, fmt.Sprintf("--inventory-grace %s: must be 0 or more", o.InventoryGrace))
+	}
+	return out
 }
 
 // profileFaults returns the faults of the options of the controller profile.

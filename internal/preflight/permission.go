@@ -38,6 +38,9 @@ const partScore = "score"
 // partProfile is the controller that publishes the fleet as ClusterProfiles. Its permissions are in config/profile.
 const partProfile = "profile"
 
+// partInventory is the controller that makes clusters of ClusterProfiles. Its permissions are in config/inventory.
+const partInventory = "inventory"
+
 // partReplicaSet is the controller that delivers workloads. Its permissions are in config/delivery.
 const partReplicaSet = "replicaset"
 
@@ -58,9 +61,10 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac, config/registration, config/delivery, config/probe, config/score and config/profile, by the part that needs them.
+// permissions are the permissions in config/rbac, config/registration, config/delivery, config/probe, config/score, config/profile and config/inventory, by the
+// part that needs them.
 func permissions() []permission {
-	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions(), scorePermissions(), profilePermissions())
+	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions(), scorePermissions(), profilePermissions(), inventoryPermissions())
 }
 
 // managerPermissions are the permissions in config/rbac.
@@ -198,6 +202,17 @@ func profilePermissions() []permission {
 	}
 }
 
+// inventoryPermissions are the permissions in config/inventory.
+func inventoryPermissions() []permission {
+	return []permission{
+		{part: partInventory, group: profileGroup, resources: "clusterprofiles", verbs: "list,watch"},
+		{part: partInventory, group: group, resources: "managedclusters", verbs: "list,watch,create,patch,delete"},
+		{part: partInventory, group: group, resources: "managedclusters/status", verbs: "patch"},
+		{part: partInventory, group: "register.open-cluster-management.io", resources: "managedclusters/accept", verbs: "update"},
+		{part: partInventory, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+	}
+}
+
 // accessRequest is a request that must be allowed, with the parts that send it.
 type accessRequest struct {
 	authorizationv1.ResourceAttributes
@@ -287,12 +302,12 @@ func ownReview(hub client.Client) func(context.Context, *authorizationv1.Resourc
 	}
 }
 
-// MissingPermissions returns the permissions that the service account of a manager lacks for every part but five: the views need
-// config/apiserver too, and the controllers replicaset, probe, score and profile are off unless they are named. The user of the client must be allowed to create
+// MissingPermissions returns the permissions that the service account of a manager lacks for every part but six: the views need
+// config/apiserver too, and the controllers replicaset, probe, score, profile and inventory are off unless they are named. The user of the client must be allowed to create
 // SubjectAccessReviews.
 func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
 	runs := func(part string) bool {
-		return part != partViews && part != partReplicaSet && part != partProbe && part != partScore && part != partProfile
+		return !slices.Contains([]string{partViews, partReplicaSet, partProbe, partScore, partProfile, partInventory}, part)
 	}
 	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -335,6 +350,8 @@ func manifestsOf(part string) string {
 		return "config/score"
 	case partProfile:
 		return "config/profile"
+	case partInventory:
+		return "config/inventory"
 	default:
 		return "config/rbac"
 	}
@@ -342,7 +359,7 @@ func manifestsOf(part string) string {
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe, partScore, partProfile}
+	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe, partScore, partProfile, partInventory}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

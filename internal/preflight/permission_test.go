@@ -13,21 +13,23 @@ import (
 )
 
 // TestPermissionsMatchTheRoles compares the checked permissions with config/rbac, and those of the controllers that register
-// clusters or read them with config/registration, config/delivery, config/probe, config/score and config/profile: they are the same.
+// clusters or read them with config/registration, config/delivery, config/probe, config/score, config/profile and config/inventory: they are the same.
 func TestPermissionsMatchTheRoles(t *testing.T) {
 	registers := func(part string) bool { return part == partAcceptance || part == partCSR }
 	probes := func(part string) bool { return part == partProbe }
 	scores := func(part string) bool { return part == partScore }
 	profiles := func(part string) bool { return part == partProfile }
+	imports := func(part string) bool { return part == partInventory }
 	delivers := func(part string) bool { return part == partReplicaSet }
 	comparePermissions(t, "config/rbac", func(part string) bool {
-		return !registers(part) && !probes(part) && !scores(part) && !profiles(part) && !delivers(part)
+		return !registers(part) && !probes(part) && !scores(part) && !profiles(part) && !imports(part) && !delivers(part)
 	})
 	comparePermissions(t, "config/delivery", delivers)
 	comparePermissions(t, "config/registration", registers)
 	comparePermissions(t, "config/probe", probes)
 	comparePermissions(t, "config/score", scores)
 	comparePermissions(t, "config/profile", profiles)
+	comparePermissions(t, "config/inventory", imports)
 }
 
 func comparePermissions(t *testing.T, folder string, runs func(part string) bool) {

@@ -6,9 +6,10 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// AdmitsAgent reports whether a cluster admits an agent to the namespace of its name. A simulated cluster has no agent.
+// AdmitsAgent reports whether a cluster admits an agent to the namespace of its name. A simulated cluster and an imported cluster have no
+// agent.
 func AdmitsAgent(cluster *clusterv1.ManagedCluster) bool {
-	return cluster != nil && cluster.Spec.HubAcceptsClient && !SimulationRequested(cluster)
+	return cluster != nil && cluster.Spec.HubAcceptsClient && !SimulationRequested(cluster) && !Imported(cluster)
 }
 
 // NamespaceOwner returns the cluster whose namespace has these labels; empty for the namespace of no cluster. The name of a

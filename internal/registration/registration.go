@@ -16,6 +16,11 @@ func SimulationRequested(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[clusterv1.SimulatedAnnotationKey] == "true"
 }
 
+// Imported returns whether a cluster follows a ClusterProfile of another cluster manager.
+func Imported(cluster *clusterv1.ManagedCluster) bool {
+	return cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] != ""
+}
+
 // Condition returns a condition of a cluster; nil if it is missing. A condition of a simulation that has ended does not
 // count.
 func Condition(cluster *clusterv1.ManagedCluster, kind string) *metav1.Condition {

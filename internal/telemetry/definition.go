@@ -42,6 +42,7 @@ func Definitions() []Definition {
 	newDeliveries(c, nil)
 	newScores(c)
 	newProfiles(c, nil)
+	newInventory(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 

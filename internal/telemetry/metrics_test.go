@@ -206,6 +206,7 @@ func TestDefinitions(t *testing.T) {
 	telemetry.RegisterProbes(registry, func() map[string]int { return map[string]int{"Probing": 1} })
 	telemetry.NewScores(registry, []string{"cpu"})
 	telemetry.NewProfiles(registry, func() int { return 1 })
+	telemetry.RegisterInventory(registry, func() map[string]int { return map[string]int{telemetry.InventoryImported: 1} })
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

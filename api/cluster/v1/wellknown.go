@@ -25,6 +25,8 @@ const (
 	ManagedClusterConditionCertificateRotated = "ClusterCertificateRotated"
 	// ManagedClusterConditionIdentityConflict is True while an agent of another cluster requests a certificate for this name.
 	ManagedClusterConditionIdentityConflict = "ClusterIdentityConflict"
+	// ManagedClusterConditionInventoried reports whether the ClusterProfile exists that an imported cluster follows.
+	ManagedClusterConditionInventoried = "Inventoried"
 	// ManagedClusterConditionProbed reports whether the hub itself reads the cluster, with the kubeconfig of a Secret.
 	ManagedClusterConditionProbed = "Probed"
 )
@@ -65,6 +67,12 @@ const (
 	ReasonManagedClusterClockOutOfSync = "ManagedClusterClockOutOfSync"
 	// ReasonSimulated goes with the conditions accepted, joined and available of a cluster that the hub simulates.
 	ReasonSimulated = "Simulated"
+	// ReasonImported goes with the conditions joined and available of a cluster that follows a ClusterProfile.
+	ReasonImported = "Imported"
+	// ReasonProfileFound goes with Inventoried=True.
+	ReasonProfileFound = "ProfileFound"
+	// ReasonProfileMissing goes with Inventoried=False.
+	ReasonProfileMissing = "ProfileMissing"
 	// ReasonResourceRemaining goes with Deleting while objects in the cluster's namespace remain.
 	ReasonResourceRemaining = "ResourceRemaining"
 	// ReasonNoResource goes with Deleting when nothing delays the removal.
@@ -106,6 +114,11 @@ const (
 	// SimulatedAnnotationKey with value "true" on a ManagedCluster makes a hub that simulates clusters report it as accepted,
 	// joined and available, though it has no agent.
 	SimulatedAnnotationKey = "berth-project.io/simulated"
+	// InventoryLabelKey on a ManagedCluster is the inventory that it is imported from: the namespace of its ClusterProfile, a dot, and
+	// the name of the cluster manager; their hash where that is no label value.
+	InventoryLabelKey = "berth-project.io/inventory"
+	// InventoryProfileAnnotationKey on a ManagedCluster is the ClusterProfile that it follows, as namespace/name. Such a cluster has no agent.
+	InventoryProfileAnnotationKey = "berth-project.io/inventory-profile"
 	// ClusterUIDAnnotationKey holds the UID of the member's kube-system namespace: on a CertificateSigningRequest as the agent
 	// sends it, on a ManagedCluster as the hub recorded it when it accepted the cluster.
 	ClusterUIDAnnotationKey = "berth-project.io/cluster-uid"

@@ -49,6 +49,7 @@ capabilities:
 {{- if .Values.probe.enabled }},probe{{ end }}
 {{- if .Values.scores.enabled }},score{{ end }}
 {{- if .Values.profiles.enabled }},profile{{ end }}
+{{- if .Values.inventory.enabled }},inventory{{ end }}
 {{- end }}
 
 {{/* A pod of a hook, which runs one command of the image as its own account. Arguments: root, name, args. */}}

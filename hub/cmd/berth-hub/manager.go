@@ -101,6 +101,9 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	if options.PublishesProfiles() {
 		manifests = append(manifests, config.Profile())
 	}
+	if options.ImportsClusters() {
+		manifests = append(manifests, config.Inventory())
+	}
 	return cli.Manager{
 		Manifests: manifests,
 		Ready: func(ctx context.Context, admin *rest.Config) error {

@@ -140,12 +140,14 @@ func named(names []string) string {
 // notes returns what is not moved.
 func notes(source inventory) []string {
 	out := []string{"roles, role bindings, Secrets and ConfigMaps of users are not moved: apply them to the target"}
-	var waiting, simulated, unknown, orphans []string
+	var waiting, simulated, imported, unknown, orphans []string
 	for _, each := range source[kindCluster] {
 		switch cluster, err := clusterOf(each); {
 		case err != nil:
 		case registration.SimulationRequested(cluster):
 			simulated = append(simulated, cluster.Name)
+		case registration.Imported(cluster):
+			imported = append(imported, cluster.Name)
 		case !cluster.Spec.HubAcceptsClient || !registration.Reported(cluster):
 			waiting = append(waiting, cluster.Name)
 		case cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] == "":
@@ -161,10 +163,11 @@ func notes(source inventory) []string {
 		}
 	}
 	for text, names := range map[string][]string{
-		"clusters that have not joined need another join token of the target: ":                                     waiting,
-		"clusters whose UID the hub has not recorded need an approval of their certificate request on the target: ": unknown,
-		"simulated clusters need a manager with --simulate on the target: ":                                         simulated,
-		"objects whose owner is not moved have no owner on the target: ":                                            orphans,
+		"clusters that have not joined need another join token of the target: ":                                      waiting,
+		"clusters whose UID the hub has not recorded need an approval of their certificate request on the target: ":  unknown,
+		"simulated clusters need a manager with --simulate on the target: ":                                          simulated,
+		"imported clusters need their ClusterProfiles, and a manager with the controller inventory, on the target: ": imported,
+		"objects whose owner is not moved have no owner on the target: ":                                             orphans,
 	} {
 		if len(names) > 0 {
 			out = append(out, text+named(names))

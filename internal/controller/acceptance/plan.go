@@ -91,7 +91,7 @@ func makePlan(in input) plan {
 		return plan{}
 	case registration.AdmitsAgent(in.cluster):
 		return planAcceptance(in)
-	case granted(in.cluster) || registration.Denied(in.cluster) && !registration.SimulationRequested(in.cluster):
+	case granted(in.cluster) || registration.Denied(in.cluster) && !registration.SimulationRequested(in.cluster) && !registration.Imported(in.cluster):
 		return planDenial(in)
 	default:
 		return plan{}

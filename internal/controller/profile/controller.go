@@ -156,7 +156,7 @@ func (r *reconciler) want(ctx context.Context, key client.ObjectKey, stored *mul
 		}
 		return nil, fmt.Errorf("reading ManagedCluster %s: %w", key.Name, err)
 	}
-	if cluster.DeletionTimestamp != nil {
+	if cluster.DeletionTimestamp != nil || importedFrom(cluster, key.Namespace) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	in, err := r.reach.membership(ctx, key.Namespace, cluster)

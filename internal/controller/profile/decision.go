@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
@@ -171,12 +172,32 @@ func (r *decisionReconciler) plan(
 		return nil, nil, fmt.Errorf("listing the profiles in namespace %s: %w", placement.Namespace, err)
 	}
 	for i := range profiles.Items {
-		if r.of.owns(&profiles.Items[i]) {
+		usableProfile, err := r.usable(ctx, &profiles.Items[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		if usableProfile {
 			usable.Insert(profiles.Items[i].Name)
 		}
 	}
 	wanted, leftOut := targets(placement.Namespace, from, usable.Has)
 	return planSlices(sliceInput{placement: placement, manager: r.of.manager, targets: wanted, stored: stored}), leftOut, nil
+}
+
+// usable reports whether a decision may name a profile: a profile of this cluster manager, or the profile that the cluster of its name is
+// imported from. Any other profile may be of another cluster.
+func (r *decisionReconciler) usable(ctx context.Context, profile *multiclusterv1alpha1.ClusterProfile) (bool, error) {
+	if r.of.owns(profile) {
+		return true, nil
+	}
+	cluster := &clusterv1.ManagedCluster{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: profile.Name}, cluster); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return false, nil
+		}
+		return false, fmt.Errorf("reading ManagedCluster %s: %w", profile.Name, err)
+	}
+	return importedFrom(cluster, profile.Namespace), nil
 }
 
 // stored returns the decisions of a placement that are of this cluster manager.

@@ -3,6 +3,7 @@ package profile
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,6 +72,11 @@ func (r *reach) bindings(ctx context.Context, options ...client.ListOption) ([]*
 		}
 	}
 	return out, nil
+}
+
+// importedFrom reports whether a cluster follows a profile in a namespace. It is not published there: the namespace has its profile.
+func importedFrom(cluster *clusterv1.ManagedCluster, namespace string) bool {
+	return strings.HasPrefix(cluster.Annotations[clusterv1.InventoryProfileAnnotationKey], namespace+"/")
 }
 
 // membership returns whether a namespace may use a cluster.

@@ -26,6 +26,7 @@ func profileChanged() predicate.Predicate {
 		before, ok := e.ObjectOld.(*clusterv1.ManagedCluster)
 		after, same := e.ObjectNew.(*clusterv1.ManagedCluster)
 		return !ok || !same || before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) || isDeleted(before) != isDeleted(after) ||
+			before.Annotations[clusterv1.InventoryProfileAnnotationKey] != after.Annotations[clusterv1.InventoryProfileAnnotationKey] ||
 			before.Spec.HubAcceptsClient != after.Spec.HubAcceptsClient || !sameAddress(before, after) ||
 			before.Status.Version != after.Status.Version || !slices.Equal(before.Status.ClusterClaims, after.Status.ClusterClaims) ||
 			!sameCondition(before, after, clusterv1.ManagedClusterConditionAvailable) || !sameCondition(before, after, clusterv1.ManagedClusterConditionJoined)

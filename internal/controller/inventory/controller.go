@@ -1,0 +1,283 @@
+// Package inventory runs the controller that makes ManagedClusters of the ClusterProfiles of another cluster manager, so that placements
+// select clusters that have no agent of this hub.
+//
+// It reads the profiles in the namespaces that an administrator names, and runs only where it is named. The invariants: it changes no
+// cluster that another client made; a list that is empty or fails deletes nothing; a deleted profile deletes its cluster after a grace, and
+// never many clusters at once; no heartbeat and no lease is expected of an imported cluster.
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+// Name is the controller's name, for --controllers, logs and metrics.
+const Name = "inventory"
+
+const (
+	// workers is how many clusters are written concurrently.
+	workers = 4
+	// conflictRetry is the delay after a conflict with another client. heldRetry is the delay after a deletion that must wait.
+	conflictRetry, heldRetry = 200 * time.Millisecond, time.Minute
+)
+
+// Options configures the controller.
+type Options struct {
+	Clock clock.PassiveClock
+	// Namespaces are those whose profiles are imported.
+	Namespaces []string
+	// Manager is the name of this cluster manager. Its own profiles are not imported.
+	Manager string
+	// Grace is how long a cluster stays after its profile is gone.
+	Grace    time.Duration
+	Registry prometheus.Registerer
+}
+
+// Add adds the controller to a manager. The hub must have the definition of ClusterProfile.
+func Add(mgr manager.Manager, options Options) error {
+	kind := schema.GroupKind{Group: multiclusterv1alpha1.GroupName, Kind: "ClusterProfile"}
+	if _, err := mgr.GetRESTMapper().RESTMapping(kind, multiclusterv1alpha1.GroupVersion.Version); err != nil {
+		return fmt.Errorf("adding the inventory controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w", kind, Name, err)
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("inventory-controller"), options: options,
+		budget: newBudget(), states: map[client.ObjectKey]string{},
+	}
+	telemetry.RegisterInventory(options.Registry, r.count)
+	named := predicate.NewPredicateFuncs(func(object client.Object) bool { return slices.Contains(options.Namespaces, object.GetNamespace()) })
+	err := builder.ControllerManagedBy(mgr).
+		Named(Name).
+		For(&multiclusterv1alpha1.ClusterProfile{}, builder.WithPredicates(named)).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.profilesOf)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding the inventory controller: %w", err)
+	}
+	return nil
+}
+
+// reconciler reconciles the cluster of one profile.
+type reconciler struct {
+	client client.Client
+	// live reads from the API server, past the cache of the client.
+	live     client.Reader
+	recorder events.EventRecorder
+	options  Options
+	budget   *budget
+
+	mu sync.Mutex // guards states
+	// states are the states of profiles, for the metric.
+	states map[client.ObjectKey]string
+}
+
+// profilesOf returns the profiles that a cluster may follow: those with its name. Clusters of a namespace that is not named any more stay as
+// they are.
+func (r *reconciler) profilesOf(_ context.Context, cluster client.Object) []reconcile.Request {
+	out := make([]reconcile.Request, 0, len(r.options.Namespaces))
+	for _, namespace := range r.options.Namespaces {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: cluster.GetName()}})
+	}
+	return out
+}
+
+// Reconcile brings one cluster to its profile.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	in, err := r.gather(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	todo := plan(in)
+	r.setState(in, todo)
+	wait := todo.wait
+	switch todo.verb {
+	case verbCreate:
+		err = r.create(ctx, todo.cluster)
+	case verbUpdate:
+		err = r.update(ctx, todo.cluster, in.cluster)
+	case verbDelete:
+		wait, err = r.delete(ctx, in)
+	case verbNone, verbBlocked:
+	}
+	if apply.IsConflict(err) {
+		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// gather reads what a plan is made from. A profile of this cluster manager counts as missing.
+func (r *reconciler) gather(ctx context.Context, key client.ObjectKey) (input, error) {
+	in := input{key: key, grace: r.options.Grace, now: r.options.Clock.Now()}
+	profile := &multiclusterv1alpha1.ClusterProfile{}
+	err := r.client.Get(ctx, key, profile)
+	if client.IgnoreNotFound(err) != nil {
+		return in, fmt.Errorf("reading ClusterProfile %s: %w", key, err)
+	}
+	if err == nil && profile.DeletionTimestamp == nil && r.imports(profile) {
+		in.profile = profile
+	}
+	cluster := &clusterv1.ManagedCluster{}
+	err = r.client.Get(ctx, client.ObjectKey{Name: key.Name}, cluster)
+	if client.IgnoreNotFound(err) != nil {
+		return in, fmt.Errorf("reading ManagedCluster %s: %w", key.Name, err)
+	}
+	if err == nil {
+		in.cluster = cluster
+	}
+	return in, nil
+}
+
+// imports reports whether a profile is one to import.
+func (r *reconciler) imports(profile *multiclusterv1alpha1.ClusterProfile) bool {
+	manager := profile.Spec.ClusterManager.Name
+	return manager != "" && manager != r.options.Manager
+}
+
+// create stores a cluster, then its status, which a creation drops.
+func (r *reconciler) create(ctx context.Context, want *clusterv1.ManagedCluster) error {
+	ctx, cancel := context.WithTimeout(ctx, apply.Timeout)
+	defer cancel()
+	object := want.DeepCopy()
+	if err := r.client.Create(ctx, object); err != nil {
+		return fmt.Errorf("creating ManagedCluster %s: %w", want.Name, err)
+	}
+	return r.updateStatus(ctx, want, object)
+}
+
+// update stores the metadata and the status of a cluster, each only where it differs.
+func (r *reconciler) update(ctx context.Context, want, stored *clusterv1.ManagedCluster) error {
+	ctx, cancel := context.WithTimeout(ctx, apply.Timeout)
+	defer cancel()
+	latest := stored.DeepCopy()
+	if !sameMetadata(want, stored) {
+		before := latest.DeepCopy()
+		latest.Labels, latest.Annotations = want.Labels, want.Annotations
+		if err := r.client.Patch(ctx, latest, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("changing ManagedCluster %s: %w", want.Name, err)
+		}
+	}
+	if sameStatus(want, stored) {
+		return nil
+	}
+	return r.updateStatus(ctx, want, latest)
+}
+
+func (r *reconciler) updateStatus(ctx context.Context, want, latest *clusterv1.ManagedCluster) error {
+	before := latest.DeepCopy()
+	latest.Status = want.Status
+	if err := r.client.Status().Patch(ctx, latest, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing the status of ManagedCluster %s: %w", want.Name, err)
+	}
+	return nil
+}
+
+// delete deletes a cluster whose profile is gone, if the API server still has other profiles of its inventory, most clusters of it have
+// theirs, and the budget permits. Wait is when to try again.
+func (r *reconciler) delete(ctx context.Context, in input) (wait time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, apply.Timeout)
+	defer cancel()
+	inventory := in.cluster.Labels[clusterv1.InventoryLabelKey]
+	profiles := &multiclusterv1alpha1.ClusterProfileList{}
+	if err := r.live.List(ctx, profiles, client.InNamespace(in.key.Namespace)); err != nil {
+		return 0, fmt.Errorf("listing the profiles in namespace %s: %w", in.key.Namespace, err)
+	}
+	others := 0
+	for i := range profiles.Items {
+		switch p := &profiles.Items[i]; {
+		case Label(p.Namespace, p.Spec.ClusterManager.Name) != inventory:
+		case p.Name == in.key.Name:
+			return heldRetry, nil // it has returned and the cache lacks it, or its deletion waits for a finalizer
+		default:
+			others++
+		}
+	}
+	total, missing, err := r.size(ctx, inventory)
+	if err != nil {
+		return 0, err
+	}
+	if others == 0 || !r.budget.take(inventory, total, missing, in.now) {
+		log.FromContext(ctx).Info("a cluster without its profile stays for now", "profile", in.key, "clusters", total, "withoutProfile", missing, "otherProfiles", others)
+		return heldRetry, nil
+	}
+	fence := client.Preconditions(metav1.Preconditions{UID: &in.cluster.UID, ResourceVersion: &in.cluster.ResourceVersion})
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, in.cluster, fence)); err != nil {
+		return 0, fmt.Errorf("deleting ManagedCluster %s: %w", in.cluster.Name, err)
+	}
+	log.FromContext(ctx).Info("deleted a cluster whose profile is gone", "profile", in.key)
+	return 0, nil
+}
+
+// size returns how many clusters an inventory has, and how many of them lack their profiles.
+func (r *reconciler) size(ctx context.Context, inventory string) (total, missing int, err error) {
+	list := &clusterv1.ManagedClusterList{}
+	if err := r.client.List(ctx, list, client.MatchingLabels{clusterv1.InventoryLabelKey: inventory}, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, 0, fmt.Errorf("listing the clusters of inventory %s: %w", inventory, err)
+	}
+	for i := range list.Items {
+		if meta.IsStatusConditionFalse(list.Items[i].Status.Conditions, clusterv1.ManagedClusterConditionInventoried) {
+			missing++
+		}
+	}
+	return len(list.Items), missing, nil
+}
+
+// setState records the state of a profile for the metric, and emits an event about a name that another cluster has, once.
+func (r *reconciler) setState(in input, todo output) {
+	state := ""
+	switch {
+	case todo.verb == verbBlocked:
+		state = telemetry.InventoryBlocked
+	case in.profile != nil:
+		state = telemetry.InventoryImported
+	case in.cluster != nil && follows(in.cluster, in.key):
+		state = telemetry.InventoryMissing
+	}
+	r.mu.Lock()
+	was := r.states[in.key]
+	if r.states[in.key] = state; state == "" {
+		delete(r.states, in.key)
+	}
+	r.mu.Unlock()
+	if state == telemetry.InventoryBlocked && was != state {
+		event := telemetry.InventoryBlockedEvent(in.key.Name)
+		r.recorder.Eventf(in.profile, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+	}
+}
+
+// count returns the number of profiles by state.
+func (r *reconciler) count() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]int{}
+	for _, state := range r.states {
+		out[state]++
+	}
+	return out
+}

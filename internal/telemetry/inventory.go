@@ -1,0 +1,51 @@
+package telemetry
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The states of the ClusterProfiles that the controller inventory imports.
+const (
+	// InventoryImported profiles have a cluster.
+	InventoryImported = "imported"
+	// InventoryMissing profiles are gone, and their clusters are still there.
+	InventoryMissing = "missing"
+	// InventoryBlocked profiles have the name of a cluster that does not come from them.
+	InventoryBlocked = "blocked"
+)
+
+// Reason and action of the event of a profile that is not imported.
+const (
+	ReasonNameTaken       = "NameTaken"
+	ActionProfileImported = "Imported"
+)
+
+// RegisterInventory registers the metric of imported clusters. It must be called once per registry. Each scrape calls count, which returns
+// the number of profiles by state.
+func RegisterInventory(registry prometheus.Registerer, count func() map[string]int) {
+	c := &metricSet{}
+	newInventory(c, count)
+	registry.MustRegister(c.collectors...)
+}
+
+func newInventory(c *metricSet, count func() map[string]int) {
+	states := []string{InventoryBlocked, InventoryImported, InventoryMissing}
+	c.scraped("berth_inventory_profiles", "ClusterProfiles of other cluster managers that are imported as clusters, by state. Those that are missing were deleted, and their clusters wait for it.",
+		func(set emit) {
+			numbers := count()
+			for _, state := range states {
+				set(float64(numbers[state]), state)
+			}
+		}, Label{Name: "state", Values: states})
+}
+
+// InventoryBlockedEvent returns the event of a ClusterProfile whose name another cluster has.
+func InventoryBlockedEvent(cluster string) Event {
+	return Event{
+		Type: corev1.EventTypeWarning, Reason: ReasonNameTaken, Action: ActionProfileImported,
+		Note: truncate(fmt.Sprintf("The profile is not imported: ManagedCluster %s does not come from it and is left as it is. Give one of them another name", cluster)),
+	}
+}
