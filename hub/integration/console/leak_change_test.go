@@ -48,6 +48,24 @@ func quietPages() []string {
 	return []string{"/", "/?view=table", "/placements", "/search?q=e", "/rollouts"}
 }
 
+// awaitBeats waits until each stream has sent two signs of life. A change that came before, and concerns the page, comes before the second.
+func awaitBeats(t *testing.T, pages []*openPage) {
+	t.Helper()
+	const beat = "event: beat"
+	before := map[*openPage]int{}
+	for _, page := range pages {
+		before[page] = strings.Count(page.String(), beat)
+	}
+	hubtest.Eventually(t, 2*limit, func(context.Context) error {
+		for _, page := range pages {
+			if strings.Count(page.String(), beat) < before[page]+2 {
+				return fmt.Errorf("the stream of %s by the %s is silent", page.path, page.site.name)
+			}
+		}
+		return nil
+	})
+}
+
 // anEvent matches an event of a stream that is no sign of life.
 var anEvent = regexp.MustCompile(`(?m)^event: (section|cells|problem)$`)
 
@@ -82,6 +100,7 @@ func checkChanges(t *testing.T, f *plantedFleet, sites []*site, admin *site) {
 		}
 		return nil
 	})
+	awaitBeats(t, pages)
 	for _, page := range pages {
 		if sent := page.String()[before[page]:]; page.site.name == "manager" && slices.Contains(quietPages(), page.path) && (anEvent.MatchString(sent) || strings.Contains(sent, "event: version")) {
 			t.Errorf("the stream of %s reports a change that the tenant may not see:\n%s", page.path, sent)

@@ -3,6 +3,7 @@ package rule
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -71,13 +72,22 @@ func (s Selector) expr() string {
 	return s.name + "{" + strings.Join(texts, ",") + "}"
 }
 
+// selected returns the places of the series that match, among those of the latest sample.
+func (s Selector) selected(of *Window) iter.Seq2[int, Series] {
+	return func(yield func(int, Series) bool) {
+		last, _ := of.Last()
+		for i, each := range last.Series[s.name] {
+			if !slices.ContainsFunc(s.matchers, func(m Matcher) bool { return !m.matches(each.Labels) }) && !yield(i, each) {
+				return
+			}
+		}
+	}
+}
+
 func (s Selector) latest(of *Window) []Series {
 	var out []Series
-	last, _ := of.Last()
-	for _, each := range last.Series[s.name] {
-		if !slices.ContainsFunc(s.matchers, func(m Matcher) bool { return !m.matches(each.Labels) }) {
-			out = append(out, each)
-		}
+	for _, each := range s.selected(of) {
+		out = append(out, each)
 	}
 	return out
 }
@@ -98,8 +108,8 @@ func (s Selector) Rate(over time.Duration) Figure {
 func (s Selector) growth(name string, within time.Duration, value func(grown float64, over time.Duration) float64) Figure {
 	return Figure{fmt.Sprintf("%s(%s[%dm])", name, s.expr(), int(within.Minutes())), s.name, func(of *Window) []Series {
 		var out []Series
-		for _, each := range s.latest(of) {
-			if grown, over, ok := of.increase(s.name, each.Labels, within); ok {
+		for i, each := range s.selected(of) {
+			if grown, over, ok := of.increase(s.name, i, within); ok {
 				out = append(out, Series{each.Labels, value(grown, over)})
 			}
 		}

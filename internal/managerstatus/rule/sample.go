@@ -101,20 +101,21 @@ func (w *Window) Last() (sample Sample, ok bool) {
 	return w.samples[len(w.samples)-1], true
 }
 
-// increase returns by how much a counter grew in a time up to the latest sample, and over what time that was measured. Ok is false without
-// two samples of it. A counter that falls has begun again at 0.
-func (w *Window) increase(name string, labels map[string]string, within time.Duration) (grown float64, over time.Duration, ok bool) {
+// increase returns by how much a series of a counter grew in a time up to the latest sample, and over what time that was measured. At is its
+// place among the series there. Ok is false without two samples of it. A counter that falls has begun again at 0.
+func (w *Window) increase(name string, at int, within time.Duration) (grown float64, over time.Duration, ok bool) {
 	last, known := w.Last()
 	if !known {
 		return 0, 0, false
 	}
+	labels := last.Series[name][at].Labels
 	var before *float64
 	var since time.Time
 	for _, sample := range w.samples {
 		if last.At.Sub(sample.At) > within {
 			continue
 		}
-		value, found := valueOf(sample.Series[name], labels)
+		value, found := valueOf(sample.Series[name], labels, at)
 		if !found {
 			continue
 		}
@@ -132,8 +133,11 @@ func (w *Window) increase(name string, labels map[string]string, within time.Dur
 	return grown, over, before != nil && over > 0
 }
 
-// valueOf returns the value of the series with exactly these labels.
-func valueOf(series []Series, labels map[string]string) (float64, bool) {
+// valueOf returns the value of the series with exactly these labels. They mostly have the same place in each sample.
+func valueOf(series []Series, labels map[string]string, at int) (float64, bool) {
+	if at < len(series) && sameLabels(series[at].Labels, labels) {
+		return series[at].Value, true
+	}
 	for _, each := range series {
 		if sameLabels(each.Labels, labels) {
 			return each.Value, true
