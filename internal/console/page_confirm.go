@@ -135,5 +135,5 @@ func (s *Server) serveWrite(w http.ResponseWriter, r *http.Request, session Sess
 		p.Title, p.code = "Not done", http.StatusConflict
 	}
 	p.Sections = []section{{ID: "confirm", data: shown, fixed: true}}
-	return s.writePage(w, r, session, nil, p)
+	return s.writePage(w, session, nil, p)
 }

@@ -26,7 +26,8 @@ func TestRoutes(t *testing.T) {
 		case "GET /events", "GET /confirm", "GET /rollouts/{namespace}/{set}", "GET /data/column", "GET /data/moment": // not without parameters, or not in these files
 			continue
 		}
-		code, body := 0, ""
+		var code int
+		var body string
 		if route.Method == http.MethodPost {
 			code, body = s.post(t, path, "application/json", "{}")
 		} else {

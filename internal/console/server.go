@@ -172,7 +172,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, session Sessi
 	if err != nil {
 		return err
 	}
-	return s.writePage(w, r, session, state, p)
+	return s.writePage(w, session, state, p)
 }
 
 // layout is the data of the template around every page.
@@ -192,7 +192,7 @@ type part struct {
 	HTML template.HTML
 }
 
-func (s *Server) writePage(w http.ResponseWriter, r *http.Request, session Session, state *model.State, p *page) error {
+func (s *Server) writePage(w http.ResponseWriter, session Session, state *model.State, p *page) error {
 	out := layout{page: p, Place: session.Place, HasWorks: session.Deliveries != nil, HasPreview: session.Previewer != nil}
 	if state != nil {
 		out.Version, out.Note = state.Version, state.Note
@@ -242,7 +242,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, session Sess
 		return
 	}
 	p := &page{Title: title, code: code, Sections: []section{{ID: "problem", data: problem{title, err.Error()}}}}
-	if err := s.writePage(w, r, session, nil, p); err != nil {
+	if err := s.writePage(w, session, nil, p); err != nil {
 		refuse(w, http.StatusInternalServerError, "The page cannot be rendered.")
 	}
 }

@@ -82,7 +82,7 @@ func Read(data []byte) ([]*Rule, error) {
 }
 
 func (r *Rule) compile() (err error) {
-	known := false
+	var known bool
 	if r.condition, known = conditions()[r.Alert]; !known || r.condition.expr != r.Expr {
 		return fmt.Errorf("the expression is %q, and the condition in package rule has %q: %w", r.Expr, r.condition.expr, errDiffers)
 	}

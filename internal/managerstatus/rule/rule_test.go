@@ -64,7 +64,8 @@ func TestFigures(t *testing.T) {
 		"a quantile without observations":  {rule.Quantile(0.5, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.5, sum by (le) (m))", []string{"m{le=1} 0;m{le=+Inf} 0"}, nil},
 		"matchers": {
 			rule.Sum(rule.Metric("m", rule.Equal("a", "x"), rule.Unequal("b", "2"), rule.OneOf("c", "p", "q")).Latest()), `sum(m{a="x",b!="2",c=~"p|q"})`,
-			[]string{"m{a=x,b=1,c=p} 1;m{a=x,b=2,c=p} 10;m{a=x,b=1,c=pq} 100;m{a=y,b=1,c=q} 1000"}, []float64{1},
+			[]string{"m{a=x,b=1,c=p} 1;m{a=x,b=2,c=p} 10;m{a=x,b=1,c=pq} 100;m{a=y,b=1,c=q} 1000"},
+			[]float64{1},
 		},
 	}
 	for name, tc := range cases {
