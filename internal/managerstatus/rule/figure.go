@@ -30,9 +30,6 @@ func (f Figure) Value(of *Window) float64 {
 	return found[0].Value
 }
 
-// Metric returns the name of the metric that the figure reads.
-func (f Figure) Metric() string { return f.metric }
-
 // Matcher selects the series of a metric by one label.
 type Matcher struct {
 	label, operator string
