@@ -187,7 +187,7 @@ func checkCounts(t *testing.T, s *site, want *tenantViews) {
 	}
 	for key, found := range want.delivered {
 		r.number("/rollouts/"+key, `and (\d+) clusters that you may not see`, found.Hidden)
-		r.number("/rollouts/"+key, `of (\d+) done`, int(found.Summary.DesiredTotal))
+		r.number("/rollouts/"+key, `of (\d+) done`, found.Summary.DesiredTotal)
 		if rows := strings.Count(r.get("/rollouts/"+key), `<tr><th scope="row"><a href="/clusters/`); rows != len(found.Clusters) {
 			t.Errorf("/rollouts/%s has %d clusters, want %d as in the views", key, rows, len(found.Clusters))
 		}
