@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -22,6 +23,8 @@ type site struct {
 	client        *http.Client
 	// token is sent where the console takes bearer tokens.
 	token string
+	// requests counts those that were sent.
+	requests atomic.Int64
 }
 
 // managerSite is the console of a manager.
@@ -62,6 +65,7 @@ type response struct {
 func (r response) String() string { return fmt.Sprintf("%d\n%s\n%s", r.code, r.header, r.body) }
 
 func (s *site) request(ctx context.Context, method, path, body string) (*http.Response, error) {
+	s.requests.Add(1)
 	request, err := http.NewRequestWithContext(ctx, method, s.address+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err

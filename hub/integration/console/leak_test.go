@@ -174,6 +174,7 @@ func TestATenantSeesNothingElse(t *testing.T) {
 				}
 			}
 		})
+		t.Logf("the %s: %d requests of %d routes", s.name, s.requests.Load(), len(console.Routes()))
 	}
 	checkChanges(t, f, sites, managerSite(address, f.admin))
 }
