@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 )
@@ -121,7 +122,7 @@ func Client(config *rest.Config) (client.WithWatch, error) {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-		workv1.AddToScheme, workv1alpha1.AddToScheme,
+		multiclusterv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
 	} {
 		if err := add(types); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
