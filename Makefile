@@ -17,6 +17,7 @@ WITH_CODE := $(filter-out ./hack/tools ./hack/helm ./hack/argocd ./hack/kubernet
 TOOLS := hack/tools/go.mod hack/tools/go.sum
 GOLANGCI_LINT := bin/golangci-lint
 CONTROLLER_GEN := bin/controller-gen
+CLIENT_GEN := bin/client-gen bin/lister-gen bin/informer-gen
 BENCHSTAT := bin/benchstat
 VALE := bin/vale
 DEADCODE := bin/deadcode
@@ -114,12 +115,12 @@ clean-tree:
 	@git tag --points-at HEAD | grep -qx '$(VERSION)' || echo "release: THIS COMMIT HAS NO TAG $(VERSION): its programs report $(VERSION) with the commit; tag it first for the release itself"
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Regenerate deepcopy, CRDs, RBAC and the reference documentation.
-	./hack/generate $(CONTROLLER_GEN)
+generate: $(CONTROLLER_GEN) $(CLIENT_GEN) ## Regenerate deepcopy, clients, CRDs, RBAC and the reference documentation.
+	./hack/generate bin
 
 .PHONY: verify
-verify: $(CONTROLLER_GEN) ## Fail when something generated, formatting or a go.mod is out of date.
-	./hack/verify $(CONTROLLER_GEN) $(MODULES)
+verify: $(CONTROLLER_GEN) $(CLIENT_GEN) ## Fail when something generated, formatting or a go.mod is out of date.
+	./hack/verify bin $(MODULES)
 ifneq ($(WIRE_CHECK),)
 	$(WIRE_CHECK) config/crd
 endif
@@ -128,7 +129,7 @@ endif
 lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the commits, and check that the linters still report what they must.
 	go run ./hack/lint $(GOLANGCI_LINT) $(VALE)
 	$(VALE) --config hack/vale/vale.ini $(PROSE)
-	find . -name '*.go' -not -path '*/testdata/*' -print0 | xargs -0 $(VALE) --config hack/vale/vale.ini
+	find . -name '*.go' -not -path '*/testdata/*' -not -path './client/*/*' -print0 | xargs -0 $(VALE) --config hack/vale/vale.ini
 	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
 	hack/deadcode $(DEADCODE)
 
@@ -206,12 +207,13 @@ bench-engine: $(BENCHSTAT) ## Run the benchmarks of the engine and summarise the
 # The pinned tools. Each is built from source when its pin changes.
 $(GOLANGCI_LINT): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(CONTROLLER_GEN): PACKAGE := sigs.k8s.io/controller-tools/cmd/controller-gen
+$(CLIENT_GEN): PACKAGE = k8s.io/code-generator/cmd/$(@F)
 $(BENCHSTAT): PACKAGE := golang.org/x/perf/cmd/benchstat
 # Vale reads Go files by a parser in C.
 $(VALE): export CGO_ENABLED := 1
 $(VALE): PACKAGE := github.com/vale-cli/vale/v3/cmd/vale
 $(DEADCODE): PACKAGE := golang.org/x/tools/cmd/deadcode
-$(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
+$(GOLANGCI_LINT) $(CONTROLLER_GEN) $(CLIENT_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 	@echo "building $(@F)"
 	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
 	@touch $@

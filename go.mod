@@ -3,6 +3,9 @@ module github.com/berth-project/berth
 go 1.26.0
 
 require (
+	github.com/berth-project/berth/api v0.1.0
+	github.com/berth-project/berth/decision v0.1.0
+	github.com/berth-project/berth/rollout v0.1.0
 	github.com/RoaringBitmap/roaring/v2 v2.30.0
 	github.com/agext/levenshtein v1.2.3
 	github.com/bits-and-blooms/bitset v1.29.0
@@ -116,4 +119,11 @@ require (
 	k8s.io/streaming v0.36.3 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
+)
+
+// The libraries of this repository are modules of their own, so that their users get nothing else.
+replace (
+	github.com/berth-project/berth/api => ./api
+	github.com/berth-project/berth/decision => ./decision
+	github.com/berth-project/berth/rollout => ./rollout
 )

@@ -6,25 +6,25 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/listers"
-	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/labels"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 )
 
-// Most controllers have a lister over the store of an informer.
-func ExampleFromLister() {
-	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	for _, object := range []any{slice(1, "0", "canary", "eu-1"), slice(2, "1", "", "us-1", "eu-2")} {
-		if err := store.Add(object); err != nil {
-			fmt.Println(err)
-		}
-	}
-	lister := listers.New[*clusterv1beta1.PlacementDecision](store, clusterv1beta1.Resource("placementdecisions"))
+// listerFunc makes a lister of a function. Controllers have a lister over the store of an informer, such as a PlacementDecisionNamespaceLister.
+type listerFunc func(labels.Selector) ([]*clusterv1beta1.PlacementDecision, error)
 
-	set, err := decision.FromLister(listers.NewNamespaced(lister, "shop"), "web")
+func (f listerFunc) List(selector labels.Selector) ([]*clusterv1beta1.PlacementDecision, error) {
+	return f(selector)
+}
+
+// A lister needs one method.
+func ExampleFromLister() {
+	var lister listerFunc = func(labels.Selector) ([]*clusterv1beta1.PlacementDecision, error) {
+		return []*clusterv1beta1.PlacementDecision{slice(1, "0", "canary", "eu-1"), slice(2, "1", "", "us-1", "eu-2")}, nil
+	}
+	set, err := decision.FromLister(lister, "web")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -37,17 +37,12 @@ func ExampleFromLister() {
 	// 1 eu-2 us-1
 }
 
-// The client of controller-runtime fills a list, which is enough.
+// The client of controller-runtime fills a list: client.List(ctx, list, client.InNamespace("shop"),
+// client.MatchingLabelsSelector{Selector: decision.Selector("web")}).
 func ExampleOfList() {
-	read := func(ctx context.Context, reader client.Reader, namespace, placement string) (decision.Decisions, error) {
-		var list clusterv1beta1.PlacementDecisionList
-		err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: decision.Selector(placement)})
-		if err != nil {
-			return decision.Decisions{}, fmt.Errorf("listing decisions: %w", err)
-		}
-		return decision.OfList(&list), nil
-	}
-	_ = read
+	list := &clusterv1beta1.PlacementDecisionList{Items: []clusterv1beta1.PlacementDecision{*slice(1, "0", "", "eu-1", "us-1")}}
+	fmt.Println(decision.OfList(list).Len(), "clusters")
+	// Output: 2 clusters
 }
 
 // clientFunc makes a client of a function.

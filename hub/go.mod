@@ -3,6 +3,9 @@ module github.com/berth-project/berth/hub
 go 1.26.0
 
 require (
+	github.com/berth-project/berth/api v0.1.0
+	github.com/berth-project/berth/decision v0.1.0
+	github.com/berth-project/berth/rollout v0.1.0
 	filippo.io/age v1.3.2
 	github.com/berth-project/berth v0.0.0-00010101000000-000000000000
 	github.com/go-logr/logr v1.4.3
@@ -231,7 +234,12 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
 
-replace github.com/berth-project/berth => ../
+replace (
+	github.com/berth-project/berth => ../
+	github.com/berth-project/berth/api => ../api
+	github.com/berth-project/berth/decision => ../decision
+	github.com/berth-project/berth/rollout => ../rollout
+)
 
 // Exactly the modules that k8s.io/kubernetes' own go.mod replaces with its
 // staging directories. Replacing others (kube-openapi, utils) breaks the build.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -37,7 +38,7 @@ func writePackages(w io.Writer, root string) error {
 	return err
 }
 
-// folders returns the packages below root that have code outside tests, sorted by path.
+// folders returns the packages below root that have code outside tests and not only generated code, sorted by path.
 func folders(root string) ([]folder, error) {
 	var out []folder
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -48,7 +49,7 @@ func folders(root string) ([]folder, error) {
 			return filepath.SkipDir
 		}
 		files, err := parsePackage(name)
-		if err != nil || len(files) == 0 {
+		if err != nil || !slices.ContainsFunc(files, func(file *ast.File) bool { return !ast.IsGenerated(file) }) {
 			return err
 		}
 		relative, err := filepath.Rel(root, name)

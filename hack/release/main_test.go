@@ -188,6 +188,25 @@ func TestAnSBOMListsTheModules(t *testing.T) {
 	}
 }
 
+func TestAnSBOMNamesModulesOfTheRepository(t *testing.T) {
+	p := &program{release: "v0.1.0", info: &buildinfo.BuildInfo{
+		Main: debug.Module{Path: "example.com/all", Version: "v0.1.0"},
+		Deps: []*debug.Module{
+			{Path: "example.com/all/api", Version: "v0.0.9", Replace: &debug.Module{Path: "./api"}},
+			{Path: "example.com/a", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/b", Version: "v1.0.1"}},
+		},
+	}}
+	sbom, err := p.sbom()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"purl": "pkg:golang/example.com/all/api@v0.1.0"`, `"purl": "pkg:golang/example.com/b@v1.0.1"`} {
+		if !bytes.Contains(sbom, []byte(want)) {
+			t.Errorf("the SBOM lacks %s:\n%s", want, sbom)
+		}
+	}
+}
+
 func TestSumsAreCheckedBySha256sum(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "b"), "two")

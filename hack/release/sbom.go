@@ -28,7 +28,11 @@ const (
 func (p *program) sbom() ([]byte, error) {
 	components := []cyclonedx.Component{goComponent(&debug.Module{Path: "std", Version: strings.TrimPrefix(p.info.GoVersion, "go")})}
 	for _, dependency := range p.info.Deps {
-		if dependency.Replace != nil {
+		switch {
+		case dependency.Replace == nil:
+		case strings.HasPrefix(dependency.Replace.Path, "."): // a module of this repository
+			dependency = &debug.Module{Path: dependency.Path, Version: p.version()}
+		default:
 			dependency = dependency.Replace
 		}
 		components = append(components, goComponent(dependency))

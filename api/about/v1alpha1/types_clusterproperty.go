@@ -7,6 +7,8 @@ import (
 // ClusterProperty is one property of the cluster that stores it. The agent reports it to the hub, in
 // status.clusterClaims of the ManagedCluster. It wins over a ClusterClaim of the same name.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,path=clusterproperties,categories=multicluster

@@ -8,6 +8,7 @@ import (
 // AddOnDeploymentConfig is how the agent of an add-on runs on a member. Both
 // served versions have the same fields.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:scope=Namespaced

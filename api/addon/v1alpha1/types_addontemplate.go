@@ -11,6 +11,8 @@ import (
 // identities that it needs on the hub. Both served versions have the same
 // fields.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:scope=Cluster

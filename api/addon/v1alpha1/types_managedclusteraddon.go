@@ -15,6 +15,7 @@ const (
 // ManagedClusterAddOn is an add-on on one cluster. It lives in the namespace
 // that bears the cluster's name, under the name of its ClusterManagementAddOn.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

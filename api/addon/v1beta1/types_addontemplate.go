@@ -10,6 +10,8 @@ import (
 // identities that it needs on the hub. Both served versions have the same
 // fields.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster
 // +kubebuilder:printcolumn:name="ADDON NAME",type=string,JSONPath=`.spec.addonName`

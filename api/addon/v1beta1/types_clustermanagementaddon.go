@@ -8,6 +8,8 @@ import (
 
 // ClusterManagementAddOn describes an add-on of the fleet.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName={cma,cmas}

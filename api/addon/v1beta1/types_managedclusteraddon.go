@@ -9,6 +9,7 @@ import (
 // ManagedClusterAddOn is an add-on on one cluster. It lives in the namespace
 // that bears the cluster's name, under the name of its ClusterManagementAddOn.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,shortName={mca,mcas}

@@ -12,6 +12,8 @@ import (
 // including in placement decisions and as the name of the cluster's own
 // namespace on the hub.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

@@ -10,6 +10,7 @@ import (
 // rank clusters by it, or reads it in a CEL expression with
 // `managedCluster.scores("<name of this object>")`.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

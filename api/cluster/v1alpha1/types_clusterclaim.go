@@ -8,6 +8,8 @@ import (
 // status.clusterClaims of the ManagedCluster, unless it has the label
 // open-cluster-management.io/spoke-only. Placements select clusters by it.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:scope=Cluster

@@ -9,6 +9,8 @@ import (
 // ManagedClusterSet is a named group of clusters, for older clients.
 // Its content is that of version v1beta2, in which it is stored.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName={mclset,mclsets}

@@ -15,6 +15,7 @@ import (
 // A placement with an invalid spec keeps its decisions, and its condition
 // PlacementMisconfigured has the reason.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

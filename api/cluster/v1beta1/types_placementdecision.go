@@ -14,6 +14,7 @@ import (
 // label `cluster.open-cluster-management.io/decision-group-name`. The hub writes
 // these objects: read them, and edit the placement.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

@@ -12,6 +12,8 @@ import (
 // but its members leave the decisions of every placement that had them through
 // this set.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

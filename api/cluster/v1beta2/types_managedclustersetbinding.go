@@ -10,6 +10,7 @@ import (
 // it takes the set's clusters out of the namespace's decisions, unless another
 // bound set has them too.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

@@ -7,6 +7,8 @@ import (
 // AppliedManifestWork is the record that an agent keeps on its member of the
 // objects of one work. Deleting a record deletes the objects that it owns.
 //
+// +genclient
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

@@ -7,6 +7,7 @@ import (
 // ManifestWork is a list of objects that the agent of one member keeps there.
 // Its namespace has the name of the cluster.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

@@ -10,6 +10,7 @@ import (
 // ManifestWorkReplicaSet keeps a ManifestWork in the namespace of each cluster
 // that its placements select, and rolls out changes of it.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

@@ -44,9 +44,9 @@ func TestMain(m *testing.M) {
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true, TaintUnjoined: true}))
 }
 
-// otherFolders are the folders without such scenarios: how-to is for pages, pipeline for TestPipeline in integration/cli, and tenancy
+// otherFolders are the folders without such scenarios: controller is for TestControllerTemplate, how-to is for pages, pipeline for TestPipeline in integration/cli, and tenancy
 // for TestStories. Scenarios and simulate are for offline commands.
-var otherFolders = []string{"how-to", "pipeline", "scenarios", "simulate", "tenancy"}
+var otherFolders = []string{"controller", "how-to", "pipeline", "scenarios", "simulate", "tenancy"}
 
 // TestExamples walks the folders.
 func TestExamples(t *testing.T) {

@@ -1,4 +1,4 @@
-package decision_test
+package enginetest_test
 
 import (
 	"fmt"
