@@ -142,7 +142,9 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	}
 	has := map[string]bool{}
 	for _, object := range copies {
-		has[object.(metav1.Object).GetNamespace()] = true //nolint:forcetypeassert // the informer has no other kind
+		if copied, ok := object.(metav1.Object); ok {
+			has[copied.GetNamespace()] = true
+		}
 	}
 	for cluster := range selected.ClusterNames() {
 		if !has[cluster] {
