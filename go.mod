@@ -3,11 +3,11 @@ module github.com/berth-project/berth
 go 1.26.0
 
 require (
+	github.com/RoaringBitmap/roaring/v2 v2.30.0
+	github.com/agext/levenshtein v1.2.3
 	github.com/berth-project/berth/api v0.1.0
 	github.com/berth-project/berth/decision v0.1.0
 	github.com/berth-project/berth/rollout v0.1.0
-	github.com/RoaringBitmap/roaring/v2 v2.30.0
-	github.com/agext/levenshtein v1.2.3
 	github.com/bits-and-blooms/bitset v1.29.0
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/fluxcd/cli-utils v1.2.2

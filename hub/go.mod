@@ -3,11 +3,11 @@ module github.com/berth-project/berth/hub
 go 1.26.0
 
 require (
+	filippo.io/age v1.3.2
+	github.com/berth-project/berth v0.0.0-00010101000000-000000000000
 	github.com/berth-project/berth/api v0.1.0
 	github.com/berth-project/berth/decision v0.1.0
 	github.com/berth-project/berth/rollout v0.1.0
-	filippo.io/age v1.3.2
-	github.com/berth-project/berth v0.0.0-00010101000000-000000000000
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/spf13/cobra v1.10.2
