@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// worlds is the number of random worlds, events the number of events in each.
-const worlds, events = 300, 12
+// readWorlds is the number of random worlds, readEvents the number of events in each.
+const readWorlds, readEvents = 300, 12
 
 // reader reads one placement of a world after every write.
 type reader struct {
@@ -107,7 +107,7 @@ func (r *reader) checkAtRest(t *testing.T) {
 func TestReadingsOfAFleetThatChanges(t *testing.T) {
 	env := enginetest.Env(t)
 	torn := 0
-	for seed := range uint64(worlds) {
+	for seed := range uint64(readWorlds) {
 		random := enginetest.NewRandom(seed)
 		live := enginetest.NewLive(random.World(1), env)
 		key := live.World.Keys()[0]
@@ -122,7 +122,7 @@ func TestReadingsOfAFleetThatChanges(t *testing.T) {
 		for _, name := range change.Added {
 			r.seen[name] = true
 		}
-		for event := range events {
+		for event := range readEvents {
 			r.at = fmt.Sprintf("seed %d, event %d", seed, event)
 			torn += r.apply(t, plan.Diff(live.Decide(key), live.World.Stored(key), live.World.Now))
 			r.checkAtRest(t)
