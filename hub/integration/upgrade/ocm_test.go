@@ -62,14 +62,14 @@ func TestATakeoverFromOpenClusterManagementEvictsNothing(t *testing.T) {
 	}
 }
 
-// storeControllers stores the controllers of Open Cluster Management.
-func storeControllers(t *testing.T, to dynamic.Interface) {
+// storeControllers stores the controllers of Open Cluster Management, and others of its hub.
+func storeControllers(t *testing.T, to dynamic.Interface, others ...string) {
 	t.Helper()
-	for _, key := range [][2]string{
-		{"open-cluster-management", "cluster-manager"},
-		{"open-cluster-management-hub", "cluster-manager-placement-controller"},
-		{"open-cluster-management-hub", "cluster-manager-registration-controller"},
-	} {
+	keys := [][2]string{{"open-cluster-management", "cluster-manager"}}
+	for _, name := range append([]string{"cluster-manager-placement-controller", "cluster-manager-registration-controller"}, others...) {
+		keys = append(keys, [2]string{controllersNamespace, name})
+	}
+	for _, key := range keys {
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": key[0]}}}
 		labels := map[string]any{"app": "ocm"}
 		deployment := &unstructured.Unstructured{Object: map[string]any{

@@ -17,40 +17,44 @@ const (
 	hubNamespace      = "open-cluster-management-hub"
 )
 
-// controller is a Deployment of Open Cluster Management.
-type controller struct {
-	namespace, name string
-	// conflict is what follows from running it beside Berth; empty where it has to go on running.
-	conflict string
+// Controller is a Deployment of Open Cluster Management.
+type Controller struct {
+	Namespace, Name string
+	// Conflict is what follows from running it beside Berth; empty where it has to go on running.
+	Conflict string
+	// Optional is set where Berth may start beside it.
+	Optional bool
 }
 
-// controllers are the Deployments of Open Cluster Management in the order in which they are turned off. The operator is first, because it
+// Controllers returns the Deployments of Open Cluster Management in the order in which they are turned off. The operator is first, because it
 // starts the others again. The decisions are next, because two controllers of placements overwrite each other.
-func controllers() []controller {
-	return []controller{
-		{operatorNamespace, "cluster-manager", "this operator starts the other controllers again"},
-		{hubNamespace, "cluster-manager-placement-controller", "it and Berth overwrite each other's decisions"},
-		{hubNamespace, "cluster-manager-registration-controller", "Berth registers no cluster while it runs"},
-		{hubNamespace, "cluster-manager-work-controller", ""},
-		{hubNamespace, "cluster-manager-addon-manager-controller", ""},
+func Controllers() []Controller {
+	return []Controller{
+		{Namespace: operatorNamespace, Name: "cluster-manager", Conflict: "this operator starts the other controllers again"},
+		{Namespace: hubNamespace, Name: "cluster-manager-placement-controller", Conflict: "it and Berth overwrite each other's decisions"},
+		{Namespace: hubNamespace, Name: "cluster-manager-registration-controller", Conflict: "Berth registers no cluster while it runs"},
+		{Namespace: hubNamespace, Name: "cluster-manager-work-controller", Conflict: "Berth keeps no sets of works while it runs", Optional: true},
+		{Namespace: hubNamespace, Name: "cluster-manager-addon-manager-controller"},
 	}
 }
 
 // controllers finds the running controllers of Open Cluster Management.
 func (c *check) controllers(ctx context.Context) error {
-	for _, known := range controllers() {
-		object := "Deployment " + known.namespace + "/" + known.name
+	for _, known := range Controllers() {
+		object := "Deployment " + known.Namespace + "/" + known.Name
 		found := &appsv1.Deployment{}
-		err := c.hub.Get(ctx, client.ObjectKey{Namespace: known.namespace, Name: known.name}, found)
+		err := c.hub.Get(ctx, client.ObjectKey{Namespace: known.Namespace, Name: known.Name}, found)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return fmt.Errorf("reading %s: %w", object, err)
 		case found.Spec.Replicas != nil && *found.Spec.Replicas == 0:
-		case known.conflict == "":
+		case known.Conflict == "":
 			c.report.note(object, "it runs", "leave it running: Berth does not do its work")
+		case known.Optional:
+			c.report.note(object, "it runs: "+known.Conflict, "leave it running, or: "+scaleDown(known.Namespace, known.Name))
 		default:
-			c.report.step(object, "it runs: "+known.conflict, scaleDown(known.namespace, known.name))
+			c.report.step(CauseController, object, "it runs: "+known.Conflict, scaleDown(known.Namespace, known.Name))
 		}
 	}
 	return c.registrationElsewhere(ctx)
@@ -63,7 +67,7 @@ func (c *check) registrationElsewhere(ctx context.Context) error {
 		return err //nolint:wrapcheck // it names the object
 	}
 	if strings.HasPrefix(found, "Lease ") {
-		c.report.step(found, "the registration controller still holds it: it runs elsewhere, or has just ended",
+		c.report.step(CauseController, found, "the registration controller still holds it: it runs elsewhere, or has just ended",
 			"stop it, or wait until five minutes after its last renewal")
 	}
 	return nil

@@ -32,7 +32,21 @@ type Finding struct {
 	Message string `json:"message"`
 	// Remedy is what to do, often a command.
 	Remedy string `json:"remedy"`
+	// Cause is why a step is left.
+	Cause Cause `json:"-"`
 }
+
+// Cause is why a step is left before Berth may start.
+type Cause int
+
+const (
+	// CauseHub is something on the hub that an administrator has to decide.
+	CauseHub Cause = iota
+	// CauseInstallation is what an installation of Berth brings: definitions and permissions.
+	CauseInstallation
+	// CauseController is a controller of Open Cluster Management that is not off.
+	CauseController
+)
 
 // Report is the result of a check.
 type Report struct {
@@ -47,21 +61,26 @@ type Report struct {
 }
 
 // step adds what has to be done before Berth starts.
-func (r *Report) step(object, message, remedy string) {
-	r.Steps = append(r.Steps, Finding{object, message, remedy})
+func (r *Report) step(cause Cause, object, message, remedy string) {
+	r.Steps = append(r.Steps, Finding{object, message, remedy, cause})
 }
 
 func (r *Report) note(object, message, remedy string) {
-	r.Notes = append(r.Notes, Finding{object, message, remedy})
+	r.Notes = append(r.Notes, Finding{Object: object, Message: message, Remedy: remedy})
+}
+
+// Kinds returns the functions that register the kinds which Check reads.
+func Kinds() []func(*runtime.Scheme) error {
+	return []func(*runtime.Scheme) error{
+		admissionregistrationv1.AddToScheme, apiextensionsv1.AddToScheme, appsv1.AddToScheme, authorizationv1.AddToScheme,
+		coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, clusterv1.AddToScheme,
+	}
 }
 
 // NewClient returns a client of a hub for the kinds that Check reads. It sends no request.
 func NewClient(config *rest.Config) (client.Client, error) {
 	kinds := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		admissionregistrationv1.AddToScheme, apiextensionsv1.AddToScheme, appsv1.AddToScheme, authorizationv1.AddToScheme,
-		coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, clusterv1.AddToScheme,
-	} {
+	for _, add := range Kinds() {
 		if err := add(kinds); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
 		}

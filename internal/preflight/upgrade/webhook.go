@@ -95,7 +95,7 @@ func (c *check) webhook(ctx context.Context, w hook) error {
 	case err != nil:
 		return err
 	case !serves && w.required:
-		c.report.step(w.object, "its Service "+service+" has no ready endpoint, so the API server refuses every write that it reviews",
+		c.report.step(CauseHub, w.object, "its Service "+service+" has no ready endpoint, so the API server refuses every write that it reviews",
 			"kubectl delete "+w.resource+" "+w.name)
 	default:
 		c.report.note(w.object, "it reviews writes beside Berth",
@@ -128,7 +128,7 @@ func (c *check) conversions(ctx context.Context) error {
 		case serves:
 			c.report.note(object, "another product converts its versions", "leave the Deployment behind Service "+service+" running")
 		default:
-			c.report.step(object, "its conversion webhook, Service "+service+", has no ready endpoint, so its objects cannot be read in every version",
+			c.report.step(CauseHub, object, "its conversion webhook, Service "+service+", has no ready endpoint, so its objects cannot be read in every version",
 				"start the Deployment behind the Service, or remove spec.conversion so that Berth converts")
 		}
 	}

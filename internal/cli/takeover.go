@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/preflight/upgrade"
+	"github.com/berth-project/berth/internal/takeover"
+	"github.com/berth-project/berth/internal/uninstall"
+)
+
+const takeoverLong = `Turn the controllers of Open Cluster Management on a hub off, so that Berth takes their place.
+
+The command turns off, one after the other, the operator and its controllers of placements, registration and sets of works, and waits for the
+end of each. Then it records every decision and work, as they were when nothing wrote them, in the ConfigMap berth-takeover of the namespace
+open-cluster-management-hub. Nothing else changes: no decision moves and no work is written until Berth runs.
+
+Without --yes the command prints what it would do and changes nothing. Afterwards install Berth, and compare with "takeover verify".
+"takeover undo" turns the controllers on again.`
+
+const takeoverExamples = `  # What would be turned off, and what is in the way
+  kubectl berth takeover
+
+  # Turn it off, then install Berth and compare
+  kubectl berth takeover --yes
+  kubectl berth takeover verify`
+
+const takeoverVerifyLong = `Compare a hub with the record of its takeover: the clusters and groups of every placement, and the works of every namespace.
+
+The command waits until Berth has decided every placement, at most --timeout. Exit code 0 means that no decision has moved and no work was
+written, 1 that something differs. Later changes of placements, clusters and works differ too: verify soon after the start of Berth.`
+
+const takeoverUndoLong = `Turn the controllers that a takeover turned off on again, the operator last, with the replicas that they had.
+
+Stop Berth first. Without --yes the command prints what it would do and changes nothing. The record goes when everything is on again.`
+
+const (
+	// stopTimeout and verifyTimeout are defaults of --timeout.
+	stopTimeout   = 2 * time.Minute
+	verifyTimeout = time.Minute
+	// verifyInterval is the time between two comparisons.
+	verifyInterval = 2 * time.Second
+	// maxDifferences bounds how many differences are printed.
+	maxDifferences = 20
+)
+
+// takeoverOptions are the flags of takeover and its commands.
+type takeoverOptions struct {
+	streams genericiooptions.IOStreams
+	clock   clock.PassiveClock
+	flags   *source.HubFlags
+	yes     bool
+	// stopTimeout is for the end of one controller, verifyTimeout for the decisions of Berth.
+	stopTimeout, verifyTimeout time.Duration
+}
+
+// newTakeover returns the command that puts Berth in the place of OCM's controllers.
+func newTakeover(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &takeoverOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	cmd := o.command("takeover [flags]", "Turn OCM's controllers off, so that Berth takes their place", takeoverLong, takeoverExamples, o.takeOver)
+	cmd.Args = unknownCommand
+	o.addYes(cmd, "turn them off; without this flag the command is a dry run")
+	cmd.Flags().DurationVar(&o.stopTimeout, "timeout", stopTimeout, "`time` to wait for the end of each controller")
+	verify := o.command("verify [flags]", "Compare the hub with the record of its takeover", takeoverVerifyLong, "  kubectl berth takeover verify", o.verify)
+	verify.Flags().DurationVar(&o.verifyTimeout, "timeout", verifyTimeout, "`time` to wait until Berth has decided")
+	undo := o.command("undo [flags]", "Turn OCM's controllers on again", takeoverUndoLong, "  kubectl berth takeover undo --yes", o.undo)
+	o.addYes(undo, "turn them on; without this flag the command is a dry run")
+	cmd.AddCommand(verify, undo)
+	return cmd
+}
+
+// command returns a command that needs a client of the hub.
+func (o *takeoverOptions) command(use, short, long, examples string, run func(context.Context, client.Client) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Example: examples, Args: noArguments, DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := o.flags.RESTConfig(o.streams.ErrOut)
+			if err != nil {
+				return err
+			}
+			hub, err := takeover.NewClient(config)
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), hub)
+		},
+	}
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeHubFlags(cmd)
+	return cmd
+}
+
+func (o *takeoverOptions) addYes(cmd *cobra.Command, usage string) {
+	cmd.Flags().BoolVar(&o.yes, "yes", false, usage)
+}
+
+func (o *takeoverOptions) takeOver(ctx context.Context, hub client.Client) error {
+	plan, err := takeover.NewPlan(ctx, hub, o.clock.Now())
+	if err != nil {
+		return err
+	}
+	if len(plan.Blocks) > 0 || !o.yes {
+		if err := printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return printTakeover(w, plan) }); err != nil {
+			return err
+		}
+		if len(plan.Blocks) > 0 {
+			return hubNotReadyError{}
+		}
+		return nil
+	}
+	record, err := takeover.Begin(ctx, hub, plan, o.clock.Now())
+	if err != nil {
+		return err
+	}
+	for _, workload := range plan.Stop {
+		if err := takeover.Stop(ctx, hub, workload, o.stopTimeout); err != nil {
+			return err
+		}
+		printer.Printf(o.streams.Out, "%s: scaled from %d to 0, its pods have ended\n", workload, workload.Replicas)
+	}
+	if record, err = takeover.Finish(ctx, hub, record); err != nil {
+		return err
+	}
+	printer.Printf(o.streams.Out, "ConfigMap %s/%s: %s and %s recorded\n", takeover.RecordNamespace, takeover.RecordName,
+		printer.Count(len(record.State.Decisions), "decision"), printer.Count(record.State.WorkCount(), "work"))
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		printFindings(w, plan.Notes)
+		_, err := fmt.Fprintln(w, "Nothing decides now. Install Berth, then: kubectl berth takeover verify")
+		return err
+	})
+}
+
+// printTakeover writes a plan.
+func printTakeover(w io.Writer, plan takeover.Plan) error {
+	for i, block := range plan.Blocks {
+		printer.Printf(w, "%d. %s: %s\n   -> %s\n", i+1, block.Object, block.Message, block.Remedy)
+	}
+	for i, workload := range plan.Stop {
+		printer.Printf(w, "would scale %s from %d to 0: %s\n", workload, workload.Replicas, plan.Conflicts[i])
+	}
+	printFindings(w, plan.Notes)
+	switch {
+	case len(plan.Blocks) > 0:
+		printer.Printf(w, "%s left before a takeover.\n", printer.Count(len(plan.Blocks), "step"))
+	case len(plan.Stop) == 0:
+		printer.Printf(w, "Everything that conflicts with Berth is off.\n")
+	default:
+		printer.Printf(w, "%s. This was a dry run: add --yes to turn them off.\n", printer.Count(len(plan.Stop), "controller"))
+	}
+	return nil
+}
+
+func printFindings(w io.Writer, notes []upgrade.Finding) {
+	for _, note := range notes {
+		printer.Printf(w, "Note: %s: %s\n   -> %s\n", note.Object, note.Message, note.Remedy)
+	}
+}
+
+func (o *takeoverOptions) verify(ctx context.Context, hub client.Client) error {
+	record, err := takeover.Load(ctx, hub)
+	if err != nil {
+		return err
+	}
+	if record.State == nil {
+		return takeover.ErrUnfinished
+	}
+	var found takeover.Comparison
+	err = wait.PollUntilContextTimeout(ctx, verifyInterval, o.verifyTimeout, true, func(ctx context.Context) (bool, error) {
+		found, err = takeover.Compare(ctx, hub, *record.State)
+		return len(found.Undecided) == 0, err
+	})
+	if err != nil && (!wait.Interrupted(err) || ctx.Err() != nil) {
+		return err
+	}
+	if err := printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return printComparison(w, found) }); err != nil || found.Kept() {
+		return err
+	}
+	return decisionsChangedError{}
+}
+
+// printComparison writes what differs from the record.
+func printComparison(w io.Writer, found takeover.Comparison) error {
+	printer.Printf(w, "decisions  %s, %d moved\n", printer.Count(found.Placements, "placement"), len(found.Moved))
+	printer.Printf(w, "works      %s, %s changed\n", printer.Count(found.Works, "work"), printer.Count(len(found.Touched), "namespace"))
+	for _, part := range []struct {
+		label string
+		lines []string
+	}{{"", found.Moved}, {"", found.Touched}, {"not decided by Berth: placement ", found.Undecided}} {
+		for i, line := range part.lines {
+			if i == maxDifferences {
+				printer.Printf(w, "  and %d more\n", len(part.lines)-i)
+				break
+			}
+			printer.Printf(w, "  %s%s\n", part.label, line)
+		}
+	}
+	return nil
+}
+
+func (o *takeoverOptions) undo(ctx context.Context, hub client.Client) error {
+	record, err := takeover.Load(ctx, hub)
+	if err != nil {
+		return err
+	}
+	if !o.yes {
+		for _, workload := range record.Undone() {
+			printer.Printf(o.streams.Out, "would scale %s to %d\n", workload, workload.Replicas)
+		}
+		printer.Printf(o.streams.Out, "%s. This was a dry run: stop Berth, and add --yes to turn them on.\n", printer.Count(len(record.Stopped), "controller"))
+		return nil
+	}
+	if err := uninstall.CheckStopped(ctx, hub, o.clock.Now()); err != nil {
+		return err
+	}
+	for _, workload := range record.Undone() {
+		if err := takeover.Start(ctx, hub, workload); err != nil {
+			return err
+		}
+		printer.Printf(o.streams.Out, "%s: scaled to %d\n", workload, workload.Replicas)
+	}
+	return takeover.Remove(ctx, hub)
+}
