@@ -21,7 +21,7 @@ const (
 	RecordName      = "berth-takeover"
 	recordKey       = "record.json.gz"
 	// maxRecord bounds the packed record, maxUnpacked what is unpacked of one. A ConfigMap holds one MiB.
-	maxRecord, maxUnpacked = 1 << 20, 64 << 20
+	maxRecord, maxUnpacked = 1 << 20, 16 << 20
 )
 
 // Errors of records.

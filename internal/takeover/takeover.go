@@ -129,11 +129,11 @@ func Stop(ctx context.Context, hub client.Client, w Workload, timeout time.Durat
 		return fmt.Errorf("%s: its selector: %w", w, err)
 	}
 	left := 0
-	err = wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		pods := &corev1.PodList{}
+	err = wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(context.Context) (bool, error) {
+		pods := &corev1.PodList{} // the request has the context of the command, since the one of the wait may end during it
 		err := hub.List(ctx, pods, client.InNamespace(w.Namespace), client.MatchingLabelsSelector{Selector: selector})
 		left = len(pods.Items)
-		return left == 0, err //nolint:wrapcheck // wrapped below
+		return err == nil && left == 0, err //nolint:wrapcheck // wrapped below
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return fmt.Errorf("%s is scaled to 0, and after %s %w: %d are left; repeat the command", w, timeout, errStillRuns, left)

@@ -30,7 +30,6 @@ const (
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	works      = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "manifestworks"}
 
 	errWorksLeft = errors.New("not adopted yet")
 )
@@ -91,8 +90,8 @@ status:
 kind: ManifestWork
 metadata:
   namespace: %[1]s
-  name: web-x7f2k
-  generateName: web-
+  name: webx7f2k
+  generateName: web
   labels: {work.open-cluster-management.io/manifestworkreplicaset: shop.web, work.open-cluster-management.io/placementname: two}
 spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: web}, data: {value: "1"}}]}}
 `
