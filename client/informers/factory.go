@@ -12,6 +12,7 @@ import (
 	addon "github.com/berth-project/berth/client/informers/addon"
 	cluster "github.com/berth-project/berth/client/informers/cluster"
 	internalinterfaces "github.com/berth-project/berth/client/informers/internalinterfaces"
+	multicluster "github.com/berth-project/berth/client/informers/multicluster"
 	work "github.com/berth-project/berth/client/informers/work"
 	versioned "github.com/berth-project/berth/client/versioned"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -315,6 +316,7 @@ type SharedInformerFactory interface {
 	About() about.Interface
 	Addon() addon.Interface
 	Cluster() cluster.Interface
+	Multicluster() multicluster.Interface
 	Work() work.Interface
 }
 
@@ -328,6 +330,10 @@ func (f *sharedInformerFactory) Addon() addon.Interface {
 
 func (f *sharedInformerFactory) Cluster() cluster.Interface {
 	return cluster.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Multicluster() multicluster.Interface {
+	return multicluster.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Work() work.Interface {

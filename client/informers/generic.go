@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	v1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -96,6 +97,12 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1beta2().ManagedClusterSets().Informer()}, nil
 	case v1beta2.SchemeGroupVersion.WithResource("managedclustersetbindings"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1beta2().ManagedClusterSetBindings().Informer()}, nil
+
+		// Group=multicluster.x-k8s.io, Version=v1alpha1
+	case multiclusterv1alpha1.SchemeGroupVersion.WithResource("clusterprofiles"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Multicluster().V1alpha1().ClusterProfiles().Informer()}, nil
+	case multiclusterv1alpha1.SchemeGroupVersion.WithResource("placementdecisions"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Multicluster().V1alpha1().PlacementDecisions().Informer()}, nil
 
 		// Group=work.open-cluster-management.io, Version=v1
 	case workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"):

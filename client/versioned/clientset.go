@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/client/versioned/typed/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/client/versioned/typed/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/client/versioned/typed/cluster/v1beta2"
+	multiclusterv1alpha1 "github.com/berth-project/berth/client/versioned/typed/multicluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/client/versioned/typed/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/client/versioned/typed/work/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
@@ -31,6 +32,7 @@ type Interface interface {
 	ClusterV1alpha1() clusterv1alpha1.ClusterV1alpha1Interface
 	ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface
 	ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface
+	MulticlusterV1alpha1() multiclusterv1alpha1.MulticlusterV1alpha1Interface
 	WorkV1() workv1.WorkV1Interface
 	WorkV1alpha1() workv1alpha1.WorkV1alpha1Interface
 }
@@ -38,16 +40,17 @@ type Interface interface {
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
-	aboutV1alpha1   *aboutv1alpha1.AboutV1alpha1Client
-	aboutV1beta1    *aboutv1beta1.AboutV1beta1Client
-	addonV1alpha1   *addonv1alpha1.AddonV1alpha1Client
-	addonV1beta1    *addonv1beta1.AddonV1beta1Client
-	clusterV1       *clusterv1.ClusterV1Client
-	clusterV1alpha1 *clusterv1alpha1.ClusterV1alpha1Client
-	clusterV1beta1  *clusterv1beta1.ClusterV1beta1Client
-	clusterV1beta2  *clusterv1beta2.ClusterV1beta2Client
-	workV1          *workv1.WorkV1Client
-	workV1alpha1    *workv1alpha1.WorkV1alpha1Client
+	aboutV1alpha1        *aboutv1alpha1.AboutV1alpha1Client
+	aboutV1beta1         *aboutv1beta1.AboutV1beta1Client
+	addonV1alpha1        *addonv1alpha1.AddonV1alpha1Client
+	addonV1beta1         *addonv1beta1.AddonV1beta1Client
+	clusterV1            *clusterv1.ClusterV1Client
+	clusterV1alpha1      *clusterv1alpha1.ClusterV1alpha1Client
+	clusterV1beta1       *clusterv1beta1.ClusterV1beta1Client
+	clusterV1beta2       *clusterv1beta2.ClusterV1beta2Client
+	multiclusterV1alpha1 *multiclusterv1alpha1.MulticlusterV1alpha1Client
+	workV1               *workv1.WorkV1Client
+	workV1alpha1         *workv1alpha1.WorkV1alpha1Client
 }
 
 // AboutV1alpha1 retrieves the AboutV1alpha1Client
@@ -88,6 +91,11 @@ func (c *Clientset) ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface {
 // ClusterV1beta2 retrieves the ClusterV1beta2Client
 func (c *Clientset) ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface {
 	return c.clusterV1beta2
+}
+
+// MulticlusterV1alpha1 retrieves the MulticlusterV1alpha1Client
+func (c *Clientset) MulticlusterV1alpha1() multiclusterv1alpha1.MulticlusterV1alpha1Interface {
+	return c.multiclusterV1alpha1
 }
 
 // WorkV1 retrieves the WorkV1Client
@@ -176,6 +184,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.multiclusterV1alpha1, err = multiclusterv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.workV1, err = workv1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -213,6 +225,7 @@ func New(c rest.Interface) *Clientset {
 	cs.clusterV1alpha1 = clusterv1alpha1.New(c)
 	cs.clusterV1beta1 = clusterv1beta1.New(c)
 	cs.clusterV1beta2 = clusterv1beta2.New(c)
+	cs.multiclusterV1alpha1 = multiclusterv1alpha1.New(c)
 	cs.workV1 = workv1.New(c)
 	cs.workV1alpha1 = workv1alpha1.New(c)
 

@@ -10,6 +10,7 @@ import (
 // each namespace that may use the cluster. Other tools read it, whichever
 // product manages the cluster.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion

@@ -11,6 +11,7 @@ import (
 // annotation `multicluster.x-k8s.io/decision-revision` is the same on all of
 // them, except while a change is being written. Only the scheduler writes them.
 //
+// +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:scope=Namespaced

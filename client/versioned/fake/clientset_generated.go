@@ -20,6 +20,8 @@ import (
 	fakeclusterv1beta1 "github.com/berth-project/berth/client/versioned/typed/cluster/v1beta1/fake"
 	clusterv1beta2 "github.com/berth-project/berth/client/versioned/typed/cluster/v1beta2"
 	fakeclusterv1beta2 "github.com/berth-project/berth/client/versioned/typed/cluster/v1beta2/fake"
+	multiclusterv1alpha1 "github.com/berth-project/berth/client/versioned/typed/multicluster/v1alpha1"
+	fakemulticlusterv1alpha1 "github.com/berth-project/berth/client/versioned/typed/multicluster/v1alpha1/fake"
 	workv1 "github.com/berth-project/berth/client/versioned/typed/work/v1"
 	fakeworkv1 "github.com/berth-project/berth/client/versioned/typed/work/v1/fake"
 	workv1alpha1 "github.com/berth-project/berth/client/versioned/typed/work/v1alpha1"
@@ -135,6 +137,11 @@ func (c *Clientset) ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface {
 // ClusterV1beta2 retrieves the ClusterV1beta2Client
 func (c *Clientset) ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface {
 	return &fakeclusterv1beta2.FakeClusterV1beta2{Fake: &c.Fake}
+}
+
+// MulticlusterV1alpha1 retrieves the MulticlusterV1alpha1Client
+func (c *Clientset) MulticlusterV1alpha1() multiclusterv1alpha1.MulticlusterV1alpha1Interface {
+	return &fakemulticlusterv1alpha1.FakeMulticlusterV1alpha1{Fake: &c.Fake}
 }
 
 // WorkV1 retrieves the WorkV1Client
