@@ -59,7 +59,12 @@ func NewPlan(ctx context.Context, hub client.Client, now time.Time) (Plan, error
 	if err != nil {
 		return Plan{}, err //nolint:wrapcheck // it names the object
 	}
-	out := Plan{Notes: report.Notes}
+	out := Plan{}
+	for _, note := range report.Notes {
+		if note.Cause != upgrade.CauseController { // turned off below
+			out.Notes = append(out.Notes, note)
+		}
+	}
 	for _, step := range report.Steps {
 		switch step.Cause {
 		case upgrade.CauseController: // turned off below

@@ -10,14 +10,22 @@ import (
 const GroupName = "multicluster.x-k8s.io"
 
 var (
-	// GroupVersion is the group and version that these types are served under.
-	GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
+	// SchemeGroupVersion is the group and version that these types are served under.
+	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
+
+	// GroupVersion is SchemeGroupVersion under the name that newer clients look for.
+	GroupVersion = SchemeGroupVersion
 
 	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
 	// AddToScheme registers these types with a scheme.
 	AddToScheme = schemeBuilder.AddToScheme
 )
+
+// Resource qualifies a resource name, such as "clusterprofiles", with this API group.
+func Resource(resource string) schema.GroupResource {
+	return SchemeGroupVersion.WithResource(resource).GroupResource()
+}
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,

@@ -52,7 +52,9 @@ func (c *check) controllers(ctx context.Context) error {
 		case known.Conflict == "":
 			c.report.note(object, "it runs", "leave it running: Berth does not do its work")
 		case known.Optional:
-			c.report.note(object, "it runs: "+known.Conflict, "leave it running, or: "+scaleDown(known.Namespace, known.Name))
+			c.report.Notes = append(c.report.Notes, Finding{
+				object, "it runs: " + known.Conflict, "leave it running, or: " + scaleDown(known.Namespace, known.Name), CauseController,
+			})
 		default:
 			c.report.step(CauseController, object, "it runs: "+known.Conflict, scaleDown(known.Namespace, known.Name))
 		}

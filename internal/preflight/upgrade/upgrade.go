@@ -32,7 +32,7 @@ type Finding struct {
 	Message string `json:"message"`
 	// Remedy is what to do, often a command.
 	Remedy string `json:"remedy"`
-	// Cause is why a step is left.
+	// Cause is why a step is left or a note is made.
 	Cause Cause `json:"-"`
 }
 
