@@ -54,7 +54,7 @@ type Workload struct {
 // String returns the Deployment for a user.
 func (w Workload) String() string { return "Deployment " + w.Namespace + "/" + w.Name }
 
-// Load reads the record of a hub. It returns ErrNoRecord where there is none.
+// Load reads the record of a hub. It returns ErrNoRecord for a hub without a record.
 func Load(ctx context.Context, hub client.Reader) (Record, error) {
 	stored := &corev1.ConfigMap{}
 	err := hub.Get(ctx, recordKeyOf(), stored)
