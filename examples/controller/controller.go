@@ -136,15 +136,9 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 			return fmt.Errorf("reading the decisions: %w", err)
 		}
 	}
-	copies, err := c.copies.ByIndex(byPlacement, name)
+	has, err := c.applied(name)
 	if err != nil {
-		return fmt.Errorf("reading the copies: %w", err)
-	}
-	has := map[string]bool{}
-	for _, object := range copies {
-		if copied, ok := object.(metav1.Object); ok {
-			has[copied.GetNamespace()] = true
-		}
+		return err
 	}
 	for cluster := range selected.ClusterNames() {
 		if !has[cluster] {
@@ -164,6 +158,21 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// applied returns the clusters that a placement is applied to.
+func (c *Controller) applied(placement string) (map[string]bool, error) {
+	copies, err := c.copies.ByIndex(byPlacement, placement)
+	if err != nil {
+		return nil, fmt.Errorf("reading the copies: %w", err)
+	}
+	out := map[string]bool{}
+	for _, object := range copies {
+		if copied, ok := object.(metav1.Object); ok {
+			out[copied.GetNamespace()] = true
+		}
+	}
+	return out, nil
 }
 
 // apply applies a placement to a cluster that it selected.

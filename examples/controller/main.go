@@ -23,10 +23,10 @@ func main() {
 	kubeconfig := flag.String("kubeconfig", "", "kubeconfig file of the hub; the service account of the pod if empty")
 	namespace := flag.String("namespace", "", "namespace whose placements the controller follows")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *kubeconfig, *namespace); err != nil {
-		stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // the root of all contexts
+	err := run(ctx, *kubeconfig, *namespace)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "controller:", err)
 		os.Exit(1)
 	}

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// RecordNamespace and RecordName are of the ConfigMap with the record. The namespace is that of OCM's controllers, which every such hub has.
+	// RecordNamespace is the namespace of the record: that of OCM's controllers, which every such hub has.
 	RecordNamespace = "open-cluster-management-hub"
-	RecordName      = "berth-takeover"
-	recordKey       = "record.json.gz"
+	// RecordName is the name of the ConfigMap with the record.
+	RecordName = "berth-takeover"
+	recordKey  = "record.json.gz"
 	// maxRecord bounds the packed record, maxUnpacked what is unpacked of one. A ConfigMap holds one MiB.
 	maxRecord, maxUnpacked = 1 << 20, 16 << 20
 )

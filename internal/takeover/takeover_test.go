@@ -27,7 +27,9 @@ func slice(name, index string, clusters ...string) *clusterv1beta1.PlacementDeci
 }
 
 func TestAFingerprintIsOfClustersAndGroups(t *testing.T) {
-	of := func(slices ...*clusterv1beta1.PlacementDecision) Fingerprint { return ofDecisions(decision.Of(slices...)) }
+	of := func(slices ...*clusterv1beta1.PlacementDecision) Fingerprint {
+		return ofDecisions(decision.Of(slices...))
+	}
 	before := of(slice("web-1", "0", "a", "b"), slice("web-2", "1", "c"))
 	for sentence, test := range map[string]struct {
 		now  Fingerprint

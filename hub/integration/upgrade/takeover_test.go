@@ -98,26 +98,26 @@ spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {names
 )
 
 // plugin runs a command of the plugin, and returns what it printed and its exit code.
-func (h ocmHub) plugin(args ...string) (string, int) {
+func (h ocmHub) plugin(ctx context.Context, args ...string) (printed string, code int) {
 	h.Helper()
-	binary, err := hubtest.PluginBinary(h.Context())
+	binary, err := hubtest.PluginBinary(ctx)
 	if err != nil {
 		h.Fatal(err)
 	}
-	printed, err := exec.CommandContext(h.Context(), binary, append([]string{"--kubeconfig", h.hub.Kubeconfig()}, args...)...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, binary, append([]string{"--kubeconfig", h.hub.Kubeconfig()}, args...)...).CombinedOutput()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return string(printed), exit.ExitCode()
+		return string(output), exit.ExitCode()
 	}
 	if err != nil {
 		h.Fatal(err)
 	}
-	return string(printed), 0
+	return string(output), 0
 }
 
 // expect runs a command of the plugin, and requires its exit code and parts of its output.
 func (h ocmHub) expect(code int, parts []string, args ...string) {
 	h.Helper()
-	printed, got := h.plugin(args...)
+	printed, got := h.plugin(h.Context(), args...)
 	for _, part := range parts {
 		if !strings.Contains(printed, part) {
 			h.Errorf("kubectl berth %s did not print %q", strings.Join(args, " "), part)
@@ -180,7 +180,7 @@ func TestTakeover(t *testing.T) {
 	before, watched := h.works(), watchSlices(t, h.to)
 	manager := hubtest.StartManager(t, h.hub, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr,addon,replicaset", "--leader-elect"}})
 	h.expect(0, []string{"2 placements, 0 moved", "2 works, 0 namespaces changed"}, "takeover", "verify")
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return h.requireAdopted(ctx) })
+	hubtest.Eventually(t, testTimeout, h.requireAdopted)
 	if diff := cmp.Diff(before, h.works()); diff != "" {
 		t.Errorf("the works changed (-before +after):\n%s", diff)
 	}
@@ -191,8 +191,8 @@ func TestTakeover(t *testing.T) {
 
 	t.Log("a cluster leaves the set: verify names the placements that move")
 	patch(t, h.to.Resource(clusters), "ocm-2", `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":"default"}}}`)
-	hubtest.Eventually(t, testTimeout, func(context.Context) error {
-		printed, code := h.plugin("takeover", "verify")
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		printed, code := h.plugin(ctx, "takeover", "verify")
 		if code != 1 || !strings.Contains(printed, "placement shop/grouped: 3 clusters, 4 before") {
 			return fmt.Errorf("exit code %d: %s: %w", code, printed, errWorksLeft)
 		}

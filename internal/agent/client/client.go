@@ -24,11 +24,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/json"
 
 	aboutv1alpha1 "github.com/berth-project/berth/api/about/v1alpha1"
 	aboutv1beta1 "github.com/berth-project/berth/api/about/v1beta1"
@@ -236,7 +236,7 @@ func (c *Client) list(ctx context.Context, timeout time.Duration, object Object,
 	if err == nil {
 		var body []byte
 		if body, err = result.Raw(); err == nil {
-			err = json.UnmarshalCaseSensitivePreserveInts(body, into)
+			err = utiljson.Unmarshal(body, into)
 		}
 	}
 	if err != nil {
