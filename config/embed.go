@@ -10,7 +10,7 @@ import (
 	"io/fs"
 )
 
-//go:embed conversion/*.yaml crd/*.yaml delivery/*.yaml discovery/*.yaml rbac/*.yaml manager/*.yaml probe/*.yaml score/*.yaml profile/*.yaml inventory/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
+//go:embed conversion/*.yaml crd/*.yaml delivery/*.yaml discovery/*.yaml rbac/*.yaml manager/*.yaml probe/*.yaml score/*.yaml profile/*.yaml inventory/*.yaml kueue/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
 var files embed.FS
 
 // memberFiles is apart from files, because CRDs returns everything below its folder.
@@ -70,6 +70,12 @@ func Profile() fs.FS {
 // hubs on which it runs: YAML files at the root of the file system, read-only.
 func Inventory() fs.FS {
 	return directory("inventory")
+}
+
+// Kueue returns the permissions of the controller that lets the queues of Kueue follow placements. They are for hubs on which it runs:
+// YAML files at the root of the file system, read-only.
+func Kueue() fs.FS {
+	return directory("kueue")
 }
 
 // Delivery returns the permissions of the controller that delivers workloads. They are for hubs on which it runs: YAML files at the

@@ -50,6 +50,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/inventory"
+	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/profile"
@@ -87,6 +88,9 @@ func controllers() []controllerEntry {
 		{name: score.Name, add: addScore},
 		{name: profile.Name, add: addProfile},
 		{name: inventory.Name, add: addInventory},
+		{name: kueue.Name, add: func(_ context.Context, a *managerBuilder) error {
+			return kueue.Add(a.mgr, kueue.Options{Namespace: a.options.KueueNamespace})
+		}},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/clusterset"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/inventory"
+	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/controller/profile"
@@ -71,6 +72,8 @@ type Options struct {
 	// ProfileManager is the name of the cluster manager in the objects of the controller profile, and ProfileAccessProvider that of the
 	// access provider with the addresses of clusters; empty for none.
 	ProfileManager, ProfileAccessProvider string
+	// KueueNamespace is the namespace of Kueue, with the placements of the controller kueue.
+	KueueNamespace string
 	// InventoryNamespaces are those whose ClusterProfiles the controller inventory imports. InventoryGrace is how long a cluster stays after
 	// its profile is gone.
 	InventoryNamespaces []string
@@ -120,6 +123,7 @@ func DefaultOptions() Options {
 		MaxCertificateDuration:  approval.DefaultMaxDuration,
 		WorkCleanupTimeout:      10 * time.Minute,
 		ProfileManager:          "berth",
+		KueueNamespace:          kueue.DefaultNamespace,
 		InventoryGrace:          time.Hour,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
@@ -139,7 +143,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			probe.Name+", which needs config/probe and --probe-allow, "+
 			score.Name+", which needs config/score and --score-config, "+
 			profile.Name+", which publishes the fleet as ClusterProfiles and needs config/profile, "+
-			"and "+inventory.Name+", which makes clusters of ClusterProfiles and needs config/inventory and --inventory-namespaces; "+
+			inventory.Name+", which makes clusters of ClusterProfiles and needs config/inventory and --inventory-namespaces, "+
+			"and "+kueue.Name+", which lets the queues of Kueue follow placements and needs config/kueue; "+
 			"'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
@@ -174,6 +179,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"name of the access provider with the address of each accepted cluster in its ClusterProfile; empty: no address")
 	flags.StringSliceVar(&o.InventoryNamespaces, "inventory-namespaces", o.InventoryNamespaces,
 		"namespaces whose ClusterProfiles of other cluster managers the controller inventory makes clusters of; who writes profiles there adds clusters")
+	flags.StringVar(&o.KueueNamespace, "kueue-namespace", o.KueueNamespace,
+		"namespace of Kueue, with the placements that its admission checks name")
 	flags.DurationVar(&o.InventoryGrace, "inventory-grace", o.InventoryGrace,
 		"how long the controller inventory keeps a cluster whose ClusterProfile is gone")
 	flags.StringArrayVar(&o.AutoAccept, "auto-accept", o.AutoAccept,

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/addon"
 	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/controller/inventory"
+	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/controller/profile"
@@ -32,7 +33,7 @@ func RegistrationControllers() []string { return []string{acceptance.Name, csr.N
 
 // namedControllers returns the controllers that run only where they are named.
 func namedControllers() []string {
-	return append(RegistrationControllers(), replicaset.Name, probe.Name, score.Name, profile.Name, inventory.Name)
+	return append(RegistrationControllers(), replicaset.Name, probe.Name, score.Name, profile.Name, inventory.Name, kueue.Name)
 }
 
 // ProbesClusters reports whether the controller runs that reads clusters without an agent.
@@ -43,6 +44,9 @@ func (o *Options) MeasuresClusters() bool { return o.runsController(score.Name) 
 
 // PublishesProfiles reports whether the controller runs that publishes the fleet as ClusterProfiles.
 func (o *Options) PublishesProfiles() bool { return o.runsController(profile.Name) }
+
+// FeedsQueues reports whether the controller runs that lets the queues of Kueue follow placements.
+func (o *Options) FeedsQueues() bool { return o.runsController(kueue.Name) }
 
 // ImportsClusters reports whether the controller runs that makes clusters of ClusterProfiles.
 func (o *Options) ImportsClusters() bool { return o.runsController(inventory.Name) }

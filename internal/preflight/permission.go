@@ -41,6 +41,9 @@ const partProfile = "profile"
 // partInventory is the controller that makes clusters of ClusterProfiles. Its permissions are in config/inventory.
 const partInventory = "inventory"
 
+// partKueue is the controller that lets the queues of Kueue follow placements. Its permissions are in config/kueue.
+const partKueue = "kueue"
+
 // partReplicaSet is the controller that delivers workloads. Its permissions are in config/delivery.
 const partReplicaSet = "replicaset"
 
@@ -52,6 +55,7 @@ const (
 	certificates = "certificates.k8s.io"
 	workGroup    = "work.open-cluster-management.io"
 	profileGroup = "multicluster.x-k8s.io"
+	kueueGroup   = "kueue.x-k8s.io"
 	rbac         = "rbac.authorization.k8s.io"
 	system       = "berth-system"
 )
@@ -61,10 +65,10 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac, config/registration, config/delivery, config/probe, config/score, config/profile and config/inventory, by the
+// permissions are the permissions in config/rbac, config/registration, config/delivery, config/probe, config/score, config/profile, config/inventory and config/kueue, by the
 // part that needs them.
 func permissions() []permission {
-	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions(), scorePermissions(), profilePermissions(), inventoryPermissions())
+	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions(), scorePermissions(), profilePermissions(), inventoryPermissions(), kueuePermissions())
 }
 
 // managerPermissions are the permissions in config/rbac.
@@ -202,6 +206,18 @@ func profilePermissions() []permission {
 	}
 }
 
+// kueuePermissions are the permissions in config/kueue.
+func kueuePermissions() []permission {
+	return []permission{
+		{part: partKueue, group: group, resources: "placements,placementdecisions", verbs: "list,watch"},
+		{part: partKueue, group: kueueGroup, resources: "admissionchecks", verbs: "get,list,watch"},
+		{part: partKueue, group: kueueGroup, resources: "admissionchecks/status", verbs: "patch"},
+		{part: partKueue, group: kueueGroup, resources: "multikueueconfigs", verbs: "get,list,watch,create,patch"},
+		{part: partKueue, group: kueueGroup, resources: "multikueueclusters", verbs: "get,list,watch,create,delete"},
+		{part: partKueue, group: profileGroup, resources: "clusterprofiles", verbs: "get"},
+	}
+}
+
 // inventoryPermissions are the permissions in config/inventory.
 func inventoryPermissions() []permission {
 	return []permission{
@@ -302,12 +318,12 @@ func ownReview(hub client.Client) func(context.Context, *authorizationv1.Resourc
 	}
 }
 
-// MissingPermissions returns the permissions that the service account of a manager lacks for every part but six: the views need
-// config/apiserver too, and the controllers replicaset, probe, score, profile and inventory are off unless they are named. The user of the client must be allowed to create
+// MissingPermissions returns the permissions that the service account of a manager lacks for every part but seven: the views need
+// config/apiserver too, and the controllers replicaset, probe, score, profile, inventory and kueue are off unless they are named. The user of the client must be allowed to create
 // SubjectAccessReviews.
 func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
 	runs := func(part string) bool {
-		return !slices.Contains([]string{partViews, partReplicaSet, partProbe, partScore, partProfile, partInventory}, part)
+		return !slices.Contains([]string{partViews, partReplicaSet, partProbe, partScore, partProfile, partInventory, partKueue}, part)
 	}
 	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -352,6 +368,8 @@ func manifestsOf(part string) string {
 		return "config/profile"
 	case partInventory:
 		return "config/inventory"
+	case partKueue:
+		return "config/kueue"
 	default:
 		return "config/rbac"
 	}
@@ -359,7 +377,7 @@ func manifestsOf(part string) string {
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe, partScore, partProfile, partInventory}
+	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe, partScore, partProfile, partInventory, partKueue}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

@@ -12,24 +12,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPermissionsMatchTheRoles compares the checked permissions with config/rbac, and those of the controllers that register
-// clusters or read them with config/registration, config/delivery, config/probe, config/score, config/profile and config/inventory: they are the same.
+// TestPermissionsMatchTheRoles compares the checked permissions with the roles: those of the controllers that are off unless they are
+// named are in folders of their own, and all others in config/rbac.
 func TestPermissionsMatchTheRoles(t *testing.T) {
-	registers := func(part string) bool { return part == partAcceptance || part == partCSR }
-	probes := func(part string) bool { return part == partProbe }
-	scores := func(part string) bool { return part == partScore }
-	profiles := func(part string) bool { return part == partProfile }
-	imports := func(part string) bool { return part == partInventory }
-	delivers := func(part string) bool { return part == partReplicaSet }
+	named := map[string][]string{
+		"config/registration": {partAcceptance, partCSR}, "config/delivery": {partReplicaSet}, "config/probe": {partProbe}, "config/score": {partScore},
+		"config/profile": {partProfile}, "config/inventory": {partInventory}, "config/kueue": {partKueue},
+	}
 	comparePermissions(t, "config/rbac", func(part string) bool {
-		return !registers(part) && !probes(part) && !scores(part) && !profiles(part) && !imports(part) && !delivers(part)
+		for _, parts := range named {
+			if slices.Contains(parts, part) {
+				return false
+			}
+		}
+		return true
 	})
-	comparePermissions(t, "config/delivery", delivers)
-	comparePermissions(t, "config/registration", registers)
-	comparePermissions(t, "config/probe", probes)
-	comparePermissions(t, "config/score", scores)
-	comparePermissions(t, "config/profile", profiles)
-	comparePermissions(t, "config/inventory", imports)
+	for folder, parts := range named {
+		comparePermissions(t, folder, func(part string) bool { return slices.Contains(parts, part) })
+	}
 }
 
 func comparePermissions(t *testing.T, folder string, runs func(part string) bool) {

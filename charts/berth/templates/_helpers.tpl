@@ -50,6 +50,7 @@ capabilities:
 {{- if .Values.scores.enabled }},score{{ end }}
 {{- if .Values.profiles.enabled }},profile{{ end }}
 {{- if .Values.inventory.enabled }},inventory{{ end }}
+{{- if .Values.kueue.enabled }},kueue{{ end }}
 {{- end }}
 
 {{/* A pod of a hook, which runs one command of the image as its own account. Arguments: root, name, args. */}}

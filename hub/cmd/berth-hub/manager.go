@@ -98,6 +98,9 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	if options.MeasuresClusters() {
 		manifests = append(manifests, config.Score())
 	}
+	if options.FeedsQueues() {
+		manifests = append(manifests, config.Kueue())
+	}
 	if options.PublishesProfiles() {
 		manifests = append(manifests, config.Profile())
 	}

@@ -1,0 +1,319 @@
+// Package kueue runs the controller that makes a MultiKueueConfig of Kueue from a placement: an AdmissionCheck with the controllerName of
+// Open Cluster Management names the Placement, and the clusters that it selected get the workloads of the queue.
+//
+// It owns the MultiKueueConfigs and MultiKueueClusters with its label, and condition Active of these checks. It reads no Secret: an
+// administrator makes the kubeconfig of each cluster. The invariants: a list is written from a complete decision only and is never emptied,
+// and an object of another client is neither changed nor deleted.
+package kueue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/apply"
+)
+
+// Name is the controller's name, for --controllers, logs and metrics.
+const Name = "kueue"
+
+const (
+	// ControllerName is the controllerName of the checks that name a placement, as Open Cluster Management has it.
+	ControllerName = "open-cluster-management.io/placement"
+	// DefaultNamespace is the namespace of Kueue.
+	DefaultNamespace = "kueue-system"
+	// PlacementLabel is on every object of this controller, with the name of the placement or, on a MultiKueueCluster, "true".
+	PlacementLabel = "berth-project.io/kueue-placement"
+
+	fieldManager    = client.FieldOwner("berth-kueue")
+	conditionActive = "Active"
+	// secretSuffix follows the name of a cluster in the name of the Secret with its kubeconfig.
+	secretSuffix = "-kubeconfig"
+)
+
+var (
+	version  = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
+	checks   = version.WithKind("AdmissionCheck")
+	configs  = version.WithKind("MultiKueueConfig")
+	clusters = version.WithKind("MultiKueueCluster")
+	profiles = schema.GroupVersionKind{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ClusterProfile"}
+)
+
+// Options configures the controller.
+type Options struct {
+	// Namespace is that of Kueue, of the placements of its checks, and of the kubeconfigs of clusters.
+	Namespace string
+}
+
+// Add adds the controller to a manager. The hub must have Kueue's definitions.
+func Add(mgr manager.Manager, options Options) error {
+	for _, kind := range []schema.GroupVersionKind{checks, configs, clusters} {
+		if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			return fmt.Errorf("adding the kueue controller: the hub does not serve %s of %s; install Kueue, or leave kueue out of --controllers: %w", kind.Kind, version, err)
+		}
+	}
+	r := &reconciler{client: mgr.GetClient(), namespace: options.Namespace}
+	err := builder.ControllerManagedBy(mgr).
+		Named(Name).
+		For(object(checks)).
+		Watches(object(configs), handler.EnqueueRequestsFromMapFunc(r.checksOfConfig)).
+		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(r.checksOfPlacement)).
+		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(r.checksOfPlacement)).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding the kueue controller: %w", err)
+	}
+	return nil
+}
+
+// object returns an empty object of a kind. Kueue's types are in no module.
+func object(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(kind)
+	return out
+}
+
+func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
+	out := &unstructured.UnstructuredList{}
+	out.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return out
+}
+
+// reconciler reconciles checks.
+type reconciler struct {
+	// client reads placements and decisions from a cache, and objects without a type from the API server.
+	client    client.Client
+	namespace string
+}
+
+// checksOfConfig returns the checks of a placement by the config that is named after it.
+func (r *reconciler) checksOfConfig(ctx context.Context, config client.Object) []reconcile.Request {
+	return r.checksOf(ctx, config.GetName())
+}
+
+// checksOfPlacement returns the checks of a placement, or of the placement of a slice.
+func (r *reconciler) checksOfPlacement(ctx context.Context, changed client.Object) []reconcile.Request {
+	if changed.GetNamespace() != r.namespace {
+		return nil
+	}
+	if placement, isSlice := changed.GetLabels()[clusterv1beta1.PlacementLabel]; isSlice {
+		return r.checksOf(ctx, placement)
+	}
+	return r.checksOf(ctx, changed.GetName())
+}
+
+func (r *reconciler) checksOf(ctx context.Context, placement string) []reconcile.Request {
+	found := listOf(checks)
+	if err := r.client.List(ctx, found); err != nil {
+		log.FromContext(ctx).Error(err, "the checks of a placement are not updated before its next change", "placement", placement)
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range found.Items {
+		if check := &found.Items[i]; isOurs(check) && placementOf(check) == placement {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Name: check.GetName()}})
+		}
+	}
+	return out
+}
+
+// isOurs returns whether a check names this controller.
+func isOurs(check *unstructured.Unstructured) bool {
+	name, _, _ := unstructured.NestedString(check.Object, "spec", "controllerName")
+	return name == ControllerName
+}
+
+// placementOf returns the placement that the parameters of a check name; empty where they name none.
+func placementOf(check *unstructured.Unstructured) string {
+	parameters, _, _ := unstructured.NestedStringMap(check.Object, "spec", "parameters")
+	if parameters["apiGroup"] != clusterv1beta1.GroupName || parameters["kind"] != "Placement" {
+		return ""
+	}
+	return parameters["name"]
+}
+
+// Reconcile writes the clusters of a check, the list, and then condition Active.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, apply.Timeout)
+	defer cancel()
+	check := object(checks)
+	if err := r.client.Get(ctx, request.NamespacedName, check); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !isOurs(check) || check.GetDeletionTimestamp() != nil {
+		return reconcile.Result{}, nil
+	}
+	in, err := r.read(ctx, check)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	out := plan(in)
+	if len(out.clusters) > 0 {
+		for _, name := range out.clusters {
+			if err := r.addCluster(ctx, name); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
+		if err := r.writeConfig(ctx, check, in, out.clusters); err != nil {
+			return reconcile.Result{}, err
+		}
+		if err := r.removeClusters(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{}, r.report(ctx, check, out)
+}
+
+// read reads what the plan of a check needs.
+func (r *reconciler) read(ctx context.Context, check *unstructured.Unstructured) (input, error) {
+	in := input{name: placementOf(check)}
+	if in.name == "" {
+		return in, nil
+	}
+	config := object(configs)
+	switch err := r.client.Get(ctx, client.ObjectKey{Name: in.name}, config); {
+	case err == nil:
+		in.listed, _, _ = unstructured.NestedStringSlice(config.Object, "spec", "clusters")
+		in.foreign = config.GetLabels()[PlacementLabel] != in.name
+	case client.IgnoreNotFound(err) != nil:
+		return in, fmt.Errorf("reading MultiKueueConfig %s: %w", in.name, err)
+	}
+	placement := &clusterv1beta1.Placement{}
+	switch err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: in.name}, placement); {
+	case err == nil:
+		in.placement = placement
+	case client.IgnoreNotFound(err) != nil:
+		return in, fmt.Errorf("reading Placement %s/%s: %w", r.namespace, in.name, err)
+	}
+	found := &clusterv1beta1.PlacementDecisionList{}
+	if err := r.client.List(ctx, found, client.InNamespace(r.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: in.name}); err != nil {
+		return in, fmt.Errorf("listing the decisions of Placement %s/%s: %w", r.namespace, in.name, err)
+	}
+	for i := range found.Items {
+		in.slices = append(in.slices, &found.Items[i])
+	}
+	return in, nil
+}
+
+// addCluster creates the MultiKueueCluster of a cluster. One that exists stays as it is, whoever made it: its source may be in use.
+func (r *reconciler) addCluster(ctx context.Context, name string) error {
+	wanted := object(clusters)
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, wanted)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading MultiKueueCluster %s: %w", name, err)
+	}
+	if err == nil {
+		return nil
+	}
+	source, err := r.source(ctx, name)
+	if err != nil {
+		return err
+	}
+	wanted = object(clusters)
+	wanted.SetName(name)
+	wanted.SetLabels(map[string]string{PlacementLabel: "true"})
+	wanted.Object["spec"] = map[string]any{"clusterSource": source}
+	if err := r.client.Create(ctx, wanted, fieldManager); err != nil {
+		return fmt.Errorf("creating MultiKueueCluster %s: %w", name, err)
+	}
+	return nil
+}
+
+// source returns where Kueue finds a cluster: by its ClusterProfile where the hub has one, else by a kubeconfig in a Secret.
+func (r *reconciler) source(ctx context.Context, name string) (map[string]any, error) {
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, object(profiles))
+	switch {
+	case err == nil:
+		return map[string]any{"clusterProfileRef": map[string]any{"name": name}}, nil
+	case meta.IsNoMatchError(err) || client.IgnoreNotFound(err) == nil:
+		return map[string]any{"kubeConfig": map[string]any{"locationType": "Secret", "location": name + secretSuffix}}, nil
+	default:
+		return nil, fmt.Errorf("reading ClusterProfile %s/%s: %w", r.namespace, name, err)
+	}
+}
+
+// writeConfig stores the list. The check owns it, so that it goes with the last check.
+func (r *reconciler) writeConfig(ctx context.Context, check *unstructured.Unstructured, in input, list []string) error {
+	if slices.Equal(in.listed, list) {
+		return nil
+	}
+	config := object(configs)
+	config.SetName(in.name)
+	config.SetLabels(map[string]string{PlacementLabel: in.name})
+	config.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: version.String(), Kind: checks.Kind, Name: check.GetName(), UID: check.GetUID()}})
+	if err := unstructured.SetNestedStringSlice(config.Object, list, "spec", "clusters"); err != nil {
+		return fmt.Errorf("making MultiKueueConfig %s: %w", in.name, err)
+	}
+	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), fieldManager, client.ForceOwnership); err != nil {
+		return fmt.Errorf("writing MultiKueueConfig %s: %w", in.name, err)
+	}
+	return nil
+}
+
+// removeClusters deletes the MultiKueueClusters of this controller that no MultiKueueConfig lists.
+func (r *reconciler) removeClusters(ctx context.Context) error {
+	lists, ours := listOf(configs), listOf(clusters)
+	if err := r.client.List(ctx, lists); err != nil {
+		return fmt.Errorf("listing MultiKueueConfigs: %w", err)
+	}
+	if err := r.client.List(ctx, ours, client.MatchingLabels{PlacementLabel: "true"}); err != nil {
+		return fmt.Errorf("listing MultiKueueClusters: %w", err)
+	}
+	used := map[string]bool{}
+	for i := range lists.Items {
+		names, _, _ := unstructured.NestedStringSlice(lists.Items[i].Object, "spec", "clusters")
+		for _, name := range names {
+			used[name] = true
+		}
+	}
+	for i := range ours.Items {
+		if each := &ours.Items[i]; !used[each.GetName()] {
+			if err := client.IgnoreNotFound(r.client.Delete(ctx, each)); err != nil {
+				return fmt.Errorf("deleting MultiKueueCluster %s: %w", each.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// report writes condition Active of a check where it differs.
+func (r *reconciler) report(ctx context.Context, check *unstructured.Unstructured, out output) error {
+	var stored struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(check.Object, &stored); err != nil {
+		return fmt.Errorf("reading the conditions of AdmissionCheck %s: %w", check.GetName(), err)
+	}
+	changed := meta.SetStatusCondition(&stored.Status.Conditions, metav1.Condition{
+		Type: conditionActive, Status: out.active, Reason: out.reason, Message: out.message, ObservedGeneration: check.GetGeneration(),
+	})
+	if !changed {
+		return nil
+	}
+	condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(meta.FindStatusCondition(stored.Status.Conditions, conditionActive))
+	if err != nil {
+		return fmt.Errorf("making condition Active of AdmissionCheck %s: %w", check.GetName(), err)
+	}
+	status := object(checks)
+	status.SetName(check.GetName())
+	status.Object["status"] = map[string]any{"conditions": []any{condition}}
+	if err := r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), fieldManager, client.ForceOwnership); err != nil {
+		return fmt.Errorf("writing condition Active of AdmissionCheck %s: %w", check.GetName(), err)
+	}
+	return nil
+}
