@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,9 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/bench/hub"
 	"github.com/berth-project/berth/bench/pages"
+	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/internal/generate"
 )
 
@@ -176,7 +179,11 @@ func pause(ctx context.Context, lasting time.Duration) error {
 
 // newConsoleHub starts a hub with a decided fleet, and users who see all of it.
 func newConsoleHub(ctx context.Context, s Options, fleet *generate.Fleet) (out *consoleHub, err error) {
-	plain, err := newMeasuredHub(ctx, s, fleet, false)
+	started, err := startWithViews(ctx, s.Bin)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := measure(ctx, started, fleet, false)
 	if err != nil {
 		return nil, err
 	}
@@ -214,6 +221,19 @@ func newConsoleHub(ctx context.Context, s Options, fleet *generate.Fleet) (out *
 		err = out.awaitPages(ctx)
 	}
 	return out, err
+}
+
+// startWithViews starts a hub without a manager, with the access rules of the views: the pages need the views.
+func startWithViews(ctx context.Context, bin string) (*hub.Hub, error) {
+	folder, err := os.MkdirTemp("", "berth-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("storing manifests: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // a leftover temporary folder does no harm
+	if err := copyManifests(folder, apiserver.Local()); err != nil {
+		return nil, err
+	}
+	return hub.StartWith(ctx, bin, folder)
 }
 
 // awaitPages waits until the first user gets the fleet.

@@ -45,7 +45,12 @@ func newMeasuredHub(ctx context.Context, s Options, f *generate.Fleet, managed b
 	if err != nil {
 		return nil, err
 	}
-	out := &measuredHub{hub: started}
+	return measure(ctx, started, f, managed)
+}
+
+// measure stores a fleet on a hub that has just started. It stops the hub after an error.
+func measure(ctx context.Context, started *hub.Hub, f *generate.Fleet, managed bool) (out *measuredHub, err error) {
+	out = &measuredHub{hub: started}
 	if out.admin, err = started.Admin(); err == nil {
 		err = out.store(ctx, f)
 	}
