@@ -24,8 +24,12 @@ const (
 	ReasonClaimsNotUsable = "ClaimsNotUsable"
 )
 
-// MaxPropertyNameLength and MaxPropertyValueLength are how many bytes the name and the value of a property have at most.
-const MaxPropertyNameLength, MaxPropertyValueLength = 253, 1024
+const (
+	// MaxPropertyNameLength is how many bytes the name of a property has at most.
+	MaxPropertyNameLength = 253
+	// MaxPropertyValueLength is how many bytes the value of a property has at most.
+	MaxPropertyValueLength = 1024
+)
 
 // MaxDecisions is how many clusters one PlacementDecision has at most.
 const MaxDecisions = 100

@@ -1,5 +1,5 @@
-// Package kueue tests the bridge from placements to Kueue's MultiKueue on a real hub, with the permissions of config/kueue. The definitions in
-// testdata have the fields and rules of Kueue's that the bridge depends on; Kueue itself is in no module.
+// Package kueue tests the bridge from placements to Kueue's MultiKueue on a real hub, with the permissions of config/kueue. The definitions
+// have the fields and rules of Kueue's that the bridge depends on; Kueue itself is in no module.
 package kueue
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,7 +41,14 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	manifests, err := hubtest.Merge(map[string]fs.FS{"kueue": config.Kueue(), "definitions": os.DirFS("testdata")})
+	definitions, err := os.ReadFile("../../../examples/how-to/kueue-definitions.yaml")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	manifests, err := hubtest.Merge(map[string]fs.FS{
+		"kueue": config.Kueue(), "definitions": fstest.MapFS{"definitions.yaml": {Data: definitions}},
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

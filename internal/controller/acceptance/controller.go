@@ -89,7 +89,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: request.Name}, cluster); err != nil {
 		r.silence.evict(request.Name)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		if !apierrors.IsNotFound(err) {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{}, r.removeInventoryBinding(ctx, request.Name)
 	}
 	in, readErr := r.gather(ctx, cluster)
 	if in == nil {
@@ -111,6 +114,19 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	default:
 		return reconcile.Result{RequeueAfter: todo.wait}, nil
 	}
+}
+
+// removeInventoryBinding deletes the RoleBinding of a cluster that is gone. A plan that was made from an older version of the cluster may
+// create it anew after the last step of the deletion.
+func (r *reconciler) removeInventoryBinding(ctx context.Context, cluster string) error {
+	found, err := find(ctx, r, cluster, inventoryName, newRoleBinding)
+	if err != nil || found == nil || found.Labels[clusterv1.ClusterNameLabelKey] != cluster {
+		return err
+	}
+	if err := r.client.Delete(ctx, found, client.Preconditions{UID: &found.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting RoleBinding %s/%s: %w", cluster, inventoryName, err)
+	}
+	return nil
 }
 
 // gather reads what a plan is made from. Works or add-ons that cannot be read are marked as unknown, so that the rest of the plan is

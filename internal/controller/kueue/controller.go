@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/apply"
 )
 
@@ -40,17 +41,21 @@ const (
 
 	fieldManager    = client.FieldOwner("berth-kueue")
 	conditionActive = "Active"
-	// secretSuffix follows the name of a cluster in the name of the Secret with its kubeconfig.
-	secretSuffix = "-kubeconfig"
+	// sourceSuffix follows the name of a cluster in the name of the Secret with its kubeconfig.
+	sourceSuffix = "-kubeconfig"
 )
 
-var (
-	version  = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
-	checks   = version.WithKind("AdmissionCheck")
-	configs  = version.WithKind("MultiKueueConfig")
-	clusters = version.WithKind("MultiKueueCluster")
-	profiles = schema.GroupVersionKind{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ClusterProfile"}
+// The kinds of Kueue.
+const (
+	checkKind   = "AdmissionCheck"
+	configKind  = "MultiKueueConfig"
+	clusterKind = "MultiKueueCluster"
 )
+
+// groupVersion is that of Kueue's kinds.
+func groupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
+}
 
 // Options configures the controller.
 type Options struct {
@@ -60,16 +65,16 @@ type Options struct {
 
 // Add adds the controller to a manager. The hub must have Kueue's definitions.
 func Add(mgr manager.Manager, options Options) error {
-	for _, kind := range []schema.GroupVersionKind{checks, configs, clusters} {
-		if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-			return fmt.Errorf("adding the kueue controller: the hub does not serve %s of %s; install Kueue, or leave kueue out of --controllers: %w", kind.Kind, version, err)
+	for _, kind := range []string{checkKind, configKind, clusterKind} {
+		if _, err := mgr.GetRESTMapper().RESTMapping(schema.GroupKind{Group: groupVersion().Group, Kind: kind}, groupVersion().Version); err != nil {
+			return fmt.Errorf("adding the kueue controller: the hub does not serve %s of %s; install Kueue, or leave kueue out of --controllers: %w", kind, groupVersion(), err)
 		}
 	}
-	r := &reconciler{client: mgr.GetClient(), namespace: options.Namespace}
+	r := &reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), namespace: options.Namespace}
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
-		For(object(checks)).
-		Watches(object(configs), handler.EnqueueRequestsFromMapFunc(r.checksOfConfig)).
+		For(object(checkKind)).
+		Watches(object(configKind), handler.EnqueueRequestsFromMapFunc(r.checksOfConfig)).
 		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(r.checksOfPlacement)).
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(r.checksOfPlacement)).
 		Complete(r)
@@ -79,23 +84,25 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// object returns an empty object of a kind. Kueue's types are in no module.
-func object(kind schema.GroupVersionKind) *unstructured.Unstructured {
+// object returns an empty object of a kind of Kueue. Its types are in no module.
+func object(kind string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
-	out.SetGroupVersionKind(kind)
+	out.SetGroupVersionKind(groupVersion().WithKind(kind))
 	return out
 }
 
-func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
+func listOf(kind string) *unstructured.UnstructuredList {
 	out := &unstructured.UnstructuredList{}
-	out.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	out.SetGroupVersionKind(groupVersion().WithKind(kind + "List"))
 	return out
 }
 
 // reconciler reconciles checks.
 type reconciler struct {
 	// client reads placements and decisions from a cache, and objects without a type from the API server.
-	client    client.Client
+	client client.Client
+	// live reads profiles, of which this controller keeps no cache.
+	live      client.Reader
 	namespace string
 }
 
@@ -116,7 +123,7 @@ func (r *reconciler) checksOfPlacement(ctx context.Context, changed client.Objec
 }
 
 func (r *reconciler) checksOf(ctx context.Context, placement string) []reconcile.Request {
-	found := listOf(checks)
+	found := listOf(checkKind)
 	if err := r.client.List(ctx, found); err != nil {
 		log.FromContext(ctx).Error(err, "the checks of a placement are not updated before its next change", "placement", placement)
 		return nil
@@ -149,7 +156,7 @@ func placementOf(check *unstructured.Unstructured) string {
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, apply.Timeout)
 	defer cancel()
-	check := object(checks)
+	check := object(checkKind)
 	if err := r.client.Get(ctx, request.NamespacedName, check); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -183,7 +190,7 @@ func (r *reconciler) read(ctx context.Context, check *unstructured.Unstructured)
 	if in.name == "" {
 		return in, nil
 	}
-	config := object(configs)
+	config := object(configKind)
 	switch err := r.client.Get(ctx, client.ObjectKey{Name: in.name}, config); {
 	case err == nil:
 		in.listed, _, _ = unstructured.NestedStringSlice(config.Object, "spec", "clusters")
@@ -210,7 +217,7 @@ func (r *reconciler) read(ctx context.Context, check *unstructured.Unstructured)
 
 // addCluster creates the MultiKueueCluster of a cluster. One that exists stays as it is, whoever made it: its source may be in use.
 func (r *reconciler) addCluster(ctx context.Context, name string) error {
-	wanted := object(clusters)
+	wanted := object(clusterKind)
 	err := r.client.Get(ctx, client.ObjectKey{Name: name}, wanted)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading MultiKueueCluster %s: %w", name, err)
@@ -222,7 +229,7 @@ func (r *reconciler) addCluster(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	wanted = object(clusters)
+	wanted = object(clusterKind)
 	wanted.SetName(name)
 	wanted.SetLabels(map[string]string{PlacementLabel: "true"})
 	wanted.Object["spec"] = map[string]any{"clusterSource": source}
@@ -234,12 +241,12 @@ func (r *reconciler) addCluster(ctx context.Context, name string) error {
 
 // source returns where Kueue finds a cluster: by its ClusterProfile where the hub has one, else by a kubeconfig in a Secret.
 func (r *reconciler) source(ctx context.Context, name string) (map[string]any, error) {
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, object(profiles))
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, &multiclusterv1alpha1.ClusterProfile{})
 	switch {
 	case err == nil:
 		return map[string]any{"clusterProfileRef": map[string]any{"name": name}}, nil
 	case meta.IsNoMatchError(err) || client.IgnoreNotFound(err) == nil:
-		return map[string]any{"kubeConfig": map[string]any{"locationType": "Secret", "location": name + secretSuffix}}, nil
+		return map[string]any{"kubeConfig": map[string]any{"locationType": "Secret", "location": name + sourceSuffix}}, nil
 	default:
 		return nil, fmt.Errorf("reading ClusterProfile %s/%s: %w", r.namespace, name, err)
 	}
@@ -250,10 +257,10 @@ func (r *reconciler) writeConfig(ctx context.Context, check *unstructured.Unstru
 	if slices.Equal(in.listed, list) {
 		return nil
 	}
-	config := object(configs)
+	config := object(configKind)
 	config.SetName(in.name)
 	config.SetLabels(map[string]string{PlacementLabel: in.name})
-	config.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: version.String(), Kind: checks.Kind, Name: check.GetName(), UID: check.GetUID()}})
+	config.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: groupVersion().String(), Kind: checkKind, Name: check.GetName(), UID: check.GetUID()}})
 	if err := unstructured.SetNestedStringSlice(config.Object, list, "spec", "clusters"); err != nil {
 		return fmt.Errorf("making MultiKueueConfig %s: %w", in.name, err)
 	}
@@ -265,7 +272,7 @@ func (r *reconciler) writeConfig(ctx context.Context, check *unstructured.Unstru
 
 // removeClusters deletes the MultiKueueClusters of this controller that no MultiKueueConfig lists.
 func (r *reconciler) removeClusters(ctx context.Context) error {
-	lists, ours := listOf(configs), listOf(clusters)
+	lists, ours := listOf(configKind), listOf(clusterKind)
 	if err := r.client.List(ctx, lists); err != nil {
 		return fmt.Errorf("listing MultiKueueConfigs: %w", err)
 	}
@@ -309,7 +316,7 @@ func (r *reconciler) report(ctx context.Context, check *unstructured.Unstructure
 	if err != nil {
 		return fmt.Errorf("making condition Active of AdmissionCheck %s: %w", check.GetName(), err)
 	}
-	status := object(checks)
+	status := object(checkKind)
 	status.SetName(check.GetName())
 	status.Object["status"] = map[string]any{"conditions": []any{condition}}
 	if err := r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), fieldManager, client.ForceOwnership); err != nil {

@@ -52,11 +52,9 @@ type output struct {
 func plan(in input) output {
 	switch {
 	case in.name == "":
-		return output{active: metav1.ConditionFalse, reason: reasonBadParameters,
-			message: "its parameters must name a Placement of group cluster.open-cluster-management.io"}
+		return inactive(reasonBadParameters, "its parameters must name a Placement of group cluster.open-cluster-management.io")
 	case in.foreign:
-		return output{active: metav1.ConditionFalse, reason: reasonForeign,
-			message: fmt.Sprintf("MultiKueueConfig %s was not made for a placement: delete it, or name another placement", in.name)}
+		return inactive(reasonForeign, fmt.Sprintf("MultiKueueConfig %s was not made for a placement: delete it, or name another placement", in.name))
 	case in.placement == nil:
 		return in.keep(reasonNoPlacement, fmt.Sprintf("placement %s does not exist", in.name))
 	}
@@ -79,9 +77,13 @@ func plan(in input) output {
 // keep leaves the list as it is, and reports why. A check without a list is not active.
 func (in input) keep(reason, why string) output {
 	if len(in.listed) == 0 {
-		return output{active: metav1.ConditionFalse, reason: reason, message: why}
+		return inactive(reason, why)
 	}
 	return output{active: metav1.ConditionTrue, reason: reasonKept, message: fmt.Sprintf("%s; the last clusters stay: %s", why, strings.Join(in.listed, ", "))}
+}
+
+func inactive(reason, message string) output {
+	return output{active: metav1.ConditionFalse, reason: reason, message: message}
 }
 
 // ranked returns the clusters by score, the highest first, and then by name. Placements sorted by score have one in each decision.
