@@ -141,10 +141,10 @@ func (b bridge) label(cluster, value string) {
 }
 
 // sources returns where Kueue finds each cluster.
-func (b bridge) sources() map[string]string {
+func (b bridge) sources(ctx context.Context) map[string]string {
 	b.Helper()
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueClusterList"}}
-	if err := b.List(b.Context(), list); err != nil {
+	if err := b.List(ctx, list); err != nil {
 		b.Fatal(err)
 	}
 	out := map[string]string{}
@@ -160,7 +160,7 @@ func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
 	b := newBridge(t)
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "c0", "c1", "c2", "c3")
 	want := map[string]string{"c0": "c0-kubeconfig", "c1": "c1-kubeconfig", "c2": "c2-kubeconfig", "c3": "c3-kubeconfig"}
-	if diff := cmp.Diff(want, b.sources()); diff != "" {
+	if diff := cmp.Diff(want, b.sources(t.Context())); diff != "" {
 		t.Errorf("the sources (-want +got):\n%s", diff)
 	}
 
@@ -174,8 +174,8 @@ func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
 	b.label("c0", "no")
 	b.label("c1", "no")
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "c2", "c3")
-	hubtest.Eventually(t, testTimeout, func(context.Context) error {
-		if got := slices.Sorted(maps.Keys(b.sources())); !slices.Equal(got, []string{"c1", "c2", "c3", "own"}) {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		if got := slices.Sorted(maps.Keys(b.sources(ctx))); !slices.Equal(got, []string{"c1", "c2", "c3", "own"}) {
 			return fmt.Errorf("the clusters are %v: %w", got, errNotYet)
 		}
 		return nil
