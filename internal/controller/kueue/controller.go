@@ -101,7 +101,7 @@ func listOf(kind string) *unstructured.UnstructuredList {
 type reconciler struct {
 	// client reads placements and decisions from a cache, and objects without a type from the API server.
 	client client.Client
-	// live reads profiles, of which this controller keeps no cache.
+	// live reads profiles from the API server, without a cache.
 	live      client.Reader
 	namespace string
 }
@@ -215,7 +215,7 @@ func (r *reconciler) read(ctx context.Context, check *unstructured.Unstructured)
 	return in, nil
 }
 
-// addCluster creates the MultiKueueCluster of a cluster. One that exists stays as it is, whoever made it: its source may be in use.
+// addCluster creates the MultiKueueCluster of a cluster. A MultiKueueCluster that exists stays as it is, because its source may be in use.
 func (r *reconciler) addCluster(ctx context.Context, name string) error {
 	wanted := object(clusterKind)
 	err := r.client.Get(ctx, client.ObjectKey{Name: name}, wanted)
