@@ -212,7 +212,7 @@ func kueuePermissions() []permission {
 		{part: partKueue, group: group, resources: "placements,placementdecisions", verbs: "list,watch"},
 		{part: partKueue, group: kueueGroup, resources: "admissionchecks", verbs: "get,list,watch"},
 		{part: partKueue, group: kueueGroup, resources: "admissionchecks/status", verbs: "patch"},
-		{part: partKueue, group: kueueGroup, resources: "multikueueconfigs", verbs: "get,list,watch,create,patch"},
+		{part: partKueue, group: kueueGroup, resources: "multikueueconfigs", verbs: "get,list,watch,create,patch,delete"},
 		{part: partKueue, group: kueueGroup, resources: "multikueueclusters", verbs: "get,list,watch,create,delete"},
 		{part: partKueue, group: profileGroup, resources: "clusterprofiles", verbs: "get"},
 	}

@@ -131,6 +131,22 @@ func (b bridge) expect(placement, check string, active metav1.ConditionStatus, r
 	})
 }
 
+// awaitOwner waits until a check owns the config of placement gpu. The config was made before a second check, and goes on with it.
+func (b bridge) awaitOwner(check string) {
+	b.Helper()
+	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
+		config := newObject("MultiKueueConfig", "")
+		if err := b.Get(ctx, client.ObjectKey{Name: "gpu"}, config); err != nil {
+			return err
+		}
+		owners := config.GetOwnerReferences()
+		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Name == check }) {
+			return fmt.Errorf("the owners are %v: %w", owners, errNotYet)
+		}
+		return nil
+	})
+}
+
 // label changes the label gpu of a cluster.
 func (b bridge) label(cluster, value string) {
 	b.Helper()
@@ -190,6 +206,28 @@ func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "c3")
+
+	t.Log("a list stays while one of its checks does, and goes with the last, with the clusters that only it has")
+	b.create(newCheck("second", "gpu"))
+	b.expect("gpu", "second", metav1.ConditionTrue, "ClustersKept", "c3")
+	b.awaitOwner("second")
+	for _, name := range []string{"gpu-clusters", "second"} {
+		if err := b.Delete(t.Context(), newObject("AdmissionCheck", name)); err != nil {
+			t.Fatal(err)
+		}
+		if name == "gpu-clusters" {
+			b.expect("gpu", "second", metav1.ConditionTrue, "ClustersKept", "c3")
+		}
+	}
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		if err := b.Get(ctx, client.ObjectKey{Name: "gpu"}, newObject("MultiKueueConfig", "")); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the config is left: %w: %w", errNotYet, err)
+		}
+		if got := slices.Sorted(maps.Keys(b.sources(ctx))); !slices.Equal(got, []string{"c1", "own"}) {
+			return fmt.Errorf("the clusters are %v: %w", got, errNotYet)
+		}
+		return nil
+	})
 
 	t.Log("a list of another client stays")
 	b.create(newCheck("others", "other"))

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,9 +107,16 @@ type reconciler struct {
 	namespace string
 }
 
-// checksOfConfig returns the checks of a placement by the config that is named after it.
+// checksOfConfig returns the checks of a placement by the config that is named after it, and those that owned it: the garbage collector
+// removes a config without checks.
 func (r *reconciler) checksOfConfig(ctx context.Context, config client.Object) []reconcile.Request {
-	return r.checksOf(ctx, config.GetName())
+	out := r.checksOf(ctx, config.GetName())
+	for _, owner := range config.GetOwnerReferences() {
+		if owner.Kind == checkKind {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Name: owner.Name}})
+		}
+	}
+	return out
 }
 
 // checksOfPlacement returns the checks of a placement, or of the placement of a slice.
@@ -123,18 +131,30 @@ func (r *reconciler) checksOfPlacement(ctx context.Context, changed client.Objec
 }
 
 func (r *reconciler) checksOf(ctx context.Context, placement string) []reconcile.Request {
-	found := listOf(checkKind)
-	if err := r.client.List(ctx, found); err != nil {
+	found, err := r.listChecks(ctx, placement)
+	if err != nil {
 		log.FromContext(ctx).Error(err, "the checks of a placement are not updated before its next change", "placement", placement)
-		return nil
 	}
 	var out []reconcile.Request
-	for i := range found.Items {
-		if check := &found.Items[i]; isOurs(check) && placementOf(check) == placement {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Name: check.GetName()}})
-		}
+	for _, check := range found {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Name: check.GetName()}})
 	}
 	return out
+}
+
+// listChecks returns the checks of a placement, by name, without those that are being deleted.
+func (r *reconciler) listChecks(ctx context.Context, placement string) ([]*unstructured.Unstructured, error) {
+	found := listOf(checkKind)
+	if err := r.client.List(ctx, found); err != nil {
+		return nil, fmt.Errorf("listing AdmissionChecks: %w", err)
+	}
+	var out []*unstructured.Unstructured
+	for i := range found.Items {
+		if check := &found.Items[i]; isOurs(check) && placementOf(check) == placement && check.GetDeletionTimestamp() == nil {
+			out = append(out, check)
+		}
+	}
+	return out, nil
 }
 
 // isOurs returns whether a check names this controller.
@@ -157,10 +177,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	ctx, cancel := context.WithTimeout(ctx, apply.Timeout)
 	defer cancel()
 	check := object(checkKind)
-	if err := r.client.Get(ctx, request.NamespacedName, check); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if !isOurs(check) || check.GetDeletionTimestamp() != nil {
+	switch err := r.client.Get(ctx, request.NamespacedName, check); {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, r.removeClusters(ctx)
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("reading AdmissionCheck %s: %w", request.Name, err)
+	case !isOurs(check) || check.GetDeletionTimestamp() != nil:
 		return reconcile.Result{}, nil
 	}
 	in, err := r.read(ctx, check)
@@ -174,7 +196,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 				return reconcile.Result{}, err
 			}
 		}
-		if err := r.writeConfig(ctx, check, in, out.clusters); err != nil {
+		if err := r.writeConfig(ctx, in, out.clusters); err != nil {
 			return reconcile.Result{}, err
 		}
 		if err := r.removeClusters(ctx); err != nil {
@@ -194,6 +216,7 @@ func (r *reconciler) read(ctx context.Context, check *unstructured.Unstructured)
 	switch err := r.client.Get(ctx, client.ObjectKey{Name: in.name}, config); {
 	case err == nil:
 		in.listed, _, _ = unstructured.NestedStringSlice(config.Object, "spec", "clusters")
+		in.owners = config.GetOwnerReferences()
 		in.foreign = config.GetLabels()[PlacementLabel] != in.name
 	case client.IgnoreNotFound(err) != nil:
 		return in, fmt.Errorf("reading MultiKueueConfig %s: %w", in.name, err)
@@ -252,15 +275,23 @@ func (r *reconciler) source(ctx context.Context, name string) (map[string]any, e
 	}
 }
 
-// writeConfig stores the list. The check owns it, so that it goes with the last check.
-func (r *reconciler) writeConfig(ctx context.Context, check *unstructured.Unstructured, in input, list []string) error {
-	if slices.Equal(in.listed, list) {
+// writeConfig stores the list. All checks of the placement own it, so that it goes with the last of them.
+func (r *reconciler) writeConfig(ctx context.Context, in input, list []string) error {
+	checks, err := r.listChecks(ctx, in.name)
+	if err != nil {
+		return err
+	}
+	owners := make([]metav1.OwnerReference, 0, len(checks))
+	for _, check := range checks {
+		owners = append(owners, metav1.OwnerReference{APIVersion: groupVersion().String(), Kind: checkKind, Name: check.GetName(), UID: check.GetUID()})
+	}
+	if slices.Equal(in.listed, list) && sameOwners(in.owners, owners) {
 		return nil
 	}
 	config := object(configKind)
 	config.SetName(in.name)
 	config.SetLabels(map[string]string{PlacementLabel: in.name})
-	config.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: groupVersion().String(), Kind: checkKind, Name: check.GetName(), UID: check.GetUID()}})
+	config.SetOwnerReferences(owners)
 	if err := unstructured.SetNestedStringSlice(config.Object, list, "spec", "clusters"); err != nil {
 		return fmt.Errorf("making MultiKueueConfig %s: %w", in.name, err)
 	}
@@ -268,6 +299,21 @@ func (r *reconciler) writeConfig(ctx context.Context, check *unstructured.Unstru
 		return fmt.Errorf("writing MultiKueueConfig %s: %w", in.name, err)
 	}
 	return nil
+}
+
+// sameOwners returns whether every wanted owner is stored, and no other check.
+func sameOwners(stored, wanted []metav1.OwnerReference) bool {
+	uids := func(in []metav1.OwnerReference) []string {
+		var out []string
+		for _, owner := range in {
+			if owner.Kind == checkKind {
+				out = append(out, string(owner.UID))
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	return slices.Equal(uids(stored), uids(wanted))
 }
 
 // removeClusters deletes the MultiKueueClusters of this controller that no MultiKueueConfig lists.

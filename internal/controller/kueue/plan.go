@@ -34,13 +34,15 @@ type input struct {
 	slices    []*clusterv1beta1.PlacementDecision
 	// listed are the clusters in the stored MultiKueueConfig; nil without one.
 	listed []string
+	// owners are those of the stored config.
+	owners []metav1.OwnerReference
 	// foreign is set where the MultiKueueConfig was made by another client.
 	foreign bool
 }
 
 // output is what a check gets.
 type output struct {
-	// clusters are what the MultiKueueConfig lists; empty: it stays as it is.
+	// clusters are what the MultiKueueConfig lists; empty: the check has no config, or that of another client.
 	clusters []string
 	// active, reason and message are those of condition Active.
 	active          metav1.ConditionStatus
@@ -79,7 +81,7 @@ func (in input) keep(reason, why string) output {
 	if len(in.listed) == 0 {
 		return inactive(reason, why)
 	}
-	return output{active: metav1.ConditionTrue, reason: reasonKept, message: fmt.Sprintf("%s; the last clusters stay: %s", why, strings.Join(in.listed, ", "))}
+	return output{clusters: in.listed, active: metav1.ConditionTrue, reason: reasonKept, message: fmt.Sprintf("%s; the last clusters stay: %s", why, strings.Join(in.listed, ", "))}
 }
 
 func inactive(reason, message string) output {

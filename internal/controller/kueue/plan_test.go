@@ -51,18 +51,18 @@ func TestPlan(t *testing.T) {
 			message: "MultiKueueConfig gpu was not made for a placement",
 		},
 		"a placement that is gone keeps the clusters": {
-			in: input{name: "gpu", listed: []string{"a"}}, active: metav1.ConditionTrue, reason: reasonKept, message: "placement gpu does not exist; the last clusters stay: a",
+			in: input{name: "gpu", listed: []string{"a"}}, want: []string{"a"}, active: metav1.ConditionTrue, reason: reasonKept, message: "placement gpu does not exist; the last clusters stay: a",
 		},
 		"a placement that was never there": {in: input{name: "gpu"}, active: metav1.ConditionFalse, reason: reasonNoPlacement, message: "does not exist"},
 		"a decision that empties keeps the clusters": {
-			in: input{name: "gpu", placement: none, slices: empty, listed: []string{"a", "b"}}, active: metav1.ConditionTrue, reason: reasonKept, message: "selects no cluster; the last clusters stay: a, b",
+			in: input{name: "gpu", placement: none, slices: empty, listed: []string{"a", "b"}}, want: []string{"a", "b"}, active: metav1.ConditionTrue, reason: reasonKept, message: "selects no cluster; the last clusters stay: a, b",
 		},
 		"an empty decision without a config": {in: input{name: "gpu", placement: none, slices: empty}, active: metav1.ConditionFalse, reason: reasonNoClusters, message: "selects no cluster"},
 		"a decision that is not complete": {
-			in: input{name: "gpu", placement: stale, slices: slices, listed: []string{"z"}}, active: metav1.ConditionTrue, reason: reasonKept, message: "generation 2 is not decided yet",
+			in: input{name: "gpu", placement: stale, slices: slices, listed: []string{"z"}}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept, message: "generation 2 is not decided yet",
 		},
 		"a slice that is not listed yet": {
-			in: input{name: "gpu", placement: three, listed: []string{"z"}}, active: metav1.ConditionTrue, reason: reasonKept, message: "the last clusters stay: z",
+			in: input{name: "gpu", placement: three, listed: []string{"z"}}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept, message: "the last clusters stay: z",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
