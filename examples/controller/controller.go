@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ import (
 
 const (
 	fieldManager = "example-controller"
-	// copyPrefix begins the name of each ConfigMap, placementAnnotation is its placement.
+	// copyPrefix begins the name of each ConfigMap, placementAnnotation is the namespace and name of its placement.
 	copyPrefix          = "selected."
 	placementAnnotation = "example.com/placement"
 	// copyLabel is on each ConfigMap, so that the controller watches no others.
@@ -33,6 +34,7 @@ const (
 
 // Controller follows the placements of one namespace.
 type Controller struct {
+	namespace  string
 	core       kubernetes.Interface
 	placements listers.PlacementNamespaceLister
 	slices     listers.PlacementDecisionNamespaceLister
@@ -49,6 +51,7 @@ func NewController(core kubernetes.Interface, clusters versioned.Interface, name
 		options.LabelSelector = copyLabel
 	})).Core().V1().ConfigMaps().Informer()
 	c := &Controller{
+		namespace:  namespace,
 		core:       core,
 		placements: ours.Placements().Lister().Placements(namespace),
 		slices:     ours.PlacementDecisions().Lister().PlacementDecisions(namespace),
@@ -65,7 +68,7 @@ func NewController(core kubernetes.Interface, clusters versioned.Interface, name
 	}{
 		{ours.Placements().Informer(), metav1.Object.GetName},
 		{ours.PlacementDecisions().Informer(), func(slice metav1.Object) string { return slice.GetLabels()[clusterv1beta1.PlacementLabel] }},
-		{copies, func(object metav1.Object) string { return object.GetAnnotations()[placementAnnotation] }},
+		{copies, c.placementOf},
 	} {
 		registration, err := each.informer.AddEventHandler(c.enqueue(each.placement))
 		if err != nil {
@@ -75,6 +78,15 @@ func NewController(core kubernetes.Interface, clusters versioned.Interface, name
 		c.synced = append(c.synced, registration.HasSynced)
 	}
 	return c, nil
+}
+
+// placementOf returns the placement of a ConfigMap; empty for those of another namespace, which another controller keeps.
+func (c *Controller) placementOf(copied metav1.Object) string {
+	name, ours := strings.CutPrefix(copied.GetAnnotations()[placementAnnotation], c.namespace+"/")
+	if !ours {
+		return ""
+	}
+	return name
 }
 
 // placementOfCopy indexes the ConfigMaps by their placement.
@@ -162,7 +174,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 
 // applied returns the clusters that a placement is applied to.
 func (c *Controller) applied(placement string) (map[string]bool, error) {
-	copies, err := c.copies.ByIndex(byPlacement, placement)
+	copies, err := c.copies.ByIndex(byPlacement, c.namespace+"/"+placement)
 	if err != nil {
 		return nil, fmt.Errorf("reading the copies: %w", err)
 	}
@@ -175,10 +187,15 @@ func (c *Controller) applied(placement string) (map[string]bool, error) {
 	return out, nil
 }
 
+// copyName returns the name of the ConfigMaps of a placement. Placements of other namespaces have other names.
+func (c *Controller) copyName(placement string) string {
+	return copyPrefix + c.namespace + "." + placement
+}
+
 // apply applies a placement to a cluster that it selected.
 func (c *Controller) apply(ctx context.Context, placement, cluster string) error {
-	wanted := applycorev1.ConfigMap(copyPrefix+placement, cluster).WithLabels(map[string]string{"example.com/copy": "true"}).
-		WithAnnotations(map[string]string{placementAnnotation: placement}).WithData(map[string]string{"placement": placement})
+	wanted := applycorev1.ConfigMap(c.copyName(placement), cluster).WithLabels(map[string]string{"example.com/copy": "true"}).
+		WithAnnotations(map[string]string{placementAnnotation: c.namespace + "/" + placement}).WithData(map[string]string{"placement": placement})
 	if _, err := c.core.CoreV1().ConfigMaps(cluster).Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("applying to cluster %s: %w", cluster, err)
 	}
@@ -188,7 +205,7 @@ func (c *Controller) apply(ctx context.Context, placement, cluster string) error
 
 // remove removes what apply applied, from a cluster that is not selected any more.
 func (c *Controller) remove(ctx context.Context, placement, cluster string) error {
-	err := c.core.CoreV1().ConfigMaps(cluster).Delete(ctx, copyPrefix+placement, metav1.DeleteOptions{})
+	err := c.core.CoreV1().ConfigMaps(cluster).Delete(ctx, c.copyName(placement), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("removing from cluster %s: %w", cluster, err)
 	}

@@ -52,7 +52,14 @@ func TestControllerTemplate(t *testing.T) {
 	}
 	expectCopies(t, admin, "eu-2")
 
-	t.Log("somebody deletes a copy")
+	t.Log("a user deletes a copy, and the copy of another namespace is left alone")
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "template-eu-1", Name: "selected.other.site",
+		Labels: map[string]string{"example.com/copy": "true", "other": "yes"}, Annotations: map[string]string{"example.com/placement": "other/site"},
+	}}
+	if err := admin.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
 	if err := admin.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace("template-eu-2"), client.MatchingLabels{"example.com/copy": "true"}); err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +70,9 @@ func TestControllerTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectCopies(t, admin)
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
+		t.Errorf("the copy of another namespace: %v", err)
+	}
 }
 
 // templateFleet returns two clusters with a namespace each, and a placement for them.
@@ -140,6 +150,9 @@ func expectCopies(t *testing.T, reader client.Reader, want ...string) {
 		}
 		var got []string
 		for _, item := range copies.Items {
+			if item.Labels["other"] != "" {
+				continue
+			}
 			got = append(got, strings.TrimPrefix(item.Namespace, "template-"))
 		}
 		slices.Sort(got)
