@@ -207,6 +207,16 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 		}
 		return nil
 	})
+
+	t.Log("a binding that a plan of the past makes anew is removed too")
+	late := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "berth-inventory", Labels: map[string]string{clusterv1.ClusterNameLabelKey: "payments"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+	}
+	if err := s.Create(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitGone(late)
 }
 
 func TestSimulatedAndUnacceptedClustersGetNothing(t *testing.T) {
