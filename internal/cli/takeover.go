@@ -109,7 +109,11 @@ func (o *takeoverOptions) takeOver(ctx context.Context, hub client.Client) error
 	if err != nil {
 		return err
 	}
-	if len(plan.Blocks) > 0 || !o.yes {
+	begun, err := takeover.Begun(ctx, hub)
+	if err != nil {
+		return err
+	}
+	if len(plan.Blocks) > 0 || !o.yes || len(plan.Stop) == 0 && !begun {
 		if err := printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return printTakeover(w, plan) }); err != nil {
 			return err
 		}

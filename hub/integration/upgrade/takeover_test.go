@@ -275,3 +275,13 @@ func TestATakeoverIsBlockedByWhatBerthWouldNotTake(t *testing.T) {
 		t.Error("a blocked takeover left a record")
 	}
 }
+
+// TestAHubWithoutOCMIsNotTakenOver has nothing to turn off, and no namespace for a record.
+func TestAHubWithoutOCMIsNotTakenOver(t *testing.T) {
+	h := ocmHub{T: t, hub: hubtest.New(t, hubtest.Options{})}
+	h.to = newClient(t, h.hub)
+	for _, args := range [][]string{{"takeover"}, {"takeover", "--yes"}} {
+		h.expect(0, []string{"Everything that conflicts with Berth is off"}, args...)
+	}
+	h.expect(2, []string{"this hub has no record of a takeover"}, "takeover", "undo", "--yes")
+}
