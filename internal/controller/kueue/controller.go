@@ -365,7 +365,8 @@ func (r *reconciler) report(ctx context.Context, check *unstructured.Unstructure
 	status := object(checkKind)
 	status.SetName(check.GetName())
 	status.Object["status"] = map[string]any{"conditions": []any{condition}}
-	if err := r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), fieldManager, client.ForceOwnership); err != nil {
+	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), fieldManager, client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil { // A check that was deleted meanwhile has no condition.
 		return fmt.Errorf("writing condition Active of AdmissionCheck %s: %w", check.GetName(), err)
 	}
 	return nil
