@@ -88,9 +88,7 @@ func controllers() []controllerEntry {
 		{name: score.Name, add: addScore},
 		{name: profile.Name, add: addProfile},
 		{name: inventory.Name, add: addInventory},
-		{name: kueue.Name, add: func(_ context.Context, a *managerBuilder) error {
-			return kueue.Add(a.mgr, kueue.Options{Namespace: a.options.KueueNamespace})
-		}},
+		{name: kueue.Name, add: addKueue},
 	}
 }
 

@@ -74,6 +74,8 @@ type Options struct {
 	ProfileManager, ProfileAccessProvider string
 	// KueueNamespace is the namespace of Kueue, with the placements of the controller kueue.
 	KueueNamespace string
+	// KueueSource is where Kueue finds new clusters: kueue.SourceSecret or kueue.SourceProfile.
+	KueueSource string
 	// InventoryNamespaces are those whose ClusterProfiles the controller inventory imports. InventoryGrace is how long a cluster stays after
 	// its profile is gone.
 	InventoryNamespaces []string
@@ -124,6 +126,7 @@ func DefaultOptions() Options {
 		WorkCleanupTimeout:      10 * time.Minute,
 		ProfileManager:          "berth",
 		KueueNamespace:          kueue.DefaultNamespace,
+		KueueSource:             string(kueue.SourceSecret),
 		InventoryGrace:          time.Hour,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
@@ -181,6 +184,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"namespaces whose ClusterProfiles of other cluster managers the controller inventory makes clusters of; who writes profiles there adds clusters")
 	flags.StringVar(&o.KueueNamespace, "kueue-namespace", o.KueueNamespace,
 		"namespace of Kueue, with the placements that its admission checks name")
+	flags.StringVar(&o.KueueSource, "kueue-source", o.KueueSource,
+		"where Kueue finds a new cluster: "+string(kueue.SourceSecret)+" (CLUSTER-kubeconfig in its namespace) or "+
+			string(kueue.SourceProfile)+" (of this cluster manager or of the inventory of the cluster, in its namespace; the cluster waits for it)")
 	flags.DurationVar(&o.InventoryGrace, "inventory-grace", o.InventoryGrace,
 		"how long the controller inventory keeps a cluster whose ClusterProfile is gone")
 	flags.StringArrayVar(&o.AutoAccept, "auto-accept", o.AutoAccept,
@@ -217,7 +223,7 @@ func (o *Options) validate() error {
 		_, err = score.Load(o.ScoreConfig)
 		check(err == nil, "--score-config: %v", err)
 	}
-	faults = slices.Concat(faults, o.profileFaults(), o.inventoryFaults())
+	faults = slices.Concat(faults, o.profileFaults(), o.inventoryFaults(), o.kueueFaults())
 	check(len(o.AutoAccept) <= autoaccept.MaxRules, "--auto-accept: %d rules, at most %d are allowed", len(o.AutoAccept), autoaccept.MaxRules)
 	_, err = o.autoAcceptRules()
 	check(err == nil, "--auto-accept %v", err)

@@ -107,6 +107,20 @@ func addInventory(_ context.Context, a *managerBuilder) error {
 	})
 }
 
+func addKueue(_ context.Context, a *managerBuilder) error {
+	return kueue.Add(a.mgr, kueue.Options{
+		Namespace: a.options.KueueNamespace, Source: kueue.Source(a.options.KueueSource), Manager: a.options.ProfileManager,
+	})
+}
+
+// kueueFaults returns the faults of the options of the controller kueue.
+func (o *Options) kueueFaults() []string {
+	if source := kueue.Source(o.KueueSource); source != kueue.SourceSecret && source != kueue.SourceProfile {
+		return []string{fmt.Sprintf("--kueue-source %q: must be %s or %s", source, kueue.SourceSecret, kueue.SourceProfile)}
+	}
+	return nil
+}
+
 // inventoryFaults returns the faults of the options of the controller inventory.
 func (o *Options) inventoryFaults() []string {
 	var out []string

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -19,11 +20,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -47,7 +50,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	manifests, err := hubtest.Merge(map[string]fs.FS{
-		"kueue": config.Kueue(), "definitions": fstest.MapFS{"definitions.yaml": {Data: definitions}},
+		"kueue": config.Kueue(), "profile": config.Profile(), "definitions": fstest.MapFS{"definitions.yaml": {Data: definitions}},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -62,8 +65,8 @@ type bridge struct {
 	client.Client
 }
 
-// newBridge starts a manager on a fleet with a check for placement gpu.
-func newBridge(t *testing.T) bridge {
+// newBridge starts a manager with these flags on a fleet whose clusters have a label, with a check for a placement that selects them.
+func newBridge(t *testing.T, placement, prefix string, flags ...string) bridge {
 	t.Helper()
 	b := bridge{t, hubtest.NewClient(t, shared.Config())}
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "batch"}}
@@ -72,18 +75,25 @@ func newBridge(t *testing.T) bridge {
 	b.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "batch"}})
 	b.create(binding)
 	for i := range 4 {
-		b.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("c%d", i), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "batch", "gpu": "yes"},
-		}})
+		b.create(newCluster(fmt.Sprintf("%s%d", prefix, i), placement))
 	}
-	gpu := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gpu"}}
-	gpu.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "yes"}},
-	}}}
-	b.create(gpu)
-	b.create(newCheck("gpu-clusters", "gpu"))
-	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,kueue"}})
+	b.create(newPlacement(placement, placement))
+	b.create(newCheck(placement+"-clusters", placement))
+	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: flags})
 	return b
+}
+
+func newCluster(name, label string) client.Object {
+	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "batch", label: "yes"}}}
+}
+
+// newPlacement returns a placement that selects the clusters with a label.
+func newPlacement(name, label string) client.Object {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{label: "yes"}},
+	}}}
+	return out
 }
 
 func newCheck(name, placement string) client.Object {
@@ -105,8 +115,8 @@ func (b bridge) create(object client.Object) {
 	}
 }
 
-// expect waits until a config lists these clusters, and the check has this status and reason.
-func (b bridge) expect(placement, check string, active metav1.ConditionStatus, reason string, clusters ...string) {
+// expect waits until a config lists these clusters, and the check has this status, this reason and a message with this part.
+func (b bridge) expect(placement, check string, active metav1.ConditionStatus, reason, message string, clusters ...string) {
 	b.Helper()
 	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
 		config := newObject("MultiKueueConfig", "")
@@ -123,35 +133,78 @@ func (b bridge) expect(placement, check string, active metav1.ConditionStatus, r
 		}
 		conditions, _, _ := unstructured.NestedSlice(stored.Object, "status", "conditions")
 		for _, each := range conditions {
-			if condition, _ := each.(map[string]any); condition["type"] == "Active" && condition["status"] == string(active) && condition["reason"] == reason {
+			condition, _ := each.(map[string]any)
+			text, _ := condition["message"].(string)
+			if condition["type"] == "Active" && condition["status"] == string(active) && condition["reason"] == reason && strings.Contains(text, message) {
 				return nil
 			}
 		}
-		return fmt.Errorf("the check has %v, want Active %s %s: %w", conditions, active, reason, errNotYet)
+		return fmt.Errorf("the check has %v, want Active %s %s %q: %w", conditions, active, reason, message, errNotYet)
 	})
 }
 
-// awaitOwner waits until a check owns the config of placement gpu. The config was made before a second check, and goes on with it.
-func (b bridge) awaitOwner(check string) {
+// awaitOwners waits until these checks own the config of a placement, and no other.
+func (b bridge) awaitOwners(placement string, checks ...string) {
 	b.Helper()
 	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
 		config := newObject("MultiKueueConfig", "")
-		if err := b.Get(ctx, client.ObjectKey{Name: "gpu"}, config); err != nil {
+		if err := b.Get(ctx, client.ObjectKey{Name: placement}, config); err != nil {
 			return err
 		}
-		owners := config.GetOwnerReferences()
-		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Name == check }) {
+		var owners []string
+		for _, owner := range config.GetOwnerReferences() {
+			owners = append(owners, owner.Name)
+		}
+		if slices.Sort(owners); !slices.Equal(owners, checks) {
 			return fmt.Errorf("the owners are %v: %w", owners, errNotYet)
 		}
 		return nil
 	})
 }
 
+// awaitGone waits until no config is named after a placement.
+func (b bridge) awaitGone(placement string) {
+	b.Helper()
+	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
+		if err := b.Get(ctx, client.ObjectKey{Name: placement}, newObject("MultiKueueConfig", "")); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the config is left: %w: %w", errNotYet, err)
+		}
+		return nil
+	})
+}
+
+// awaitClusters waits until Kueue has these clusters.
+func (b bridge) awaitClusters(want ...string) {
+	b.Helper()
+	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
+		if got := slices.Sorted(maps.Keys(b.sources(ctx))); !slices.Equal(got, want) {
+			return fmt.Errorf("the clusters are %v: %w", got, errNotYet)
+		}
+		return nil
+	})
+}
+
+func (b bridge) delete(object client.Object) {
+	b.Helper()
+	if err := b.Delete(b.Context(), object); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// rename changes the placement that a check names.
+func (b bridge) rename(check, placement string) {
+	b.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"parameters":{"name":%q}}}`, placement)
+	if err := b.Patch(b.Context(), newObject("AdmissionCheck", check), client.RawPatch(types.MergePatchType, patch)); err != nil {
+		b.Fatal(err)
+	}
+}
+
 // label changes the label gpu of a cluster.
 func (b bridge) label(cluster, value string) {
 	b.Helper()
 	target := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
-	if err := b.Patch(b.Context(), target, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"gpu":%q}}}`, value))); err != nil {
+	if err := b.Patch(b.Context(), target, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"gpu":%q}}}`, value))); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -166,15 +219,18 @@ func (b bridge) sources(ctx context.Context) map[string]string {
 	out := map[string]string{}
 	for _, item := range list.Items {
 		secret, _, _ := unstructured.NestedString(item.Object, "spec", "clusterSource", "kubeConfig", "location")
-		out[item.GetName()] = secret
+		profile, _, _ := unstructured.NestedString(item.Object, "spec", "clusterSource", "clusterProfileRef", "name")
+		if out[item.GetName()] = secret; profile != "" {
+			out[item.GetName()] = "profile " + profile
+		}
 	}
 	return out
 }
 
 // TestAQueueGetsTheClustersOfAPlacement follows a placement: the list of a queue is never empty, and never of another client.
 func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
-	b := newBridge(t)
-	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "c0", "c1", "c2", "c3")
+	b := newBridge(t, "gpu", "c", "--controllers=*,kueue")
+	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "selects 4 clusters", "c0", "c1", "c2", "c3")
 	want := map[string]string{"c0": "c0-kubeconfig", "c1": "c1-kubeconfig", "c2": "c2-kubeconfig", "c3": "c3-kubeconfig"}
 	if diff := cmp.Diff(want, b.sources(t.Context())); diff != "" {
 		t.Errorf("the sources (-want +got):\n%s", diff)
@@ -189,49 +245,79 @@ func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
 	b.create(other)
 	b.label("c0", "no")
 	b.label("c1", "no")
-	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "c2", "c3")
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		if got := slices.Sorted(maps.Keys(b.sources(ctx))); !slices.Equal(got, []string{"c1", "c2", "c3", "own"}) {
-			return fmt.Errorf("the clusters are %v: %w", got, errNotYet)
-		}
-		return nil
-	})
+	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "selects 2 clusters", "c2", "c3")
+	b.awaitClusters("c1", "c2", "c3", "own")
+
+	t.Log("a cluster that another client deletes is made again")
+	b.delete(newObject("MultiKueueCluster", "c3"))
+	b.awaitClusters("c1", "c2", "c3", "own")
 
 	t.Log("a decision that empties, and a placement that is deleted, keep the list")
 	b.label("c2", "no")
-	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "c3")
+	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "selects 1 clusters", "c3")
 	b.label("c3", "no")
-	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "c3")
-	if err := b.Delete(t.Context(), &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gpu"}}); err != nil {
-		t.Fatal(err)
-	}
-	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "c3")
+	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "selects no cluster", "c3")
+	b.delete(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gpu"}})
+	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "placement gpu does not exist", "c3")
 
 	t.Log("a list stays while one of its checks does, and goes with the last, with the clusters that only it has")
 	b.create(newCheck("second", "gpu"))
-	b.expect("gpu", "second", metav1.ConditionTrue, "ClustersKept", "c3")
-	b.awaitOwner("second")
-	for _, name := range []string{"gpu-clusters", "second"} {
-		if err := b.Delete(t.Context(), newObject("AdmissionCheck", name)); err != nil {
-			t.Fatal(err)
-		}
-		if name == "gpu-clusters" {
-			b.expect("gpu", "second", metav1.ConditionTrue, "ClustersKept", "c3")
-		}
-	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		if err := b.Get(ctx, client.ObjectKey{Name: "gpu"}, newObject("MultiKueueConfig", "")); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the config is left: %w: %w", errNotYet, err)
-		}
-		if got := slices.Sorted(maps.Keys(b.sources(ctx))); !slices.Equal(got, []string{"c1", "own"}) {
-			return fmt.Errorf("the clusters are %v: %w", got, errNotYet)
-		}
-		return nil
-	})
+	b.expect("gpu", "second", metav1.ConditionTrue, "ClustersKept", "placement gpu does not exist", "c3")
+	b.awaitOwners("gpu", "gpu-clusters", "second")
+	b.delete(newObject("AdmissionCheck", "gpu-clusters"))
+	b.awaitOwners("gpu", "second")
+	b.expect("gpu", "second", metav1.ConditionTrue, "ClustersKept", "placement gpu does not exist", "c3")
+	b.delete(newObject("AdmissionCheck", "second"))
+	b.awaitGone("gpu")
+	b.awaitClusters("c1", "own")
 
 	t.Log("a list of another client stays")
 	b.create(newCheck("others", "other"))
-	b.expect("other", "others", metav1.ConditionFalse, "ConfigNotOwned", "c1")
+	b.expect("other", "others", metav1.ConditionFalse, "ConfigNotOwned", "MultiKueueConfig other was not made for a placement", "c1")
 	b.create(newCheck("missing", "nowhere"))
-	b.expect("nowhere", "missing", metav1.ConditionFalse, "PlacementNotFound")
+	b.expect("nowhere", "missing", metav1.ConditionFalse, "PlacementNotFound", "placement nowhere does not exist")
+}
+
+// TestAClusterWaitsForItsProfile starts the controllers of profiles and of lists at once: every cluster has the source that the flag names,
+// whichever is faster, and the profile of another cluster manager is never used.
+func TestAClusterWaitsForItsProfile(t *testing.T) {
+	theirs := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p2"}}
+	theirs.Spec.ClusterManager.Name = "theirs"
+	early := bridge{t, hubtest.NewClient(t, shared.Config())}
+	early.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	early.create(theirs)
+	b := newBridge(t, "batch", "p", "--controllers=*,profile,kueue", "--kueue-source=ClusterProfile")
+	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "1 of them lack a ClusterProfile of their own in namespace kueue-system: p2", "p0", "p1", "p3")
+	b.create(newCluster("p4", "batch"))
+	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "selects 5 clusters", "p0", "p1", "p3", "p4")
+	b.delete(theirs)
+	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "selects 5 clusters", "p0", "p1", "p2", "p3", "p4")
+	sources := b.sources(t.Context())
+	for _, name := range []string{"p0", "p1", "p2", "p3", "p4"} {
+		if sources[name] != "profile "+name {
+			t.Errorf("the source of %s is %q", name, sources[name])
+		}
+	}
+}
+
+// TestACheckChangesItsPlacement changes the parameters of one of two checks, and then of the other.
+func TestACheckChangesItsPlacement(t *testing.T) {
+	b := newBridge(t, "first", "d", "--controllers=*,kueue")
+	b.create(newCheck("beside", "first"))
+	b.expect("first", "first-clusters", metav1.ConditionTrue, "Active", "selects 4 clusters", "d0", "d1", "d2", "d3")
+	b.awaitOwners("first", "beside", "first-clusters")
+	b.create(newPlacement("next", "first"))
+
+	t.Log("the list stays with the other check")
+	b.rename("first-clusters", "next")
+	b.expect("next", "first-clusters", metav1.ConditionTrue, "Active", "selects 4 clusters", "d0", "d1", "d2", "d3")
+	b.awaitOwners("first", "beside")
+
+	t.Log("a wrong name evicts nothing: the list stays until the check has another")
+	b.rename("beside", "wrong")
+	b.expect("wrong", "beside", metav1.ConditionFalse, "PlacementNotFound", "placement wrong does not exist")
+	b.awaitOwners("first", "beside")
+	b.rename("beside", "next")
+	b.awaitGone("first")
+	b.awaitOwners("next", "beside", "first-clusters")
 }

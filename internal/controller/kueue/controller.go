@@ -1,29 +1,32 @@
 // Package kueue runs the controller that makes a MultiKueueConfig of Kueue from a placement: an AdmissionCheck with the controllerName of
 // Open Cluster Management names the Placement, and the clusters that it selected get the workloads of the queue.
 //
-// It owns the MultiKueueConfigs and MultiKueueClusters with its label, and condition Active of these checks. It reads no Secret: an
-// administrator makes the kubeconfig of each cluster. The invariants: a list is written from a complete decision only and is never emptied,
-// and an object of another client is neither changed nor deleted.
+// It owns the MultiKueueConfigs and MultiKueueClusters with its label, and condition Active of these checks. The unit of work is one list:
+// the MultiKueueConfig with the name of a placement. It reads no Secret: an administrator makes the kubeconfig of each cluster. The
+// invariants: a list is written from a complete decision only and is never emptied; a cluster that stays selected stays in its list; and an
+// object of another client is neither changed nor deleted.
 package kueue
 
 import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/apply"
@@ -44,6 +47,19 @@ const (
 	conditionActive = "Active"
 	// sourceSuffix follows the name of a cluster in the name of the Secret with its kubeconfig.
 	sourceSuffix = "-kubeconfig"
+	// conflictRetry is the delay after a conflict with another client.
+	conflictRetry = 200 * time.Millisecond
+)
+
+// Source is where Kueue finds the clusters of a list.
+type Source string
+
+// The sources.
+const (
+	// SourceSecret is a Secret in Kueue's namespace with the kubeconfig of a cluster.
+	SourceSecret Source = "Secret"
+	// SourceProfile is a ClusterProfile in Kueue's namespace. Kueue needs its feature gate MultiKueueClusterProfile.
+	SourceProfile Source = "ClusterProfile"
 )
 
 // The kinds of Kueue.
@@ -60,26 +76,43 @@ func groupVersion() schema.GroupVersion {
 
 // Options configures the controller.
 type Options struct {
-	// Namespace is that of Kueue, of the placements of its checks, and of the kubeconfigs of clusters.
+	// Namespace is that of Kueue, of the placements of its checks, and of the kubeconfigs and profiles of clusters.
 	Namespace string
+	// Source is the source of new MultiKueueClusters.
+	Source Source
+	// Manager is the name of this cluster manager in its ClusterProfiles.
+	Manager string
+}
+
+// kinds returns what the hub must serve.
+func (o Options) kinds() []schema.GroupVersionKind {
+	out := []schema.GroupVersionKind{groupVersion().WithKind(checkKind), groupVersion().WithKind(configKind), groupVersion().WithKind(clusterKind)}
+	if o.Source == SourceProfile {
+		out = append(out, multiclusterv1alpha1.GroupVersion.WithKind("ClusterProfile"))
+	}
+	return out
 }
 
 // Add adds the controller to a manager. The hub must have Kueue's definitions.
 func Add(mgr manager.Manager, options Options) error {
-	for _, kind := range []string{checkKind, configKind, clusterKind} {
-		if _, err := mgr.GetRESTMapper().RESTMapping(schema.GroupKind{Group: groupVersion().Group, Kind: kind}, groupVersion().Version); err != nil {
-			return fmt.Errorf("adding the kueue controller: the hub does not serve %s of %s; install Kueue, or leave kueue out of --controllers: %w", kind, groupVersion(), err)
+	for _, kind := range options.kinds() {
+		if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			return fmt.Errorf("adding the kueue controller: the hub does not serve %s of %s; install its definition, or leave kueue out of --controllers: %w", kind.Kind, kind.GroupVersion(), err)
 		}
 	}
-	r := &reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), namespace: options.Namespace}
-	err := builder.ControllerManagedBy(mgr).
+	r := &reconciler{cache: mgr.GetCache(), live: mgr.GetAPIReader(), client: mgr.GetClient(), options: options}
+	existence := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() }})
+	b := builder.ControllerManagedBy(mgr).
 		Named(Name).
-		For(object(checkKind)).
-		Watches(object(configKind), handler.EnqueueRequestsFromMapFunc(r.checksOfConfig)).
-		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(r.checksOfPlacement)).
-		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(r.checksOfPlacement)).
-		Complete(r)
-	if err != nil {
+		Watches(object(checkKind), handler.EnqueueRequestsFromMapFunc(listOfCheck)).
+		Watches(object(configKind), handler.EnqueueRequestsFromMapFunc(r.listsOfConfig)).
+		Watches(object(clusterKind), handler.EnqueueRequestsFromMapFunc(r.listsOfCluster), existence).
+		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(r.listOfPlacement)).
+		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(r.listOfPlacement))
+	if options.Source == SourceProfile {
+		b = b.Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.listsOfProfile), existence)
+	}
+	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("adding the kueue controller: %w", err)
 	}
 	return nil
@@ -92,68 +125,113 @@ func object(kind string) *unstructured.Unstructured {
 	return out
 }
 
-func listOf(kind string) *unstructured.UnstructuredList {
+// list returns the objects of a kind of Kueue. With the cache as the reader, it fails only when the context has ended.
+func list(ctx context.Context, reader client.Reader, kind string) ([]unstructured.Unstructured, error) {
 	out := &unstructured.UnstructuredList{}
 	out.SetGroupVersionKind(groupVersion().WithKind(kind + "List"))
-	return out
+	if err := reader.List(ctx, out); err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", kind, err)
+	}
+	return out.Items, nil
 }
 
-// reconciler reconciles checks.
+// reconciler reconciles lists.
 type reconciler struct {
-	// client reads placements and decisions from a cache, and objects without a type from the API server.
-	client client.Client
-	// live reads profiles from the API server, without a cache.
-	live      client.Reader
-	namespace string
+	// cache reads what the controller watches. Every write is fenced, so that a cache that is behind costs a conflict.
+	cache client.Reader
+	// live reads from the API server before a deletion, whose reason is that an object is not there.
+	live    client.Reader
+	client  client.Client
+	options Options
 }
 
-// checksOfConfig returns the checks of a placement by the config that is named after it, and those that owned it: the garbage collector
-// removes a config without checks.
-func (r *reconciler) checksOfConfig(ctx context.Context, config client.Object) []reconcile.Request {
-	out := r.checksOf(ctx, config.GetName())
-	for _, owner := range config.GetOwnerReferences() {
-		if owner.Kind == checkKind {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Name: owner.Name}})
+// requestFor returns the request of a list. The name is empty for the checks that name no placement.
+func requestFor(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
+}
+
+// listOfCheck returns the list of a check. A check that changes wakes the list of its former placement too.
+func listOfCheck(_ context.Context, check client.Object) []reconcile.Request {
+	if found, ok := check.(*unstructured.Unstructured); ok && isOurs(found) {
+		return []reconcile.Request{requestFor(placementOf(found))}
+	}
+	return nil
+}
+
+// listsOfConfig returns the list of a config, and the lists that one of its checks had before: they wait for this one.
+func (r *reconciler) listsOfConfig(ctx context.Context, config client.Object) []reconcile.Request {
+	out := []reconcile.Request{requestFor(config.GetName())}
+	found, err := list(ctx, r.cache, configKind)
+	if err != nil {
+		return out // the context has ended
+	}
+	owners := checkUIDs(config)
+	for i := range found {
+		if each := &found[i]; each.GetName() != config.GetName() && owners.HasAny(checkUIDs(each).UnsortedList()...) {
+			out = append(out, requestFor(each.GetName()))
 		}
 	}
 	return out
 }
 
-// checksOfPlacement returns the checks of a placement, or of the placement of a slice.
-func (r *reconciler) checksOfPlacement(ctx context.Context, changed client.Object) []reconcile.Request {
-	if changed.GetNamespace() != r.namespace {
+// listsOfCluster returns the lists that have a MultiKueueCluster. Any request removes a MultiKueueCluster that is in no list.
+func (r *reconciler) listsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	found, err := list(ctx, r.cache, configKind)
+	if err != nil {
+		return nil // the context has ended
+	}
+	var out []reconcile.Request
+	for i := range found {
+		if clustersOf(&found[i]).Has(cluster.GetName()) {
+			out = append(out, requestFor(found[i].GetName()))
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, requestFor(""))
+	}
+	return out
+}
+
+// listOfPlacement returns the list of a placement, or of the placement of a slice.
+func (r *reconciler) listOfPlacement(_ context.Context, changed client.Object) []reconcile.Request {
+	if changed.GetNamespace() != r.options.Namespace {
 		return nil
 	}
 	if placement, isSlice := changed.GetLabels()[clusterv1beta1.PlacementLabel]; isSlice {
-		return r.checksOf(ctx, placement)
+		return []reconcile.Request{requestFor(placement)}
 	}
-	return r.checksOf(ctx, changed.GetName())
+	return []reconcile.Request{requestFor(changed.GetName())}
 }
 
-func (r *reconciler) checksOf(ctx context.Context, placement string) []reconcile.Request {
-	found, err := r.listChecks(ctx, placement)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "the checks of a placement are not updated before its next change", "placement", placement)
+// listsOfProfile returns the lists of all checks, where a profile is in Kueue's namespace.
+func (r *reconciler) listsOfProfile(ctx context.Context, profile client.Object) []reconcile.Request {
+	if profile.GetNamespace() != r.options.Namespace {
+		return nil
 	}
-	var out []reconcile.Request
-	for _, check := range found {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Name: check.GetName()}})
+	checks, err := checksOf(ctx, r.cache)
+	if err != nil {
+		return nil // the context has ended
+	}
+	out := make([]reconcile.Request, 0, len(checks))
+	for _, check := range checks {
+		out = append(out, requestFor(placementOf(check)))
 	}
 	return out
 }
 
-// listChecks returns the checks of a placement, by name, without those that are being deleted.
-func (r *reconciler) listChecks(ctx context.Context, placement string) ([]*unstructured.Unstructured, error) {
-	found := listOf(checkKind)
-	if err := r.client.List(ctx, found); err != nil {
-		return nil, fmt.Errorf("listing AdmissionChecks: %w", err)
+// checksOf returns the checks that name this controller, by name.
+func checksOf(ctx context.Context, reader client.Reader) ([]*unstructured.Unstructured, error) {
+	found, err := list(ctx, reader, checkKind)
+	if err != nil {
+		return nil, err
 	}
 	var out []*unstructured.Unstructured
-	for i := range found.Items {
-		if check := &found.Items[i]; isOurs(check) && placementOf(check) == placement && check.GetDeletionTimestamp() == nil {
-			out = append(out, check)
+	for i := range found {
+		if isOurs(&found[i]) {
+			out = append(out, &found[i])
 		}
 	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return out, nil
 }
 
@@ -172,202 +250,113 @@ func placementOf(check *unstructured.Unstructured) string {
 	return parameters["name"]
 }
 
-// Reconcile writes the clusters of a check, the list, and then condition Active.
+// Reconcile writes the clusters of a list, the list, and then condition Active of its checks.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, apply.Timeout)
 	defer cancel()
-	check := object(checkKind)
-	switch err := r.client.Get(ctx, request.NamespacedName, check); {
-	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, r.removeClusters(ctx)
-	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("reading AdmissionCheck %s: %w", request.Name, err)
-	case !isOurs(check) || check.GetDeletionTimestamp() != nil:
-		return reconcile.Result{}, nil
+	in, err := r.gather(ctx, request.Name)
+	if err == nil {
+		err = r.write(ctx, in)
 	}
-	in, err := r.read(ctx, check)
-	if err != nil {
-		return reconcile.Result{}, err
+	if apply.IsConflict(err) {
+		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
-	out := plan(in)
-	if len(out.clusters) > 0 {
-		for _, name := range out.clusters {
-			if err := r.addCluster(ctx, name); err != nil {
-				return reconcile.Result{}, err
-			}
-		}
-		if err := r.writeConfig(ctx, in, out.clusters); err != nil {
-			return reconcile.Result{}, err
-		}
-		if err := r.removeClusters(ctx); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	return reconcile.Result{}, r.report(ctx, check, out)
+	return reconcile.Result{}, err
 }
 
-// read reads what the plan of a check needs.
-func (r *reconciler) read(ctx context.Context, check *unstructured.Unstructured) (input, error) {
-	in := input{name: placementOf(check)}
-	if in.name == "" {
+// gather reads what the plan of a list needs.
+func (r *reconciler) gather(ctx context.Context, name string) (input, error) {
+	in := input{name: name, namespace: r.options.Namespace}
+	checks, err := checksOf(ctx, r.cache)
+	if err != nil {
+		return in, err
+	}
+	for _, check := range checks {
+		if placementOf(check) == name {
+			in.checks = append(in.checks, check)
+		}
+	}
+	if name == "" {
 		return in, nil
 	}
 	config := object(configKind)
-	switch err := r.client.Get(ctx, client.ObjectKey{Name: in.name}, config); {
+	switch err := r.cache.Get(ctx, client.ObjectKey{Name: name}, config); {
 	case err == nil:
-		in.listed, _, _ = unstructured.NestedStringSlice(config.Object, "spec", "clusters")
-		in.owners = config.GetOwnerReferences()
-		in.foreign = config.GetLabels()[PlacementLabel] != in.name
+		in.config = config
 	case client.IgnoreNotFound(err) != nil:
-		return in, fmt.Errorf("reading MultiKueueConfig %s: %w", in.name, err)
+		return in, fmt.Errorf("reading MultiKueueConfig %s: %w", name, err)
 	}
+	if len(in.checks) == 0 {
+		return in, nil
+	}
+	if err := r.gatherDecision(ctx, &in); err != nil {
+		return in, err
+	}
+	return in, r.gatherSources(ctx, &in)
+}
+
+// gatherDecision reads the placement of a list and its slices.
+func (r *reconciler) gatherDecision(ctx context.Context, in *input) error {
 	placement := &clusterv1beta1.Placement{}
-	switch err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: in.name}, placement); {
+	switch err := r.cache.Get(ctx, client.ObjectKey{Namespace: in.namespace, Name: in.name}, placement); {
 	case err == nil:
 		in.placement = placement
 	case client.IgnoreNotFound(err) != nil:
-		return in, fmt.Errorf("reading Placement %s/%s: %w", r.namespace, in.name, err)
+		return fmt.Errorf("reading Placement %s/%s: %w", in.namespace, in.name, err)
 	}
 	found := &clusterv1beta1.PlacementDecisionList{}
-	if err := r.client.List(ctx, found, client.InNamespace(r.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: in.name}); err != nil {
-		return in, fmt.Errorf("listing the decisions of Placement %s/%s: %w", r.namespace, in.name, err)
+	if err := r.cache.List(ctx, found, client.InNamespace(in.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: in.name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the decisions of Placement %s/%s: %w", in.namespace, in.name, err)
 	}
 	for i := range found.Items {
 		in.slices = append(in.slices, &found.Items[i])
 	}
-	return in, nil
+	return nil
 }
 
-// addCluster creates the MultiKueueCluster of a cluster. A MultiKueueCluster that exists stays as it is, because its source may be in use.
-func (r *reconciler) addCluster(ctx context.Context, name string) error {
-	wanted := object(clusterKind)
-	err := r.client.Get(ctx, client.ObjectKey{Name: name}, wanted)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading MultiKueueCluster %s: %w", name, err)
-	}
-	if err == nil {
-		return nil
-	}
-	source, err := r.source(ctx, name)
+// gatherSources reads which clusters Kueue finds, or will find once they have a MultiKueueCluster.
+func (r *reconciler) gatherSources(ctx context.Context, in *input) error {
+	clusters, err := list(ctx, r.cache, clusterKind)
 	if err != nil {
 		return err
 	}
-	wanted = object(clusterKind)
-	wanted.SetName(name)
-	wanted.SetLabels(map[string]string{PlacementLabel: "true"})
-	wanted.Object["spec"] = map[string]any{"clusterSource": source}
-	if err := r.client.Create(ctx, wanted, fieldManager); err != nil {
-		return fmt.Errorf("creating MultiKueueCluster %s: %w", name, err)
+	in.stored = sets.New[string]()
+	for i := range clusters {
+		in.stored.Insert(clusters[i].GetName())
 	}
-	return nil
-}
-
-// source returns where Kueue finds a cluster: by its ClusterProfile where the hub has one, else by a kubeconfig in a Secret.
-func (r *reconciler) source(ctx context.Context, name string) (map[string]any, error) {
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, &multiclusterv1alpha1.ClusterProfile{})
-	switch {
-	case err == nil:
-		return map[string]any{"clusterProfileRef": map[string]any{"name": name}}, nil
-	case meta.IsNoMatchError(err) || client.IgnoreNotFound(err) == nil:
-		return map[string]any{"kubeConfig": map[string]any{"locationType": "Secret", "location": name + sourceSuffix}}, nil
-	default:
-		return nil, fmt.Errorf("reading ClusterProfile %s/%s: %w", r.namespace, name, err)
-	}
-}
-
-// writeConfig stores the list. All checks of the placement own it, so that it goes with the last of them.
-func (r *reconciler) writeConfig(ctx context.Context, in input, list []string) error {
-	checks, err := r.listChecks(ctx, in.name)
-	if err != nil {
-		return err
-	}
-	owners := make([]metav1.OwnerReference, 0, len(checks))
-	for _, check := range checks {
-		owners = append(owners, metav1.OwnerReference{APIVersion: groupVersion().String(), Kind: checkKind, Name: check.GetName(), UID: check.GetUID()})
-	}
-	if slices.Equal(in.listed, list) && sameOwners(in.owners, owners) {
+	if r.options.Source != SourceProfile {
 		return nil
 	}
-	config := object(configKind)
-	config.SetName(in.name)
-	config.SetLabels(map[string]string{PlacementLabel: in.name})
-	config.SetOwnerReferences(owners)
-	if err := unstructured.SetNestedStringSlice(config.Object, list, "spec", "clusters"); err != nil {
-		return fmt.Errorf("making MultiKueueConfig %s: %w", in.name, err)
+	in.profiles = sets.New[string]()
+	found := &multiclusterv1alpha1.ClusterProfileList{}
+	if err := r.cache.List(ctx, found, client.InNamespace(in.namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the profiles in namespace %s: %w", in.namespace, err)
 	}
-	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), fieldManager, client.ForceOwnership); err != nil {
-		return fmt.Errorf("writing MultiKueueConfig %s: %w", in.name, err)
-	}
-	return nil
-}
-
-// sameOwners returns whether every wanted owner is stored, and no other check.
-func sameOwners(stored, wanted []metav1.OwnerReference) bool {
-	uids := func(in []metav1.OwnerReference) []string {
-		var out []string
-		for _, owner := range in {
-			if owner.Kind == checkKind {
-				out = append(out, string(owner.UID))
-			}
+	for i := range found.Items {
+		usable, err := r.usable(ctx, &found.Items[i])
+		if err != nil {
+			return err
 		}
-		slices.Sort(out)
-		return out
-	}
-	return slices.Equal(uids(stored), uids(wanted))
-}
-
-// removeClusters deletes the MultiKueueClusters of this controller that no MultiKueueConfig lists.
-func (r *reconciler) removeClusters(ctx context.Context) error {
-	lists, ours := listOf(configKind), listOf(clusterKind)
-	if err := r.client.List(ctx, lists); err != nil {
-		return fmt.Errorf("listing MultiKueueConfigs: %w", err)
-	}
-	if err := r.client.List(ctx, ours, client.MatchingLabels{PlacementLabel: "true"}); err != nil {
-		return fmt.Errorf("listing MultiKueueClusters: %w", err)
-	}
-	used := map[string]bool{}
-	for i := range lists.Items {
-		names, _, _ := unstructured.NestedStringSlice(lists.Items[i].Object, "spec", "clusters")
-		for _, name := range names {
-			used[name] = true
-		}
-	}
-	for i := range ours.Items {
-		if each := &ours.Items[i]; !used[each.GetName()] {
-			if err := client.IgnoreNotFound(r.client.Delete(ctx, each)); err != nil {
-				return fmt.Errorf("deleting MultiKueueCluster %s: %w", each.GetName(), err)
-			}
+		if usable {
+			in.profiles.Insert(found.Items[i].Name)
 		}
 	}
 	return nil
 }
 
-// report writes condition Active of a check where it differs.
-func (r *reconciler) report(ctx context.Context, check *unstructured.Unstructured, out output) error {
-	var stored struct {
-		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
+// usable reports whether a profile is of the cluster of its name: a profile of this cluster manager, or the profile that the cluster is
+// imported from. Any other profile may be of another cluster.
+func (r *reconciler) usable(ctx context.Context, profile *multiclusterv1alpha1.ClusterProfile) (bool, error) {
+	if profile.Spec.ClusterManager.Name == r.options.Manager {
+		return true, nil
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(check.Object, &stored); err != nil {
-		return fmt.Errorf("reading the conditions of AdmissionCheck %s: %w", check.GetName(), err)
+	cluster := &clusterv1.ManagedCluster{}
+	if err := r.cache.Get(ctx, client.ObjectKey{Name: profile.Name}, cluster); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return false, nil
+		}
+		return false, fmt.Errorf("reading ManagedCluster %s: %w", profile.Name, err)
 	}
-	changed := meta.SetStatusCondition(&stored.Status.Conditions, metav1.Condition{
-		Type: conditionActive, Status: out.active, Reason: out.reason, Message: out.message, ObservedGeneration: check.GetGeneration(),
-	})
-	if !changed {
-		return nil
-	}
-	condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(meta.FindStatusCondition(stored.Status.Conditions, conditionActive))
-	if err != nil {
-		return fmt.Errorf("making condition Active of AdmissionCheck %s: %w", check.GetName(), err)
-	}
-	status := object(checkKind)
-	status.SetName(check.GetName())
-	status.Object["status"] = map[string]any{"conditions": []any{condition}}
-	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), fieldManager, client.ForceOwnership)
-	if client.IgnoreNotFound(err) != nil { // A check that was deleted meanwhile has no condition.
-		return fmt.Errorf("writing condition Active of AdmissionCheck %s: %w", check.GetName(), err)
-	}
-	return nil
+	return cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] == client.ObjectKeyFromObject(profile).String(), nil
 }

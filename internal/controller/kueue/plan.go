@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
@@ -25,37 +27,57 @@ const (
 	reasonForeign       = "ConfigNotOwned"
 )
 
-// input is what the plan of one AdmissionCheck reads.
+// input is what one list follows from.
 type input struct {
-	// name is the name of the placement in the parameters; empty where they name none.
-	name string
+	// name is that of the placement, of its list, and in the parameters of its checks. It is empty for the checks that name no placement.
+	// namespace is that of Kueue.
+	name, namespace string
+	// checks are those of the placement, by name. Without any, only config is read.
+	checks []*unstructured.Unstructured
+	// config is the stored MultiKueueConfig; nil without one.
+	config *unstructured.Unstructured
 	// placement is nil where it does not exist.
 	placement *clusterv1beta1.Placement
 	slices    []*clusterv1beta1.PlacementDecision
-	// listed are the clusters in the stored MultiKueueConfig; nil without one.
-	listed []string
-	// owners are those of the stored config.
-	owners []metav1.OwnerReference
-	// foreign is set where the MultiKueueConfig was made by another client.
-	foreign bool
+	// stored are the MultiKueueClusters. profiles are the clusters with a usable profile; nil where Kueue reads kubeconfigs.
+	stored, profiles sets.Set[string]
 }
 
-// output is what a check gets.
+// foreign reports whether another client made the stored list.
+func (in *input) foreign() bool {
+	return in.config != nil && in.config.GetLabels()[PlacementLabel] != in.name
+}
+
+// listed returns the clusters of the stored list.
+func (in *input) listed() []string {
+	if in.config == nil {
+		return nil
+	}
+	out, _, _ := unstructured.NestedStringSlice(in.config.Object, "spec", "clusters")
+	return out
+}
+
+// usable reports whether Kueue finds a cluster, or will once it has a MultiKueueCluster.
+func (in *input) usable(cluster string) bool {
+	return in.profiles == nil || in.stored.Has(cluster) || in.profiles.Has(cluster)
+}
+
+// output is what a list and its checks get.
 type output struct {
-	// clusters are what the MultiKueueConfig lists; empty: the check has no config, or that of another client.
+	// clusters are what the MultiKueueConfig lists; empty: the checks have no config, or that of another client.
 	clusters []string
 	// active, reason and message are those of condition Active.
 	active          metav1.ConditionStatus
 	reason, message string
 }
 
-// plan returns the clusters and the condition of a check. It acts on a complete decision only, and never empties a list: Kueue would evict
-// every workload of the queue.
+// plan returns the clusters of a list and the condition of its checks. It acts on a complete decision only, and never empties a list: Kueue
+// would evict every workload of the queue.
 func plan(in input) output {
 	switch {
 	case in.name == "":
 		return inactive(reasonBadParameters, "its parameters must name a Placement of group cluster.open-cluster-management.io")
-	case in.foreign:
+	case in.foreign():
 		return inactive(reasonForeign, fmt.Sprintf("MultiKueueConfig %s was not made for a placement: delete it, or name another placement", in.name))
 	case in.placement == nil:
 		return in.keep(reasonNoPlacement, fmt.Sprintf("placement %s does not exist", in.name))
@@ -64,24 +86,50 @@ func plan(in input) output {
 	if obstacles := decided.Obstacles(in.placement); len(obstacles) > 0 {
 		return in.keep(reasonNoClusters, fmt.Sprintf("the decision of placement %s is not complete: %s", in.name, obstacles[0]))
 	}
-	clusters := ranked(in.slices)
-	if len(clusters) == 0 {
+	selected := ranked(in.slices)
+	if len(selected) == 0 {
 		return in.keep(reasonNoClusters, fmt.Sprintf("placement %s selects no cluster", in.name))
 	}
-	out := output{clusters: clusters, active: metav1.ConditionTrue, reason: reasonActive, message: fmt.Sprintf("placement %s selects %d clusters", in.name, len(clusters))}
-	if len(clusters) > maxClusters {
-		out.clusters = clusters[:maxClusters]
-		out.message += fmt.Sprintf("; the first %d are used, because Kueue takes no more", maxClusters)
+	message := fmt.Sprintf("placement %s selects %d clusters", in.name, len(selected))
+	usable := slices.DeleteFunc(slices.Clone(selected), func(name string) bool { return !in.usable(name) })
+	if waiting := len(selected) - len(usable); waiting > 0 {
+		first := selected[slices.IndexFunc(selected, func(name string) bool { return !in.usable(name) })]
+		message += fmt.Sprintf("; %d of them lack a ClusterProfile of their own in namespace %s: %s", waiting, in.namespace, first)
+	}
+	if len(usable) == 0 {
+		return in.keep(reasonNoClusters, message)
+	}
+	if len(usable) > maxClusters {
+		message += fmt.Sprintf("; %d are used, because Kueue takes no more", maxClusters)
+	}
+	return output{clusters: choose(usable, in.listed()), active: metav1.ConditionTrue, reason: reasonActive, message: message}
+}
+
+// choose returns as many clusters as Kueue takes, by rank: those that are listed, because Kueue evicts the workloads of a cluster that leaves
+// the list, and then the first others.
+func choose(usable, listed []string) []string {
+	stays := sets.New(usable...).Intersection(sets.New(listed...))
+	free := maxClusters - len(stays)
+	var out []string
+	for _, name := range usable {
+		if !stays.Has(name) {
+			if free <= 0 {
+				continue
+			}
+			free--
+		}
+		out = append(out, name)
 	}
 	return out
 }
 
 // keep leaves the list as it is, and reports why. A check without a list is not active.
-func (in input) keep(reason, why string) output {
-	if len(in.listed) == 0 {
+func (in *input) keep(reason, why string) output {
+	listed := in.listed()
+	if len(listed) == 0 {
 		return inactive(reason, why)
 	}
-	return output{clusters: in.listed, active: metav1.ConditionTrue, reason: reasonKept, message: fmt.Sprintf("%s; the last clusters stay: %s", why, strings.Join(in.listed, ", "))}
+	return output{clusters: listed, active: metav1.ConditionTrue, reason: reasonKept, message: fmt.Sprintf("%s; the last clusters stay: %s", why, strings.Join(listed, ", "))}
 }
 
 func inactive(reason, message string) output {

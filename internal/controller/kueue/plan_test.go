@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
@@ -30,11 +32,24 @@ func chosen(name string, score int64) clusterv1beta1.ClusterDecision {
 	return clusterv1beta1.ClusterDecision{ClusterName: name, Score: score}
 }
 
+// config returns the stored list of the placement.
+func config(clusters ...string) *unstructured.Unstructured {
+	out := object(configKind)
+	out.SetName("gpu")
+	out.SetLabels(map[string]string{PlacementLabel: "gpu"})
+	if err := unstructured.SetNestedStringSlice(out.Object, clusters, "spec", "clusters"); err != nil {
+		panic(err)
+	}
+	return out
+}
+
 func TestPlan(t *testing.T) {
 	three, slices := decided(chosen("a", 1), chosen("b", 3), chosen("c", 3))
 	none, empty := decided()
 	stale := three.DeepCopy()
 	stale.Generation = 2
+	foreign := config("x")
+	foreign.SetLabels(nil)
 	for sentence, test := range map[string]struct {
 		in      input
 		want    []string
@@ -47,22 +62,30 @@ func TestPlan(t *testing.T) {
 		},
 		"parameters of another kind": {in: input{}, active: metav1.ConditionFalse, reason: reasonBadParameters, message: "must name a Placement"},
 		"a config of another client": {
-			in: input{name: "gpu", placement: three, slices: slices, listed: []string{"x"}, foreign: true}, active: metav1.ConditionFalse, reason: reasonForeign,
+			in: input{name: "gpu", placement: three, slices: slices, config: foreign}, active: metav1.ConditionFalse, reason: reasonForeign,
 			message: "MultiKueueConfig gpu was not made for a placement",
 		},
 		"a placement that is gone keeps the clusters": {
-			in: input{name: "gpu", listed: []string{"a"}}, want: []string{"a"}, active: metav1.ConditionTrue, reason: reasonKept, message: "placement gpu does not exist; the last clusters stay: a",
+			in: input{name: "gpu", config: config("a")}, want: []string{"a"}, active: metav1.ConditionTrue, reason: reasonKept, message: "placement gpu does not exist; the last clusters stay: a",
 		},
 		"a placement that was never there": {in: input{name: "gpu"}, active: metav1.ConditionFalse, reason: reasonNoPlacement, message: "does not exist"},
 		"a decision that empties keeps the clusters": {
-			in: input{name: "gpu", placement: none, slices: empty, listed: []string{"a", "b"}}, want: []string{"a", "b"}, active: metav1.ConditionTrue, reason: reasonKept, message: "selects no cluster; the last clusters stay: a, b",
+			in: input{name: "gpu", placement: none, slices: empty, config: config("a", "b")}, want: []string{"a", "b"}, active: metav1.ConditionTrue, reason: reasonKept, message: "selects no cluster; the last clusters stay: a, b",
 		},
 		"an empty decision without a config": {in: input{name: "gpu", placement: none, slices: empty}, active: metav1.ConditionFalse, reason: reasonNoClusters, message: "selects no cluster"},
 		"a decision that is not complete": {
-			in: input{name: "gpu", placement: stale, slices: slices, listed: []string{"z"}}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept, message: "generation 2 is not decided yet",
+			in: input{name: "gpu", placement: stale, slices: slices, config: config("z")}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept, message: "generation 2 is not decided yet",
+		},
+		"a cluster without a profile waits, and the cluster that Kueue has stays": {
+			in:   input{name: "gpu", namespace: "kueue-system", placement: three, slices: slices, stored: sets.New("a"), profiles: sets.New("c")},
+			want: []string{"c", "a"}, active: metav1.ConditionTrue, reason: reasonActive, message: "selects 3 clusters; 1 of them lack a ClusterProfile of their own in namespace kueue-system: b",
+		},
+		"no cluster has a profile": {
+			in: input{name: "gpu", placement: three, slices: slices, profiles: sets.New("x"), config: config("z")}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept,
+			message: "3 of them lack a ClusterProfile",
 		},
 		"a slice that is not listed yet": {
-			in: input{name: "gpu", placement: three, listed: []string{"z"}}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept, message: "the last clusters stay: z",
+			in: input{name: "gpu", placement: three, config: config("z")}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept, message: "the last clusters stay: z",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -84,7 +107,29 @@ func TestAListHasNoMoreClustersThanKueueTakes(t *testing.T) {
 	}
 	placement, slices := decided(all...)
 	got := plan(input{name: "gpu", placement: placement, slices: slices})
-	if len(got.clusters) != maxClusters || got.clusters[0] != "c24" || got.clusters[19] != "c05" || !strings.Contains(got.message, "the first 20 are used") {
+	if len(got.clusters) != maxClusters || got.clusters[0] != "c24" || got.clusters[19] != "c05" || !strings.Contains(got.message, "; 20 are used") {
 		t.Errorf("%v %q, want the 20 with the highest scores", got.clusters, got.message)
+	}
+}
+
+func TestAListedClusterStaysWhileItIsSelected(t *testing.T) {
+	var all []clusterv1beta1.ClusterDecision
+	var listed []string
+	for i := range 25 {
+		name := fmt.Sprintf("c%02d", i)
+		all = append(all, chosen(name, 0))
+		if i > 0 && i <= maxClusters {
+			listed = append(listed, name)
+		}
+	}
+	placement, slices := decided(all...)
+	got := plan(input{name: "gpu", placement: placement, slices: slices, config: config(listed...)})
+	if diff := cmp.Diff(listed, got.clusters); diff != "" {
+		t.Errorf("with a newcomer of a higher rank (-want +got):\n%s", diff)
+	}
+	placement, slices = decided(all[:20]...)
+	got = plan(input{name: "gpu", placement: placement, slices: slices, config: config(listed...)})
+	if diff := cmp.Diff(append([]string{"c00"}, listed[:19]...), got.clusters); diff != "" {
+		t.Errorf("the newcomer fills the place of a cluster that is not selected any more (-want +got):\n%s", diff)
 	}
 }
