@@ -26,6 +26,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/config"
 	viewconfig "github.com/berth-project/berth/config/apiserver"
+	"github.com/berth-project/berth/internal/source/page"
 )
 
 const (
@@ -34,8 +35,6 @@ const (
 	conversionPath = "/convert-addon"
 	// lookAhead is how far the reader of manifests looks for their format.
 	lookAhead = 4096
-	// pageSize bounds the objects of one list request.
-	pageSize = 500
 )
 
 // ErrManagerRuns is returned while a manager holds the lease: it would restore what is removed.
@@ -188,17 +187,11 @@ func finalizers(ctx context.Context, hub client.Reader) ([]Step, error) {
 	return out, nil
 }
 
-// list returns all objects of a kind, page by page. A hub without the kind has none.
-func list(ctx context.Context, hub client.Reader, page client.ObjectList) ([]client.Object, error) {
+// list returns all objects of a kind. A hub without the kind has none.
+func list(ctx context.Context, hub client.Reader, empty client.ObjectList) ([]client.Object, error) {
 	var out []client.Object
-	for next := ""; ; {
-		if err := hub.List(ctx, page, client.Limit(pageSize), client.Continue(next)); err != nil {
-			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-				return nil, nil
-			}
-			return nil, err //nolint:wrapcheck // the caller names the kind
-		}
-		err := meta.EachListItemWithAlloc(page, func(item runtime.Object) error {
+	err := page.Each(ctx, hub, empty, func(read client.ObjectList) error {
+		return meta.EachListItem(read, func(item runtime.Object) error { //nolint:wrapcheck // it names the type
 			object, ok := item.(client.Object)
 			if !ok {
 				return fmt.Errorf("an item of the list is a %T", item)
@@ -206,13 +199,11 @@ func list(ctx context.Context, hub client.Reader, page client.ObjectList) ([]cli
 			out = append(out, object)
 			return nil
 		})
-		if err != nil {
-			return nil, err //nolint:wrapcheck // it names the type
-		}
-		if next = page.GetContinue(); next == "" {
-			return out, nil
-		}
+	})
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil
 	}
+	return out, err //nolint:wrapcheck // the caller names the kind
 }
 
 // read returns the objects in the YAML files of a folder.

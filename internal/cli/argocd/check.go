@@ -21,6 +21,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/source/page"
 )
 
 const (
@@ -31,7 +32,6 @@ const (
 	// ownCluster is how Argo CD names the cluster that it runs on. It needs no Secret.
 	ownCluster = "in-cluster"
 
-	pageSize, maxPages = 500, 1000
 	// maxNamed is how many clusters a step names.
 	maxNamed = 20
 )
@@ -111,24 +111,15 @@ func Check(ctx context.Context, hub client.Client, options Options) (*Report, er
 }
 
 // eachPage lists a kind of the namespace page by page.
-func (c *checker) eachPage(ctx context.Context, list client.ObjectList, what string, each func() error, options ...client.ListOption) error {
-	next := ""
-	for range maxPages {
-		err := c.hub.List(ctx, list, append(options, client.InNamespace(c.Namespace), client.Limit(pageSize), client.Continue(next))...)
-		if apierrors.IsForbidden(err) {
-			return fmt.Errorf("reading %s: the right to list them in the namespace %s is missing; ask for a role that gives it: %w", what, c.Namespace, err)
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", what, err)
-		}
-		if err := each(); err != nil {
-			return err
-		}
-		if next = list.GetContinue(); next == "" {
-			return nil
-		}
+func eachPage[L client.ObjectList](ctx context.Context, c *checker, empty L, what string, visit func(L) error, options ...client.ListOption) error {
+	err := page.Each(ctx, c.hub, empty, visit, append(options, client.InNamespace(c.Namespace))...)
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("reading %s: the right to list them in the namespace %s is missing; ask for a role that gives it: %w", what, c.Namespace, err)
 	}
-	return fmt.Errorf("reading %s: there are more than %d", what, maxPages*pageSize)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", what, err)
+	}
+	return nil
 }
 
 // checkApplicationSets checks the ApplicationSets that follow decisions, and returns the placements that they follow.
@@ -138,7 +129,7 @@ func (c *checker) checkApplicationSets(ctx context.Context) ([]string, error) {
 	gvk.Kind += "List"
 	list.SetGroupVersionKind(gvk)
 	var sets []*applicationSet
-	err := c.eachPage(ctx, list, "ApplicationSets", func() error {
+	err := eachPage(ctx, c, list, "ApplicationSets", func(list *unstructured.UnstructuredList) error {
 		for i := range list.Items {
 			set, err := decode(&list.Items[i])
 			if err != nil {
@@ -259,11 +250,10 @@ func (c *checker) checkPlacement(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("reading the placement %s/%s: %w", c.Namespace, name, err)
 	}
-	list := &clusterv1beta1.PlacementDecisionList{}
 	var stored []*clusterv1beta1.PlacementDecision
-	err = c.eachPage(ctx, list, "the decisions of placement "+name, func() error {
+	err = eachPage(ctx, c, &clusterv1beta1.PlacementDecisionList{}, "the decisions of placement "+name, func(list *clusterv1beta1.PlacementDecisionList) error {
 		for i := range list.Items {
-			stored = append(stored, list.Items[i].DeepCopy())
+			stored = append(stored, &list.Items[i])
 		}
 		return nil
 	}, client.MatchingLabelsSelector{Selector: decision.Selector(name)})
@@ -290,7 +280,7 @@ func (c *checker) checkSecrets(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	stored := map[string]bool{ownCluster: true}
-	err := c.eachPage(ctx, list, "the metadata of Secrets", func() error {
+	err := eachPage(ctx, c, list, "the metadata of Secrets", func(list *metav1.PartialObjectMetadataList) error {
 		for i := range list.Items {
 			stored[clusterOf(&list.Items[i])] = true
 		}

@@ -71,8 +71,7 @@ func PlanLabels(ctx context.Context, hub client.Client, options LabelOptions) (*
 	c := &checker{Options: Options{Namespace: options.Namespace}, hub: hub}
 	out := &LabelPlan{}
 	clusters := map[string]map[string]string{}
-	stored := &clusterv1.ManagedClusterList{}
-	err := c.eachPage(ctx, stored, "clusters", func() error {
+	err := eachPage(ctx, c, &clusterv1.ManagedClusterList{}, "clusters", func(stored *clusterv1.ManagedClusterList) error {
 		for i := range stored.Items {
 			clusters[stored.Items[i].Name] = valuesOf(&stored.Items[i], options)
 		}
@@ -83,9 +82,9 @@ func PlanLabels(ctx context.Context, hub client.Client, options LabelOptions) (*
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	err = c.eachPage(ctx, list, "the metadata of Secrets", func() error {
+	err = eachPage(ctx, c, list, "the metadata of Secrets", func(list *metav1.PartialObjectMetadataList) error {
 		for i := range list.Items {
-			if err := out.add(clusters, list.Items[i].DeepCopy()); err != nil {
+			if err := out.add(clusters, &list.Items[i]); err != nil {
 				return err
 			}
 		}
