@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -109,12 +111,14 @@ func (o *takeoverOptions) takeOver(ctx context.Context, hub client.Client) error
 	if err != nil {
 		return err
 	}
-	begun, err := takeover.Begun(ctx, hub)
-	if err != nil {
+	record, err := takeover.Load(ctx, hub)
+	if err != nil && !errors.Is(err, takeover.ErrNoRecord) {
 		return err
 	}
+	begun := err == nil
 	if len(plan.Blocks) > 0 || !o.yes || len(plan.Stop) == 0 && !begun {
-		if err := printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return printTakeover(w, plan) }); err != nil {
+		interrupted := begun && record.State == nil
+		if err := printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return printTakeover(w, plan, interrupted) }); err != nil {
 			return err
 		}
 		if len(plan.Blocks) > 0 {
@@ -122,15 +126,19 @@ func (o *takeoverOptions) takeOver(ctx context.Context, hub client.Client) error
 		}
 		return nil
 	}
-	record, err := takeover.Begin(ctx, hub, plan, o.clock.Now())
+	record, err = takeover.Begin(ctx, hub, plan, o.clock.Now())
 	if err != nil {
 		return err
 	}
-	for _, workload := range plan.Stop {
-		if err := takeover.Stop(ctx, hub, workload, o.stopTimeout); err != nil {
+	for _, workload := range record.Stopped { // those of an interrupted takeover too: their pods may not have ended
+		switch err := takeover.Stop(ctx, hub, workload, o.stopTimeout); {
+		case apierrors.IsNotFound(err):
+			printer.Printf(o.streams.Out, "%s: it is gone\n", workload)
+		case err != nil:
 			return err
+		default:
+			printer.Printf(o.streams.Out, "%s: scaled from %d to 0, its pods have ended\n", workload, workload.Replicas)
 		}
-		printer.Printf(o.streams.Out, "%s: scaled from %d to 0, its pods have ended\n", workload, workload.Replicas)
 	}
 	if record, err = takeover.Finish(ctx, hub, record); err != nil {
 		return err
@@ -144,8 +152,8 @@ func (o *takeoverOptions) takeOver(ctx context.Context, hub client.Client) error
 	})
 }
 
-// printTakeover writes a plan.
-func printTakeover(w io.Writer, plan takeover.Plan) error {
+// printTakeover writes a plan. Interrupted is whether a takeover has begun and not ended.
+func printTakeover(w io.Writer, plan takeover.Plan, interrupted bool) error {
 	for i, block := range plan.Blocks {
 		printer.Printf(w, "%d. %s: %s\n   -> %s\n", i+1, block.Object, block.Message, block.Remedy)
 	}
@@ -156,6 +164,8 @@ func printTakeover(w io.Writer, plan takeover.Plan) error {
 	switch {
 	case len(plan.Blocks) > 0:
 		printer.Printf(w, "%s left before a takeover.\n", printer.Count(len(plan.Blocks), "step"))
+	case len(plan.Stop) == 0 && interrupted:
+		printer.Printf(w, "A takeover was interrupted: add --yes to continue it.\n")
 	case len(plan.Stop) == 0:
 		printer.Printf(w, "Everything that conflicts with Berth is off.\n")
 	default:
@@ -179,11 +189,16 @@ func (o *takeoverOptions) verify(ctx context.Context, hub client.Client) error {
 		return takeover.ErrUnfinished
 	}
 	var found takeover.Comparison
-	err = wait.PollUntilContextTimeout(ctx, verifyInterval, o.verifyTimeout, true, func(ctx context.Context) (bool, error) {
-		found, err = takeover.Compare(ctx, hub, *record.State)
-		return len(found.Undecided) == 0, err
+	var failure error
+	err = wait.PollUntilContextTimeout(ctx, verifyInterval, o.verifyTimeout, true, func(context.Context) (bool, error) {
+		// The requests have the context of the command, since that of the wait may end during them.
+		found, failure = takeover.Compare(ctx, hub, *record.State)
+		return len(found.Undecided) == 0, failure
 	})
-	if err != nil && (!wait.Interrupted(err) || ctx.Err() != nil) {
+	if failure != nil {
+		return failure
+	}
+	if err != nil && ctx.Err() != nil {
 		return err
 	}
 	if err := printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return printComparison(w, found) }); err != nil || found.Kept() {
@@ -227,10 +242,14 @@ func (o *takeoverOptions) undo(ctx context.Context, hub client.Client) error {
 		return err
 	}
 	for _, workload := range record.Undone() {
-		if err := takeover.Start(ctx, hub, workload); err != nil {
+		switch err := takeover.Start(ctx, hub, workload); {
+		case apierrors.IsNotFound(err):
+			printer.Printf(o.streams.Out, "%s: it is gone, and is not turned on\n", workload)
+		case err != nil:
 			return err
+		default:
+			printer.Printf(o.streams.Out, "%s: scaled to %d\n", workload, workload.Replicas)
 		}
-		printer.Printf(o.streams.Out, "%s: scaled to %d\n", workload, workload.Replicas)
 	}
 	return takeover.Remove(ctx, hub)
 }

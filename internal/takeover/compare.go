@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/source/page"
 )
 
 // Comparison is what changed since a takeover.
@@ -59,14 +60,14 @@ func changes(owner, things string, before, now map[string]Fingerprint) []string 
 // undecided returns the placements whose present spec Berth has not decided. It alone records the generation that it decided.
 func undecided(ctx context.Context, hub client.Reader) ([]string, error) {
 	var out []string
-	list := &clusterv1beta1.PlacementList{}
-	err := eachPage(ctx, hub, list, func() {
-		for i := range list.Items {
-			placement := &list.Items[i]
+	err := page.Each(ctx, hub, &clusterv1beta1.PlacementList{}, func(read *clusterv1beta1.PlacementList) error {
+		for i := range read.Items {
+			placement := &read.Items[i]
 			if placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true" && !decided(placement) {
 				out = append(out, placement.Namespace+"/"+placement.Name)
 			}
 		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading placements: %w", err)

@@ -72,15 +72,6 @@ func Load(ctx context.Context, hub client.Reader) (Record, error) {
 	return record, nil
 }
 
-// Begun returns whether a hub has a record.
-func Begun(ctx context.Context, hub client.Reader) (bool, error) {
-	_, err := Load(ctx, hub)
-	if errors.Is(err, ErrNoRecord) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // Save stores the record on the hub.
 func (r Record) Save(ctx context.Context, hub client.Client) error {
 	packed, err := r.pack()

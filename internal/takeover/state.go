@@ -14,14 +14,11 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/source/page"
 )
 
-const (
-	// pageSize is how many objects a list reads at a time, maxPages bounds the pages.
-	pageSize, maxPages = 500, 100_000
-	// fingerprintLength is how many bytes of a hash are kept.
-	fingerprintLength = 8
-)
+// fingerprintLength is how many bytes of a hash are kept.
+const fingerprintLength = 8
 
 // State has a fingerprint of what a takeover must not change.
 type State struct {
@@ -67,10 +64,9 @@ func (s *State) readDecisions(ctx context.Context, hub client.Reader) error {
 		}
 		clear(found)
 	}
-	list := &clusterv1beta1.PlacementDecisionList{}
-	err := eachPage(ctx, hub, list, func() {
-		for i := range list.Items {
-			slice := &list.Items[i]
+	err := page.Each(ctx, hub, &clusterv1beta1.PlacementDecisionList{}, func(read *clusterv1beta1.PlacementDecisionList) error {
+		for i := range read.Items {
+			slice := &read.Items[i]
 			if slice.Namespace != namespace {
 				finish()
 				namespace = slice.Namespace
@@ -79,6 +75,7 @@ func (s *State) readDecisions(ctx context.Context, hub client.Reader) error {
 				found[placement] = append(found[placement], slice)
 			}
 		}
+		return nil
 	})
 	finish()
 	if err != nil {
@@ -89,8 +86,8 @@ func (s *State) readDecisions(ctx context.Context, hub client.Reader) error {
 
 // readWorks reads the metadata of works.
 func (s *State) readWorks(ctx context.Context, hub client.Reader) error {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(workv1.SchemeGroupVersion.WithKind("ManifestWorkList"))
+	empty := &metav1.PartialObjectMetadataList{}
+	empty.SetGroupVersionKind(workv1.SchemeGroupVersion.WithKind("ManifestWorkList"))
 	namespace, count, sum := "", 0, sha256.New()
 	finish := func() {
 		if count > 0 {
@@ -99,9 +96,9 @@ func (s *State) readWorks(ctx context.Context, hub client.Reader) error {
 		count = 0
 		sum.Reset()
 	}
-	err := eachPage(ctx, hub, list, func() {
-		for i := range list.Items {
-			work := &list.Items[i]
+	err := page.Each(ctx, hub, empty, func(read *metav1.PartialObjectMetadataList) error {
+		for i := range read.Items {
+			work := &read.Items[i]
 			if work.Namespace != namespace {
 				finish()
 				namespace = work.Namespace
@@ -109,27 +106,13 @@ func (s *State) readWorks(ctx context.Context, hub client.Reader) error {
 			count++
 			fmt.Fprintf(sum, "%s %s %d\n", work.Name, work.UID, work.Generation)
 		}
+		return nil
 	})
 	finish()
 	if err != nil {
 		return fmt.Errorf("reading works: %w", err)
 	}
 	return nil
-}
-
-// eachPage reads a list page by page.
-func eachPage(ctx context.Context, hub client.Reader, list client.ObjectList, visit func()) error {
-	next := ""
-	for range maxPages {
-		if err := hub.List(ctx, list, client.Limit(pageSize), client.Continue(next)); err != nil {
-			return err //nolint:wrapcheck // the callers name the kind
-		}
-		visit()
-		if next = list.GetContinue(); next == "" {
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: it has more than %d pages", errTooLarge, maxPages)
 }
 
 // ofDecisions returns the fingerprint of the groups of a placement.

@@ -102,7 +102,8 @@ func replicasOf(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// Begin records what a plan turns off. A record of a takeover that was interrupted is continued.
+// Begin records what a plan turns off. A record of a takeover that was interrupted is continued. Controllers that ran again since a takeover
+// may have changed decisions and works, so that the state of that takeover is dropped.
 func Begin(ctx context.Context, hub client.Client, plan Plan, now time.Time) (Record, error) {
 	record, err := Load(ctx, hub)
 	if errors.Is(err, ErrNoRecord) {
@@ -111,16 +112,21 @@ func Begin(ctx context.Context, hub client.Client, plan Plan, now time.Time) (Re
 	if err != nil {
 		return Record{}, err
 	}
-	for _, stopped := range plan.Stop {
-		known := func(w Workload) bool { return w.Namespace == stopped.Namespace && w.Name == stopped.Name }
-		if !slices.ContainsFunc(record.Stopped, known) {
-			record.Stopped = append(record.Stopped, stopped)
+	if record.State != nil && len(plan.Stop) > 0 {
+		record.Started, record.State = metav1.NewTime(now), nil
+	}
+	for _, running := range plan.Stop {
+		at := slices.IndexFunc(record.Stopped, func(w Workload) bool { return w.Namespace == running.Namespace && w.Name == running.Name })
+		if at < 0 {
+			record.Stopped = append(record.Stopped, running)
+			continue
 		}
+		record.Stopped[at].Replicas = running.Replicas
 	}
 	return record, record.Save(ctx, hub)
 }
 
-// Stop turns a controller off, and waits until its pods have ended.
+// Stop turns a controller off, and waits until its pods have ended. It may be repeated.
 func Stop(ctx context.Context, hub client.Client, w Workload, timeout time.Duration) error {
 	if err := scale(ctx, hub, w, 0); err != nil {
 		return err

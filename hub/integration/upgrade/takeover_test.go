@@ -15,11 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/takeover"
 )
 
 const (
@@ -166,6 +169,7 @@ func (h ocmHub) hasRecord() bool {
 // TestTakeover takes a hub over from the controllers of Open Cluster Management, verifies it, and gives it back.
 func TestTakeover(t *testing.T) {
 	h := newOCMHub(t)
+	h.requireSameInPages()
 	h.expect(0, []string{
 		"would scale Deployment open-cluster-management/cluster-manager from 3 to 0", "would scale Deployment " + controllersNamespace + "/" + workController,
 		"4 controllers. This was a dry run",
@@ -252,6 +256,10 @@ func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
 	}
 	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
 	h.expect(2, []string{"the takeover was interrupted"}, "takeover", "verify")
+	t.Log("a repeated command waits for the same pod")
+	h.expect(0, []string{"A takeover was interrupted: add --yes to continue it"}, "takeover")
+	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
+	h.expect(2, []string{"the takeover was interrupted"}, "takeover", "verify")
 	got := h.replicas()
 	if got["cluster-manager"] != 0 || got["cluster-manager-placement-controller"] != 0 || got[workController] != 3 {
 		t.Fatalf("the controllers after the stuck one are off: %v", got)
@@ -261,8 +269,60 @@ func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
 	}
 	h.expect(0, []string{"2 decisions and 2 works recorded"}, "takeover", "--yes")
 	h.requireReplicas(0)
-	h.expect(0, nil, "takeover", "undo", "--yes")
-	h.requireReplicas(3)
+
+	t.Log("a controller runs again and moves a decision: a second takeover records what it left")
+	const again = "cluster-manager-placement-controller"
+	patch(t, h.to.Resource(deployments).Namespace(controllersNamespace), again, `{"spec":{"replicas":2}}`)
+	moved, err := h.to.Resource(decisions).Namespace("shop").List(t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil || len(moved.Items) == 0 {
+		t.Fatal(len(moved.Items), err)
+	}
+	if _, err := h.to.Resource(decisions).Namespace("shop").Patch(t.Context(), moved.Items[0].GetName(), types.MergePatchType, []byte(`{"status":{"decisions":[]}}`), metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	h.expect(1, []string{"1 moved"}, "takeover", "verify", "--timeout=1s")
+	h.expect(0, []string{again + ": scaled from 2 to 0", "2 decisions and 2 works recorded"}, "takeover", "--yes")
+	h.expect(1, []string{"0 moved"}, "takeover", "verify", "--timeout=1s")
+
+	t.Log("a controller is gone: the others are turned on")
+	if err := h.to.Resource(deployments).Namespace(controllersNamespace).Delete(t.Context(), workController, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.expect(0, []string{workController + ": it is gone, and is not turned on", "cluster-manager: scaled to 3"}, "takeover", "undo", "--yes")
+	want := map[string]int64{"cluster-manager": 3, again: 2, "cluster-manager-registration-controller": 3}
+	if diff := cmp.Diff(want, h.replicas()); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+	if h.hasRecord() {
+		t.Error("the record is left")
+	}
+}
+
+// onePages reads each list page by page, with one object a page.
+type onePages struct{ client.Reader }
+
+func (p onePages) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return p.Reader.List(ctx, list, append(options, client.Limit(1))...)
+}
+
+// requireSameInPages requires that a state of many pages is that of one page.
+func (h ocmHub) requireSameInPages() {
+	h.Helper()
+	reader, err := takeover.NewClient(h.hub.Config())
+	if err != nil {
+		h.Fatal(err)
+	}
+	want, err := takeover.ReadState(h.Context(), reader)
+	if err != nil {
+		h.Fatal(err)
+	}
+	got, err := takeover.ReadState(h.Context(), onePages{reader})
+	if err != nil {
+		h.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.Errorf("in pages of one object (-want +got):\n%s", diff)
+	}
 }
 
 // TestATakeoverIsBlockedByWhatBerthWouldNotTake has a namespace with the name of a cluster that is not the cluster's.
