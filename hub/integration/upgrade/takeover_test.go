@@ -257,13 +257,17 @@ func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
 	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
 	h.expect(2, []string{"the takeover was interrupted"}, "takeover", "verify")
 	t.Log("a repeated command waits for the same pod")
-	h.expect(0, []string{"A takeover was interrupted: add --yes to continue it"}, "takeover")
 	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
 	h.expect(2, []string{"the takeover was interrupted"}, "takeover", "verify")
 	got := h.replicas()
 	if got["cluster-manager"] != 0 || got["cluster-manager-placement-controller"] != 0 || got[workController] != 3 {
 		t.Fatalf("the controllers after the stuck one are off: %v", got)
 	}
+	for _, name := range []string{"cluster-manager-registration-controller", workController} {
+		patch(t, h.to.Resource(deployments).Namespace(controllersNamespace), name, `{"spec":{"replicas":0}}`)
+	}
+	h.expect(0, []string{"A takeover was interrupted: add --yes to continue it"}, "takeover")
+	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
 	if err := in.Delete(t.Context(), "stuck", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
 		t.Fatal(err)
 	}
