@@ -122,7 +122,7 @@ func (r *decisionReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	err = r.apply(ctx, writes)
+	err = r.apply(ctx, placement, writes)
 	foreign := foreignDecisionError{}
 	blocked := errors.As(err, &foreign)
 	r.block(placement, foreign)
@@ -209,11 +209,18 @@ func (r *decisionReconciler) stored(ctx context.Context, reader client.Reader, p
 	}
 	var out []*multiclusterv1alpha1.PlacementDecision
 	for i := range list.Items {
-		if s := &list.Items[i]; s.Labels[multiclusterv1alpha1.DecisionKeyLabel] == placement.Name || metav1.IsControlledBy(s, placement) {
+		if s := &list.Items[i]; r.of.isSliceOf(s, placement) {
 			out = append(out, s)
 		}
 	}
 	return out, nil
+}
+
+// isSliceOf reports whether a PlacementDecision is of this cluster manager and of a placement. Any other object is another client's, also
+// with the label of this manager.
+func (i identity) isSliceOf(s *multiclusterv1alpha1.PlacementDecision, placement *clusterv1beta1.Placement) bool {
+	return s.Labels[multiclusterv1alpha1.ClusterManagerLabel] == i.manager &&
+		(s.Labels[multiclusterv1alpha1.DecisionKeyLabel] == placement.Name || metav1.IsControlledBy(s, placement))
 }
 
 // wait returns how long a placement still waits for profiles; 0 if it does not wait. After a wait it begins again, so that a decision
@@ -239,23 +246,23 @@ func (r *decisionReconciler) wait(key client.ObjectKey, lacks bool) time.Duratio
 }
 
 // apply sends writes in their order, and stops at the first error.
-func (r *decisionReconciler) apply(ctx context.Context, writes []sliceWrite) error {
+func (r *decisionReconciler) apply(ctx context.Context, placement *clusterv1beta1.Placement, writes []sliceWrite) error {
 	for _, write := range writes {
-		if err := r.write(ctx, write); err != nil {
+		if err := r.write(ctx, placement, write); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *decisionReconciler) write(ctx context.Context, write sliceWrite) error {
+func (r *decisionReconciler) write(ctx context.Context, placement *clusterv1beta1.Placement, write sliceWrite) error {
 	object := write.object
 	var err error
 	switch write.verb {
 	case verbCreate:
 		err = r.writer.send(ctx, telemetry.KindProfileDecision, func(ctx context.Context) error { return r.client.Create(ctx, object) })
 		if apierrors.IsAlreadyExists(err) {
-			err = r.existing(ctx, object, err)
+			err = r.existing(ctx, placement, object, err)
 		}
 	case verbUpdate:
 		patch := client.MergeFromWithOptions(write.stored, client.MergeFromWithOptimisticLock{})
@@ -272,10 +279,12 @@ func (r *decisionReconciler) write(ctx context.Context, write sliceWrite) error 
 
 // existing returns the error of a slice whose name is in use: a foreignDecisionError, or the conflict with an own slice that was created
 // since the plan was made.
-func (r *decisionReconciler) existing(ctx context.Context, object *multiclusterv1alpha1.PlacementDecision, conflict error) error {
+func (r *decisionReconciler) existing(
+	ctx context.Context, placement *clusterv1beta1.Placement, object *multiclusterv1alpha1.PlacementDecision, conflict error,
+) error {
 	found := &multiclusterv1alpha1.PlacementDecision{}
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(object), found)
-	if err == nil && found.Labels[multiclusterv1alpha1.ClusterManagerLabel] != r.of.manager {
+	if err == nil && !r.of.isSliceOf(found, placement) {
 		return foreignDecisionError{found.Name}
 	}
 	return conflict

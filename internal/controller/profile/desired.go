@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -54,7 +55,7 @@ func desired(cluster *clusterv1.ManagedCluster, namespace string, stored *multic
 	}}
 	out.Spec.DisplayName, out.Spec.ClusterManager.Name = cluster.Name, of.manager
 
-	facts, omitted := properties(cluster.Status.ClusterClaims, out.Status.Properties, now)
+	facts, omitted := properties(slices.Concat(topology(cluster), cluster.Status.ClusterClaims), out.Status.Properties, now)
 	out.Status.Properties = facts
 	out.Status.Version.Kubernetes = cluster.Status.Version.Kubernetes
 	out.Status.Conditions = conditions(cluster, out.Status.Conditions, omitted, now)
@@ -68,6 +69,27 @@ func setEntry(in *map[string]string, key, value string) {
 		*in = map[string]string{}
 	}
 	(*in)[key] = value
+}
+
+// topology returns the region and the zone of a cluster as claims, for the properties with these names: what a label has, else what the
+// agent reports. A claim with such a name counts instead.
+func topology(cluster *clusterv1.ManagedCluster) []clusterv1.ManagedClusterClaim {
+	var out []clusterv1.ManagedClusterClaim
+	for _, part := range []struct{ property, label, claim string }{
+		{"region", corev1.LabelTopologyRegion, clusterv1.ClaimRegion},
+		{"zone", corev1.LabelTopologyZone, clusterv1.ClaimZone},
+	} {
+		value := cluster.Labels[part.label]
+		for _, claim := range cluster.Status.ClusterClaims {
+			if value == "" && claim.Name == part.claim {
+				value = claim.Value
+			}
+		}
+		if value != "" {
+			out = append(out, clusterv1.ManagedClusterClaim{Name: part.property, Value: value})
+		}
+	}
+	return out
 }
 
 // properties returns the claims of a cluster as properties, unchanged and by name, and the names of the claims that a property cannot

@@ -65,6 +65,36 @@ func TestTheProfileOfACluster(t *testing.T) {
 	}
 }
 
+// TestTheTopologyOfACluster has the region and the zone in labels, in claims of an agent, and in claims with these names.
+func TestTheTopologyOfACluster(t *testing.T) {
+	labels := map[string]string{"topology.kubernetes.io/region": "label", "topology.kubernetes.io/zone": "label"}
+	reported := []clusterv1.ManagedClusterClaim{{Name: "region.berth-project.io", Value: "agent"}, {Name: "zone.berth-project.io", Value: "agent"}}
+	for name, test := range map[string]struct {
+		labels map[string]string
+		claims []clusterv1.ManagedClusterClaim
+		want   map[string]string
+	}{
+		"nothing":               {nil, nil, map[string]string{}},
+		"labels":                {labels, nil, map[string]string{"region": "label", "zone": "label"}},
+		"claims of an agent":    {nil, reported, map[string]string{"region": "agent", "zone": "agent"}},
+		"labels and an agent":   {labels, reported, map[string]string{"region": "label", "zone": "label"}},
+		"a claim with the name": {labels, []clusterv1.ManagedClusterClaim{{Name: "zone", Value: "claim"}}, map[string]string{"region": "label", "zone": "claim"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := cluster(func(c *clusterv1.ManagedCluster) { c.Labels, c.Status.ClusterClaims = test.labels, test.claims })
+			got := map[string]string{}
+			for _, property := range desired(of, "shop", nil, own, start).Status.Properties {
+				if property.Name == "region" || property.Name == "zone" {
+					got[property.Name] = property.Value
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestReportsWithoutNewsChangeNoProfile repeats reports that have another time in their messages, capacity and taints.
 func TestReportsWithoutNewsChangeNoProfile(t *testing.T) {
 	stored := desired(cluster(), "shop", nil, own, start)

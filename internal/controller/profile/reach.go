@@ -100,7 +100,8 @@ func (r *reach) membership(ctx context.Context, namespace string, cluster *clust
 	return out, nil
 }
 
-// ofCluster returns the profiles that a cluster has in all namespaces that may use it.
+// ofCluster returns the profiles that a cluster has in all namespaces that may use it. A set with a wrong selector may have any cluster:
+// the profiles that its namespaces have follow their clusters.
 func (r *reach) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
 	cluster, ok := object.(*clusterv1.ManagedCluster)
 	if !ok {
@@ -116,7 +117,7 @@ func (r *reach) ofCluster(ctx context.Context, object client.Object) []reconcile
 		has, known := members[binding.Name]
 		if !known {
 			set, err := r.set(ctx, binding.Name)
-			has = err == nil && set != nil && set.Has(labels)
+			has = err == nil && set != nil && (!set.Valid() || set.Has(labels))
 			members[binding.Name] = has
 		}
 		if has {
