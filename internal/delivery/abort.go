@@ -11,6 +11,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -64,7 +65,7 @@ func (p *planner) stop(s *placementState, returning bool) {
 		}
 	}
 	s.cause = fmt.Sprintf("The rollout is aborted: %d of %s have the last template that all clusters reached; "+
-		"change the template, or remove failureStrategy to go on", returned, clusterCount(total))
+		"change the template, or remove failureStrategy to go on", returned, pacing.ClusterCount(total))
 }
 
 // obstacle is why no cluster can return to the former template; empty if they can.
@@ -103,7 +104,7 @@ func ReturnObstacle(from, to *workv1.ManifestWorkSpec) string {
 		return ""
 	}
 	slices.Sort(names)
-	return "the templates differ in CustomResourceDefinition " + list(names)
+	return "the templates differ in CustomResourceDefinition " + pacing.List(names)
 }
 
 // definitions returns the definitions of custom resources in a template, by name.

@@ -151,10 +151,7 @@ func (c *cluster) repairs() bool {
 func (c *cluster) current() bool { return c.work != nil && IsCurrent(c.work, c.rendered.Hash) }
 
 // delayed reports whether the last write failed a moment ago.
-func (c *cluster) delayed(now time.Time) bool { return c.fault.delays(now) }
-
-// delays reports whether the write must not be sent again yet.
-func (f *Fault) delays(now time.Time) bool { return f != nil && now.Before(f.Retry) }
+func (c *cluster) delayed(now time.Time) bool { return c.fault.Delays(now) }
 
 // generationAfter returns the generation of a work after its spec was replaced.
 func generationAfter(work *workv1.ManifestWork) string {

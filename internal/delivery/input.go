@@ -3,10 +3,10 @@ package delivery
 import (
 	"time"
 
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -46,22 +46,10 @@ type Rendering struct {
 }
 
 // Placement is a placement and what it decided.
-type Placement struct {
-	Object    *clusterv1beta1.Placement
-	Decisions decision.Decisions
-}
+type Placement = pacing.Placement
 
-// Fault is why the last write of a work was not stored.
-type Fault struct {
-	// Hash is the template hash of the write. A fault of another template does not count.
-	Hash string
-	// Permanent means that the API server refused the work itself, so that the cluster has failed. Any other fault delays the cluster.
-	Permanent bool
-	// Message is the answer of the API server, without values of manifests.
-	Message string
-	// Since is when the write failed first, Retry when it is sent again.
-	Since, Retry time.Time
-}
+// Fault is why the last write of a work was not stored. Its hash is that of the template that the write has.
+type Fault = pacing.Fault
 
 // Result is what to write now and what to report.
 type Result struct {

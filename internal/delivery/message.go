@@ -3,19 +3,10 @@ package delivery
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
-	"unicode/utf8"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/pacing"
 	"github.com/berth-project/berth/rollout"
-)
-
-const (
-	// maxNamed bounds the names in a message. The rest is counted.
-	maxNamed = 5
-	// maxMessage bounds a message in bytes, maxFailure the part of one cluster.
-	maxMessage, maxFailure = 1024, 160
 )
 
 // failures names the first clusters that failed: "3 of 310 clusters failed: edge-7 (Deployment shop/web: …), …"; empty without any.
@@ -33,13 +24,13 @@ func (p *planner) named(total int, what string, matches func(*cluster) bool) str
 	var found []string
 	for _, c := range p.clusters {
 		if c.ruling() != noPlacement && matches(c) {
-			found = append(found, fmt.Sprintf("%s (%s)", c.name, cutText(p.reason(c), maxFailure)))
+			found = append(found, fmt.Sprintf("%s (%s)", c.name, pacing.CutText(p.reason(c), pacing.MaxFailure)))
 		}
 	}
 	if len(found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s %s: %s", len(found), clusterCount(total), what, list(found))
+	return fmt.Sprintf("%d of %s %s: %s", len(found), pacing.ClusterCount(total), what, pacing.List(found))
 }
 
 // reason returns why a cluster has not succeeded; empty for a cluster that has.
@@ -103,34 +94,4 @@ func (p *planner) verdicts() []Verdict {
 		out = append(out, verdict)
 	}
 	return out
-}
-
-// list joins the first names of a sorted list and counts the rest.
-func list(names []string) string {
-	if len(names) <= maxNamed {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(slices.Clone(names[:maxNamed]), ", "), len(names)-maxNamed)
-}
-
-func clusterCount(n int) string {
-	if n == 1 {
-		return "1 cluster"
-	}
-	return fmt.Sprintf("%d clusters", n)
-}
-
-func truncate(text string) string { return cutText(text, maxMessage) }
-
-// cutText cuts a text to a number of bytes, between characters.
-func cutText(text string, length int) string {
-	const mark = "…"
-	if len(text) <= length {
-		return text
-	}
-	end := length - len(mark)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + mark
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -77,7 +78,7 @@ func (p *planner) roll() {
 		s := &p.placements[i]
 		s.step = rollout.Next(&s.strategy, s.groupsOf(p.byName, i), p.statuses(i), p.in.Now)
 		switch {
-		case s.reading == torn:
+		case s.reading == pacing.Torn:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
 		case len(p.in.Set.Spec.ManifestWorkTemplate.Workload.Manifests) == 0 && s.step.Phase != rollout.PhaseUndecided:
 			// A set without manifests is a mistake: nothing is delivered, and what runs stays.
@@ -229,7 +230,7 @@ func (p *planner) specWrite(c *cluster, revision, hash string) (write Write, ok 
 		fault = c.formerFault
 	}
 	switch {
-	case fault.delays(p.in.Now):
+	case fault.Delays(p.in.Now):
 		p.wakeAt(fault.Retry)
 		return Write{}, false
 	case c.taken(p.name) != nil: // it waits until the other work is gone

@@ -10,6 +10,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -54,7 +55,7 @@ func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
 // setCondition sets a condition. Its time changes only with its status.
 func setCondition(conditions *[]metav1.Condition, condition metav1.Condition, generation int64, now metav1.Time) {
 	condition.ObservedGeneration, condition.LastTransitionTime = generation, now
-	condition.Message = truncate(condition.Message)
+	condition.Message = pacing.CutText(condition.Message, pacing.MaxMessage)
 	meta.SetStatusCondition(conditions, condition)
 }
 
@@ -127,23 +128,23 @@ func (p *planner) verified(counts workv1alpha1.ManifestWorkReplicaSetSummary) me
 	var gone, open []string
 	for i := range p.placements {
 		switch s := &p.placements[i]; s.reading {
-		case missing:
+		case pacing.Missing:
 			gone = append(gone, s.name)
-		case undecided, torn, partial:
+		case pacing.Undecided, pacing.Torn, pacing.Partial:
 			open = append(open, s.name)
-		case decided:
+		case pacing.Decided:
 		}
 	}
 	switch {
 	case len(gone) > 0:
-		out.Reason, out.Message = ReasonPlacementDecisionMissing, "there is no Placement "+list(gone)+"; the works of its clusters stay"
+		out.Reason, out.Message = ReasonPlacementDecisionMissing, "there is no Placement "+pacing.List(gone)+"; the works of its clusters stay"
 	case len(open) > 0:
-		out.Reason, out.Message = ReasonNotAsExpected, "no complete decision of Placement "+list(open)+"; the works of its clusters stay"
+		out.Reason, out.Message = ReasonNotAsExpected, "no complete decision of Placement "+pacing.List(open)+"; the works of its clusters stay"
 	case counts.DesiredTotal == 0:
 		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
 	default:
 		out.Status, out.Reason = metav1.ConditionTrue, ReasonAsExpected
-		out.Message = clusterCount(counts.DesiredTotal) + " selected"
+		out.Message = pacing.ClusterCount(counts.DesiredTotal) + " selected"
 	}
 	return out
 }
@@ -154,7 +155,7 @@ func (p *planner) rolledOut(counts workv1alpha1.ManifestWorkReplicaSetSummary, s
 		out.Message = "no cluster is selected"
 		return out
 	}
-	out.Message = fmt.Sprintf("%d of %s succeeded", succeeded, clusterCount(counts.DesiredTotal))
+	out.Message = fmt.Sprintf("%d of %s succeeded", succeeded, pacing.ClusterCount(counts.DesiredTotal))
 	if succeeded == counts.DesiredTotal {
 		out.Status, out.Reason = metav1.ConditionTrue, ReasonComplete
 	}
@@ -204,7 +205,7 @@ func (p *planner) foreignWorks() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ForeignWorks + list(names)
+	return ForeignWorks + pacing.List(names)
 }
 
 // progressing returns the most urgent phase of the rollouts, and a sentence for each placement.
@@ -213,7 +214,7 @@ func (p *planner) progressing() metav1.Condition {
 	var sentences []string
 	for i := range p.placements {
 		s := &p.placements[i]
-		if i == 0 || phaseOrder(s.step.Phase, rollout.Phase(out.Reason)) < 0 {
+		if i == 0 || pacing.PhaseOrder(s.step.Phase, rollout.Phase(out.Reason)) < 0 {
 			out.Reason = string(s.step.Phase)
 		}
 		text := s.message()

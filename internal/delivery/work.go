@@ -11,6 +11,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/pacing"
 )
 
 const (
@@ -104,7 +105,7 @@ func readConditions(list []metav1.Condition) []metav1.Condition {
 		}, each.Type)
 	})
 	for i := range list {
-		list[i].Message = cutText(list[i].Message, maxMessage)
+		list[i].Message = pacing.CutText(list[i].Message, pacing.MaxMessage)
 	}
 	return slices.Clip(list)
 }

@@ -69,7 +69,7 @@ type Options struct {
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: options,
-		pool: make(chan struct{}, maxConcurrent), pace: newPace(options.FanoutBytes), sets: map[client.ObjectKey]*setState{},
+		pool: make(apply.Pool, maxConcurrent), pace: newPace(options.FanoutBytes), sets: map[client.ObjectKey]*setState{},
 	}
 	r.recorder, r.metrics = mgr.GetEventRecorder("replicaset-controller"), telemetry.NewDeliveries(options.Registry, r.deliveryState)
 	if err := r.watch(ctx, mgr); err != nil {
@@ -90,7 +90,7 @@ type reconciler struct {
 	// works has the works in the cache of the client.
 	works toolscache.Indexer
 	// pool has a place for each concurrent write of works.
-	pool chan struct{}
+	pool apply.Pool
 	pace *pace
 
 	recorder events.EventRecorder
@@ -173,7 +173,7 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 		return 0, err
 	}
 	now := r.options.Clock.Now()
-	delays := []time.Duration{wait, s.nextRetry(now), held.wait}
+	delays := []time.Duration{wait, s.faults.NextRetry(now), held.wait}
 	if !out.Until.IsZero() {
 		delays = append(delays, max(1, out.Until.Sub(now)))
 	}
@@ -183,18 +183,7 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	if len(out.Writes) > len(writes)+held.clusters {
 		delays = append(delays, 1)
 	}
-	return earliest(delays), nil
-}
-
-// earliest returns the shortest delay, without those of 0; 0 for no delay.
-func earliest(delays []time.Duration) time.Duration {
-	var out time.Duration
-	for _, delay := range delays {
-		if delay > 0 && (out == 0 || delay < out) {
-			out = delay
-		}
-	}
-	return out
+	return apply.Earliest(delays), nil
 }
 
 // gather reads what a plan is made from, and what its writes store. It writes nothing.
@@ -227,7 +216,7 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 	if err != nil {
 		return out, nil, err
 	}
-	out.Works, out.Faults = s.memory.Overlay(cached, out.Now), s.faultsByCluster(out.Now)
+	out.Works, out.Faults = s.memory.Overlay(cached, out.Now), s.faults.ByCluster(out.Now)
 	return out, specs, nil
 }
 

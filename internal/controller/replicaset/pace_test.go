@@ -9,6 +9,8 @@ import (
 	"github.com/berth-project/berth/internal/delivery"
 )
 
+var start = time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+
 func TestThePaceBoundsBytes(t *testing.T) {
 	const limit, spec = 200_000_000, 500_000
 	p := newPace(limit)

@@ -3,7 +3,6 @@ package replicaset
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,17 +37,9 @@ func (r *Reader) Input(ctx context.Context, key types.NamespacedName) (delivery.
 	if err := by.client.Get(ctx, key, set); err != nil {
 		return delivery.Input{}, err //nolint:wrapcheck // the caller reads the kind of the error
 	}
-	state := newSetState() // the state of the set is for its passes alone
+	in, _, err := by.gather(ctx, newSetState(), set) // the state of the set is for its passes alone
 	if known := by.known(key); known != nil {
-		state.faults = known.copyFaults()
+		in.Faults = known.faults.ByCluster(in.Now)
 	}
-	in, _, err := by.gather(ctx, state, set)
 	return in, err
-}
-
-// copyFaults returns the refusals of the API server.
-func (s *setState) copyFaults() map[string]fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.faults)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
 )
 
@@ -34,12 +36,12 @@ func (r *reconciler) tearDown(ctx context.Context, s *setState, set *workv1alpha
 	}
 	todo := delivery.TeardownOf(set, works)
 	now := r.options.Clock.Now()
-	deletions := s.withoutDelayed(todo.Deletions, now)
+	deletions := slices.DeleteFunc(slices.Clone(todo.Deletions), func(write delivery.Write) bool { return s.faults.Delays(write.Cluster, now) })
 	batch := deletions[:min(len(deletions), maxWrites)]
 	r.send(ctx, s, set.UID, &specs{}, batch)
 	if len(todo.Deletions) > 0 {
 		// The next list shows whether they are being deleted.
-		return max(earliest([]time.Duration{s.nextRetry(now)}), 1), nil
+		return max(apply.Earliest([]time.Duration{s.faults.NextRetry(now)}), 1), nil
 	}
 	if todo.Done {
 		released := set.DeepCopy()
@@ -51,7 +53,7 @@ func (r *reconciler) tearDown(ctx context.Context, s *setState, set *workv1alpha
 		return 0, nil
 	}
 	wait, err := r.report(ctx, s, set, delivery.DeletionStatus(set, todo.Message, metav1.NewTime(now)))
-	return earliest([]time.Duration{wait, deletionRetry}), err
+	return apply.Earliest([]time.Duration{wait, deletionRetry}), err
 }
 
 // listLive returns the metadata of all works with the label of a set, from the API server.
@@ -69,17 +71,4 @@ func (r *reconciler) listLive(ctx context.Context, set *workv1alpha1.ManifestWor
 		}
 	}
 	return nil, fmt.Errorf("listing the works of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, errTooManyPages)
-}
-
-// withoutDelayed returns the writes without those of clusters whose last write failed a moment ago.
-func (s *setState) withoutDelayed(writes []delivery.Write, now time.Time) []delivery.Write {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []delivery.Write
-	for _, write := range writes {
-		if f, failed := s.faults[write.Cluster]; !failed || !now.Before(f.Retry) {
-			out = append(out, write)
-		}
-	}
-	return out
 }

@@ -2,6 +2,7 @@ package replicaset
 
 import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/rollout"
@@ -56,7 +57,7 @@ func result(err error) string {
 		return telemetry.WorkStored
 	case isConflict(err):
 		return telemetry.WorkConflict
-	case refused(err):
+	case apply.Refused(err):
 		return telemetry.WorkRefused
 	default:
 		return telemetry.WorkFailed

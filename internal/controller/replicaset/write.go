@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,32 +23,22 @@ const writeTimeout = 30 * time.Second
 // send sends writes concurrently and records their outcomes. A failure does not stop the others. Conflict reports whether another client
 // wrote first somewhere.
 func (r *reconciler) send(ctx context.Context, s *setState, owner types.UID, specs *specs, writes []delivery.Write) (conflict bool) {
-	var running sync.WaitGroup
 	var conflicts atomic.Bool
-	for _, write := range writes {
-		select {
-		case r.pool <- struct{}{}:
-		case <-ctx.Done():
-			running.Wait()
-			return conflicts.Load()
+	r.pool.Run(ctx, len(writes), func(i int) {
+		write := writes[i]
+		err := r.write(ctx, s, owner, specs.of(write), write)
+		if err != nil && ended(ctx) {
+			return
 		}
-		running.Go(func() {
-			defer func() { <-r.pool }()
-			err := r.write(ctx, s, owner, specs.of(write), write)
-			if err != nil && ended(ctx) {
-				return
-			}
-			if isConflict(err) {
-				conflicts.Store(true)
-			}
-			r.metrics.AddWrite(write.Verb, result(err), specs.size(write))
-			s.settle(write.Cluster, cmp.Or(write.Hash, specs.wanted(write.Cluster)), err, r.options.Clock.Now())
-			if err != nil && !isConflict(err) {
-				log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))
-			}
-		})
-	}
-	running.Wait()
+		if isConflict(err) {
+			conflicts.Store(true)
+		}
+		r.metrics.AddWrite(write.Verb, result(err), specs.size(write))
+		s.settle(write.Cluster, cmp.Or(write.Hash, specs.wanted(write.Cluster)), err, r.options.Clock.Now())
+		if err != nil && !isConflict(err) {
+			log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))
+		}
+	})
 	return conflicts.Load()
 }
 

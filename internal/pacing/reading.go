@@ -1,0 +1,115 @@
+package pacing
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/rollout"
+)
+
+// Placement is a placement and what it decided.
+type Placement struct {
+	Object    *clusterv1beta1.Placement
+	Decisions decision.Decisions
+}
+
+// Reading is what the decision of a placement is worth.
+type Reading int
+
+const (
+	// Decided placements have a complete decision.
+	Decided Reading = iota
+	// Missing placements do not exist or are being deleted.
+	Missing
+	// Undecided placements have no slice.
+	Undecided
+	// Torn decisions are being changed, so the groups of clusters are not known.
+	Torn
+	// Partial decisions differ from the status of the placement, so slices may be missing. Clusters start, and what runs stays.
+	Partial
+)
+
+// Read returns what the decision of a placement is worth, and the sign of a torn or partial one. The zero Placement is missing.
+func Read(placement Placement) (reading Reading, cause string) {
+	if placement.Object == nil || !placement.Object.DeletionTimestamp.IsZero() {
+		return Missing, ""
+	}
+	disagreements := placement.Decisions.Disagreements(placement.Object)
+	switch {
+	case len(placement.Decisions.Groups()) == 0:
+		return Undecided, ""
+	case placement.Decisions.Inconsistent():
+		return Torn, "The decision is being changed: " + placement.Decisions.Inconsistencies()[0].String()
+	case len(disagreements) > 0 && placement.Object.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true":
+		return Partial, disagreements[0]
+	default:
+		return Decided, ""
+	}
+}
+
+// GroupsOf returns the groups of a placement's decision with the clusters for which rules returns true.
+func GroupsOf(placement Placement, rules func(cluster string) bool) rollout.Groups {
+	out := rollout.GroupsOf(placement.Decisions, placement.Object)
+	for i := range out.Groups {
+		group := &out.Groups[i]
+		var ruled []string
+		for _, name := range group.Clusters {
+			if rules(name) {
+				ruled = append(ruled, name)
+			}
+		}
+		group.Clusters = ruled
+	}
+	return out
+}
+
+// Freeze lets no cluster of a step start. Those that would have the code.
+func Freeze(step *rollout.Step, phase rollout.Phase, code rollout.Code) {
+	step.Wait = append(step.Wait, step.Apply...)
+	step.InFlight -= len(step.Apply)
+	step.Apply, step.Phase = nil, phase
+	for i := range step.Verdicts {
+		if step.Verdicts[i].Code == rollout.Starting {
+			step.Verdicts[i].Code = code
+		}
+	}
+}
+
+// Unmatched names the groups of a strategy that the placement does not have; empty without any.
+func Unmatched(step rollout.Step) string {
+	if len(step.Unmatched) == 0 {
+		return ""
+	}
+	var names []string
+	for _, to := range step.Unmatched {
+		names = append(names, rollout.Reference(to))
+	}
+	return "; no such group: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+}
+
+// PhaseOrder orders phases, the most urgent for a user first.
+func PhaseOrder(a, b rollout.Phase) int {
+	rank := map[rollout.Phase]int{
+		rollout.PhaseMisconfigured: 0, rollout.PhaseBreached: 1, rollout.PhaseUndecided: 2, rollout.PhasePaused: 3, rollout.PhaseUnapproved: 4,
+		rollout.PhaseAdvancing: 5, rollout.PhaseWaiting: 6, rollout.PhaseSoaking: 7, rollout.PhaseFinished: 8, rollout.PhaseEmpty: 9,
+	}
+	return cmp.Compare(rank[a], rank[b])
+}
+
+// Fault is why the last write for a cluster was not stored.
+type Fault struct {
+	// Hash is the hash of what the write would have stored. A fault of another hash does not count.
+	Hash string
+	// Permanent means that the API server refused the object itself, so that the cluster has failed. Any other fault delays the cluster.
+	Permanent bool
+	// Message is the answer of the API server, without values of manifests.
+	Message string
+	// Since is when the write failed first, Retry when it is sent again.
+	Since, Retry time.Time
+}
+
+// Delays reports whether the write must not be sent again yet.
+func (f *Fault) Delays(now time.Time) bool { return f != nil && now.Before(f.Retry) }
