@@ -2,7 +2,7 @@
 //
 // It owns the files. Callers apply them. `make generate` writes crd and rbac from the Go code. manager contains the manager's
 // identity and the policies that the API server checks itself. registration contains the roles of
-// registration, on hubs where Berth does it. delivery contains those of the controller that delivers workloads. probe contains those of the controller that reads clusters without an agent, score those of the controller that writes scores, and profile those of the controller that publishes the fleet as ClusterProfiles, and inventory those of the controller that imports them. work contains what agents need on their members to deliver works. conversion contains the conversion of kinds in two versions. roles and webhookroles contain roles for administrators to grant.
+// registration, on hubs where Berth does it. delivery contains those of the controller that delivers workloads, and addon those of the controller that installs add-ons. probe contains those of the controller that reads clusters without an agent, score those of the controller that writes scores, and profile those of the controller that publishes the fleet as ClusterProfiles, and inventory those of the controller that imports them. work contains what agents need on their members to deliver works. conversion contains the conversion of kinds in two versions. roles and webhookroles contain roles for administrators to grant.
 package config
 
 import (
@@ -10,7 +10,7 @@ import (
 	"io/fs"
 )
 
-//go:embed conversion/*.yaml crd/*.yaml delivery/*.yaml discovery/*.yaml rbac/*.yaml manager/*.yaml probe/*.yaml score/*.yaml profile/*.yaml inventory/*.yaml kueue/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
+//go:embed addon/*.yaml conversion/*.yaml crd/*.yaml delivery/*.yaml discovery/*.yaml rbac/*.yaml manager/*.yaml probe/*.yaml score/*.yaml profile/*.yaml inventory/*.yaml kueue/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
 var files embed.FS
 
 // memberFiles is apart from files, because CRDs returns everything below its folder.
@@ -82,6 +82,12 @@ func Kueue() fs.FS {
 // root of the file system, read-only.
 func Delivery() fs.FS {
 	return directory("delivery")
+}
+
+// AddOn returns the permissions of the controller that installs add-ons. They are for hubs on which it runs: YAML files at the root of the
+// file system, read-only.
+func AddOn() fs.FS {
+	return directory("addon")
 }
 
 // WebhookRoles returns the roles to grant that require the manager's webhooks. A hub without webhooks must not have these

@@ -30,7 +30,7 @@ func (a *managerBuilder) warnings() []string {
 	for _, unguarded := range a.guards.Unguarded() {
 		out = append(out, unguarded.String())
 	}
-	for _, monitor := range []*ocm.Monitor{a.ocm, a.ocmWork} {
+	for _, monitor := range []*ocm.Monitor{a.ocm, a.ocmWork, a.ocmAddOns} {
 		if monitor != nil {
 			out = append(out, monitor.Warnings()...)
 		}

@@ -44,6 +44,7 @@ import (
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/addon"
+	"github.com/berth-project/berth/internal/controller/addoninstall"
 	"github.com/berth-project/berth/internal/controller/binding"
 	"github.com/berth-project/berth/internal/controller/clusterset"
 	"github.com/berth-project/berth/internal/controller/csr"
@@ -84,6 +85,7 @@ func controllers() []controllerEntry {
 		{name: csr.Name, add: addCSR},
 		{name: addon.Name, add: addAddOn},
 		{name: replicaset.Name, add: addReplicaSet},
+		{name: addoninstall.Name, add: addAddOnInstall},
 		{name: probe.Name, add: addProbe},
 		{name: score.Name, add: addScore},
 		{name: profile.Name, add: addProfile},
@@ -120,6 +122,8 @@ type managerBuilder struct {
 	deliveries *replicaset.Reader
 	// ocmWork finds the controller of sets of Open Cluster Management; nil where Berth delivers nothing.
 	ocmWork *ocm.Monitor
+	// ocmAddOns finds the controller of add-ons of Open Cluster Management; nil where Berth installs none.
+	ocmAddOns *ocm.Monitor
 }
 
 func controllerNames() []string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/addon"
+	"github.com/berth-project/berth/internal/controller/addoninstall"
 	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/kueue"
@@ -33,7 +34,7 @@ func RegistrationControllers() []string { return []string{acceptance.Name, csr.N
 
 // namedControllers returns the controllers that run only where they are named.
 func namedControllers() []string {
-	return append(RegistrationControllers(), replicaset.Name, probe.Name, score.Name, profile.Name, inventory.Name, kueue.Name)
+	return append(RegistrationControllers(), replicaset.Name, addoninstall.Name, probe.Name, score.Name, profile.Name, inventory.Name, kueue.Name)
 }
 
 // ProbesClusters reports whether the controller runs that reads clusters without an agent.

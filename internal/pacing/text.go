@@ -10,8 +10,10 @@ import (
 const (
 	// maxNamed bounds the names in a message. The rest is counted.
 	maxNamed = 5
-	// MaxMessage bounds a message in bytes, MaxFailure the part of one cluster.
-	MaxMessage, MaxFailure = 1024, 160
+	// MaxMessage bounds a message in bytes.
+	MaxMessage = 1024
+	// MaxFailure bounds the part of a message about one cluster, in bytes.
+	MaxFailure = 160
 )
 
 // List joins the first names of a sorted list and counts the rest.

@@ -47,6 +47,9 @@ const partKueue = "kueue"
 // partReplicaSet is the controller that delivers workloads. Its permissions are in config/delivery.
 const partReplicaSet = "replicaset"
 
+// partAddOnInstall is the controller that installs add-ons. Its permissions are in config/addon.
+const partAddOnInstall = "addoninstall"
+
 // maxConcurrentReviews bounds the concurrent permission reviews.
 const maxConcurrentReviews = 8
 
@@ -65,10 +68,10 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac, config/registration, config/delivery, config/probe, config/score, config/profile, config/inventory and config/kueue, by the
+// permissions are the permissions in config/rbac, config/registration, config/delivery, config/addon, config/probe, config/score, config/profile, config/inventory and config/kueue, by the
 // part that needs them.
 func permissions() []permission {
-	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), probePermissions(), scorePermissions(), profilePermissions(), inventoryPermissions(), kueuePermissions())
+	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), addOnPermissions(), probePermissions(), scorePermissions(), profilePermissions(), inventoryPermissions(), kueuePermissions())
 }
 
 // managerPermissions are the permissions in config/rbac.
@@ -172,6 +175,20 @@ func deliveryPermissions() []permission {
 		{part: partReplicaSet, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
 		{part: partReplicaSet, group: "coordination.k8s.io", resources: "leases", names: "work-manager-lock", verbs: "get"},
 		{part: partReplicaSet, group: "apps", resources: "deployments", names: "cluster-manager-work-controller", verbs: "get"},
+	}
+}
+
+// addOnPermissions are the permissions in config/addon.
+func addOnPermissions() []permission {
+	return []permission{
+		{part: partAddOnInstall, group: addOnGroup, resources: "clustermanagementaddons,addondeploymentconfigs,addontemplates", verbs: "list,watch"},
+		{part: partAddOnInstall, group: addOnGroup, resources: "clustermanagementaddons/status", verbs: "patch"},
+		{part: partAddOnInstall, group: addOnGroup, resources: "managedclusteraddons", verbs: "list,watch,create,patch,delete"},
+		{part: partAddOnInstall, group: addOnGroup, resources: "managedclusteraddons/status", verbs: "patch"},
+		{part: partAddOnInstall, group: group, resources: "placements,placementdecisions,managedclusters", verbs: "list,watch"},
+		{part: partAddOnInstall, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+		{part: partAddOnInstall, group: "coordination.k8s.io", resources: "leases", names: "addon-manager-lock", verbs: "get"},
+		{part: partAddOnInstall, group: "apps", resources: "deployments", names: "cluster-manager-addon-manager-controller", verbs: "get"},
 	}
 }
 
@@ -318,12 +335,12 @@ func ownReview(hub client.Client) func(context.Context, *authorizationv1.Resourc
 	}
 }
 
-// MissingPermissions returns the permissions that the service account of a manager lacks for every part but seven: the views need
-// config/apiserver too, and the controllers replicaset, probe, score, profile, inventory and kueue are off unless they are named. The user of the client must be allowed to create
+// MissingPermissions returns the permissions that the service account of a manager lacks for every part but eight: the views need
+// config/apiserver too, and the controllers replicaset, addoninstall, probe, score, profile, inventory and kueue are off unless they are named. The user of the client must be allowed to create
 // SubjectAccessReviews.
 func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
 	runs := func(part string) bool {
-		return !slices.Contains([]string{partViews, partReplicaSet, partProbe, partScore, partProfile, partInventory, partKueue}, part)
+		return !slices.Contains([]string{partViews, partReplicaSet, partAddOnInstall, partProbe, partScore, partProfile, partInventory, partKueue}, part)
 	}
 	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -360,6 +377,8 @@ func manifestsOf(part string) string {
 		return "config/registration"
 	case partReplicaSet:
 		return "config/delivery"
+	case partAddOnInstall:
+		return "config/addon"
 	case partProbe:
 		return "config/probe"
 	case partScore:
@@ -377,7 +396,7 @@ func manifestsOf(part string) string {
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partProbe, partScore, partProfile, partInventory, partKueue}
+	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partAddOnInstall, partProbe, partScore, partProfile, partInventory, partKueue}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

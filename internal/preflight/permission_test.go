@@ -16,7 +16,7 @@ import (
 // named are in folders of their own, and all others in config/rbac.
 func TestPermissionsMatchTheRoles(t *testing.T) {
 	named := map[string][]string{
-		"config/registration": {partAcceptance, partCSR}, "config/delivery": {partReplicaSet}, "config/probe": {partProbe}, "config/score": {partScore},
+		"config/registration": {partAcceptance, partCSR}, "config/delivery": {partReplicaSet}, "config/addon": {partAddOnInstall}, "config/probe": {partProbe}, "config/score": {partScore},
 		"config/profile": {partProfile}, "config/inventory": {partInventory}, "config/kueue": {partKueue},
 	}
 	comparePermissions(t, "config/rbac", func(part string) bool {

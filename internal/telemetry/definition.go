@@ -40,6 +40,7 @@ func Definitions() []Definition {
 	newCertificateRequests(c, nil)
 	newProbes(c, nil)
 	newDeliveries(c, nil)
+	newAddOns(c, nil)
 	newScores(c)
 	newProfiles(c, nil)
 	newInventory(c, nil)

@@ -2,7 +2,7 @@
 // ClusterManagementAddOn describes an add-on, ManagedClusterAddOn its presence on one cluster, AddOnDeploymentConfig and
 // AddOnTemplate how its agent runs. This is the stored version.
 //
-// It owns the Go form and its schema markers. Berth installs no add-on.
+// It owns the Go form and its schema markers.
 //
 // +kubebuilder:object:generate=true
 // +groupName=addon.open-cluster-management.io

@@ -2,16 +2,6 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-const (
-	// ManagedClusterAddOnConditionAvailable is the condition for whether the add-on works on the cluster.
-	ManagedClusterAddOnConditionAvailable = "Available"
-
-	// AddonFeatureLabelPrefix begins the label of a ManagedCluster with the health of an add-on. The name of the add-on follows.
-	AddonFeatureLabelPrefix = "feature.open-cluster-management.io/addon-"
-	// InstallNamespaceAnnotation holds spec.installNamespace in version v1beta1, which lacks the field.
-	InstallNamespaceAnnotation = "addon.open-cluster-management.io/v1alpha1-install-namespace"
-)
-
 // ManagedClusterAddOn is an add-on on one cluster. It lives in the namespace
 // that bears the cluster's name, under the name of its ClusterManagementAddOn.
 //

@@ -46,6 +46,7 @@ capabilities:
 *
 {{- if .Values.registration.enabled }},acceptance,csr,addon{{ end }}
 {{- if .Values.delivery.enabled }},replicaset{{ end }}
+{{- if .Values.addons.enabled }},addoninstall{{ end }}
 {{- if .Values.probe.enabled }},probe{{ end }}
 {{- if .Values.scores.enabled }},score{{ end }}
 {{- if .Values.profiles.enabled }},profile{{ end }}

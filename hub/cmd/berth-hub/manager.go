@@ -43,7 +43,7 @@ func newManager() *hubManager {
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Webhooks.NilExecutor = string(work.NilExecutorReview) // a new hub has no controllers that omit the executor
 	options.Health.Simulate = true
-	options.Controllers = slices.Concat(options.Controllers, app.RegistrationControllers(), app.DeliveryControllers())
+	options.Controllers = slices.Concat(options.Controllers, app.RegistrationControllers(), app.DeliveryControllers(), app.AddOnControllers())
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
 	// No other replica waits for the lease, so that it is renewed rarely, and survives a busy machine.
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
@@ -91,6 +91,9 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	}
 	if options.Delivers() {
 		manifests = append(manifests, config.Delivery())
+	}
+	if options.InstallsAddOns() {
+		manifests = append(manifests, config.AddOn())
 	}
 	if options.ProbesClusters() {
 		manifests = append(manifests, config.Probe())

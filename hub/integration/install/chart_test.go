@@ -176,7 +176,7 @@ func TestTheAPIServerAcceptsCharts(t *testing.T) {
 		"the manager by default": manager,
 		"everything on": manager.with("probe.enabled=true", "probe.allow={10.0.0.0/8}", "scores.enabled=true", "scores.secret=prometheus",
 			"scores.config.sources[0].name=main", "scores.config.sources[0].url=https://127.0.0.1:9090", "scores.config.scores[0].name=cpu", "scores.config.scores[0].query=up",
-			"profiles.enabled=true", "profiles.accessProvider=example", "inventory.enabled=true", "inventory.namespaces={fleet}", "kueue.enabled=true", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
+			"profiles.enabled=true", "profiles.accessProvider=example", "inventory.enabled=true", "inventory.namespaces={fleet}", "kueue.enabled=true", "addons.enabled=true", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
 		"everything off": manager.with("registration.enabled=false", "delivery.enabled=false", "webhooks.enabled=false", "views.enabled=false", "metrics.enabled=false",
 			"networkPolicy.enabled=false", "crds.enabled=false"),
 		"a certificate of cert-manager": manager.with("certManager.enabled=true"),

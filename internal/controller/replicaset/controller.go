@@ -26,6 +26,7 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/source/placed"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -194,8 +195,12 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 		return out, nil, err
 	}
 	for _, reference := range set.Spec.PlacementRefs {
-		if err := r.readPlacement(ctx, set.Namespace, reference.Name, out.Placements); err != nil {
-			return out, nil, err
+		placement, err := placed.Read(ctx, r.client, client.ObjectKey{Namespace: set.Namespace, Name: reference.Name})
+		if err != nil {
+			return out, nil, err //nolint:wrapcheck // it names the placement
+		}
+		if placement.Object != nil {
+			out.Placements[reference.Name] = placement
 		}
 	}
 	specs, err := r.readTemplates(ctx, set, out.Hash)

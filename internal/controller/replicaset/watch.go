@@ -23,7 +23,6 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/delivery"
 )
 
@@ -180,22 +179,4 @@ func enqueue(work client.Object, q queue) {
 	if namespace, name, ok := delivery.SetOf(work.GetLabels(), work.GetAnnotations()); ok {
 		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}, batchDelay)
 	}
-}
-
-// readPlacement adds a placement and its decision, where it exists.
-func (r *reconciler) readPlacement(ctx context.Context, namespace, name string, to map[string]delivery.Placement) error {
-	placement := &clusterv1beta1.Placement{}
-	if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, placement); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil
-		}
-		return fmt.Errorf("reading Placement %s/%s: %w", namespace, name, err)
-	}
-	list := &clusterv1beta1.PlacementDecisionList{}
-	selected := client.MatchingLabelsSelector{Selector: decision.Selector(name)}
-	if err := r.client.List(ctx, list, client.InNamespace(namespace), selected, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing the decisions of Placement %s/%s: %w", namespace, name, err)
-	}
-	to[name] = delivery.Placement{Object: placement, Decisions: decision.OfList(list)}
-	return nil
 }

@@ -49,6 +49,11 @@ func Work() Rival {
 	return Rival{"work", "cluster-manager-work-controller", "work-manager-lock", "controller replicaset"}
 }
 
+// AddOns returns the controller that installs add-ons.
+func AddOns() Rival {
+	return Rival{"add-ons", "cluster-manager-addon-manager-controller", "addon-manager-lock", "controller addoninstall"}
+}
+
 // Monitor checks the hub at the start and periodically. It is safe for concurrent use.
 type Monitor struct {
 	// Hub must not read from a cache.

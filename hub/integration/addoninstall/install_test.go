@@ -1,0 +1,132 @@
+package addoninstall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestAnAddOnFollowsItsPlacement installs an add-on in waves, changes its configuration, lets the canary fail, returns to the configuration
+// before, moves the decision, and deletes the add-on.
+func TestAnAddOnFollowsItsPlacement(t *testing.T) {
+	f := newFleet(t, 4)
+	name := f.namespace
+	f.configure("one")
+	p := f.startProgram(name)
+	startManager(t)
+	f.install(name)
+
+	f.awaitVersions(p, "one one one one")
+	good := f.lastKnownGood(f.awaitProgress(name, "False", "Completed"), p)
+	if p.order[0] != f.clusters[0] || p.underWay > 1 || good != "one" {
+		t.Errorf("the order is %v, %d at once, last known good %s", p.order, p.underWay, good)
+	}
+
+	t.Log("a configuration that fails stops at the canary")
+	f.configure("broken")
+	progress := f.awaitProgress(name, "False", "Failed")
+	f.awaitVersions(p, "one! one one one")
+	if message := fmt.Sprint(condition(progress, "conditions", "Progressing")["message"]); !strings.Contains(message, f.clusters[0]) || f.lastKnownGood(progress, p) != "one" {
+		t.Errorf("the message is %q, last known good %s", message, f.lastKnownGood(progress, p))
+	}
+	f.configure("one")
+	f.awaitVersions(p, "one one one one")
+	f.awaitProgress(name, "False", "Completed")
+
+	t.Log("the next one reaches all")
+	f.configure("two")
+	f.awaitVersions(p, "two two two two")
+	if good := f.lastKnownGood(f.awaitProgress(name, "False", "Completed"), p); good != "two" {
+		t.Errorf("last known good %s", good)
+	}
+	if p.underWay > 1 {
+		t.Errorf("%d clusters at once", p.underWay)
+	}
+
+	t.Log("a decision removes and installs; an add-on of a user stays")
+	f.label(f.clusters[3], "use", "no")
+	f.awaitVersions(p, "two two two -")
+	f.create(addOnOf(f.clusters[3], name))
+	f.awaitVersions(p, "two two two two")
+	f.label(f.clusters[3], "use", "yes")
+	f.label(f.clusters[3], "use", "no")
+
+	t.Log("a missing placement removes nothing")
+	if err := f.Delete(t.Context(), f.placement()); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitProgress(name, "False", "Undecided")
+	f.awaitVersions(p, "two two two two")
+
+	t.Log("the add-on goes, and that of the user stays")
+	if err := f.Delete(t.Context(), parse(t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn, metadata: {name: %s}}", addOnVersion, name))); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitVersions(p, "- - - two")
+}
+
+// lastKnownGood returns the version of the last configuration that all clusters of a placement reached.
+func (f *fleet) lastKnownGood(progress map[string]any, p *program) string {
+	f.t.Helper()
+	references, _ := progress["configReferences"].([]any)
+	if len(references) != 1 {
+		f.t.Fatalf("the progress has %v", references)
+	}
+	reference, _ := references[0].(map[string]any)
+	good, _ := reference["lastKnownGoodConfig"].(map[string]any)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.versions[fmt.Sprint(good["specHash"])]
+}
+
+// TestASettledHubIsNotWritten holds that a manager which starts on a settled hub writes nothing.
+func TestASettledHubIsNotWritten(t *testing.T) {
+	f := newFleet(t, 3)
+	name := f.namespace
+	f.configure("one")
+	p := f.startProgram(name)
+	manager := startManager(t)
+	f.install(name)
+	f.awaitVersions(p, "one one one")
+	f.awaitProgress(name, "False", "Completed")
+	before := f.versions(name)
+	manager.Stop()
+
+	startManager(t)
+	other := f.namespace + "-other"
+	f.install(other) // it shows that the manager runs
+	eventually(t, func(ctx context.Context) error {
+		found, err := installed(ctx, f, other)
+		if err == nil && len(found) == 0 {
+			err = errNotYet
+		}
+		return err
+	})
+	if after := f.versions(name); after != before {
+		t.Errorf("the versions before the start were %s, now %s", before, after)
+	}
+}
+
+// versions returns the resource versions of an add-on and of its ManagedClusterAddOns.
+func (f *fleet) versions(name string) string {
+	f.t.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(addOnVersion)
+	object.SetKind("ClusterManagementAddOn")
+	if err := f.Get(f.t.Context(), client.ObjectKey{Name: name}, object); err != nil {
+		f.t.Fatal(err)
+	}
+	out := []string{object.GetResourceVersion()}
+	found, err := installed(f.t.Context(), f, name)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, cluster := range sortedKeys(found) {
+		out = append(out, found[cluster].GetResourceVersion())
+	}
+	return strings.Join(out, " ")
+}

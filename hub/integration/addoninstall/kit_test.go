@@ -1,0 +1,255 @@
+package addoninstall
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const addOnVersion = "addon.open-cluster-management.io/v1alpha1"
+
+// fleet is a namespace with a placement "everywhere", and the clusters that it selects. The first is the canary.
+type fleet struct {
+	client.WithWatch
+	t         *testing.T
+	namespace string
+	clusters  []string
+}
+
+// newFleet creates clusters, their namespaces and a placement that selects those with the label use=yes.
+func newFleet(t *testing.T, clusters int) *fleet {
+	t.Helper()
+	f := &fleet{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}}
+	binding.Spec.ClusterSet = f.namespace
+	f.create(binding)
+	for i := range clusters {
+		name := fmt.Sprintf("%s-%d", f.namespace, i)
+		f.clusters = append(f.clusters, name)
+		labels := map[string]string{clusterv1beta2.ClusterSetLabel: f.namespace, "use": "yes", "wave": "rest"}
+		if i == 0 {
+			labels["wave"] = "canary"
+		}
+		f.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+		f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	f.create(f.placement())
+	return f
+}
+
+func (f *fleet) placement() *clusterv1beta1.Placement {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "everywhere"}}
+	selector := func(key, value string) clusterv1beta1.ClusterSelector {
+		return clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}
+	}
+	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector("use", "yes")}}
+	out.Spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{GroupName: "canary", ClusterSelector: clusterv1beta1.GroupClusterSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "canary"}},
+	}}}
+	return out
+}
+
+func (f *fleet) create(object client.Object) {
+	f.t.Helper()
+	if err := f.Create(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// startManager starts a manager that decides placements and installs add-ons, until the end of the test.
+func startManager(t *testing.T) *hubtest.Manager {
+	t.Helper()
+	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=placement,clusterset,binding,addoninstall"}})
+}
+
+// parse returns an untyped object.
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	out := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &out.Object); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// install stores an add-on on the clusters of the placement, one after the other, with the canary first.
+func (f *fleet) install(name string) *unstructured.Unstructured {
+	f.t.Helper()
+	out := parse(f.t, fmt.Sprintf(`
+apiVersion: %s
+kind: ClusterManagementAddOn
+metadata: {name: %s}
+spec:
+  addOnMeta: {displayName: Metrics}
+  supportedConfigs:
+    - group: addon.open-cluster-management.io
+      resource: addondeploymentconfigs
+      defaultConfig: {namespace: %[3]s, name: base}
+  installStrategy:
+    type: Placements
+    placements:
+      - namespace: %[3]s
+        name: everywhere
+        rolloutStrategy:
+          type: Progressive
+          progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupName: canary}]}
+`, addOnVersion, name, f.namespace))
+	f.create(out)
+	f.t.Cleanup(func() {
+		ctx := context.WithoutCancel(f.t.Context())
+		if f.t.Failed() {
+			f.describe(ctx, name)
+		}
+		_ = f.Delete(ctx, out) // the test may have deleted it
+	})
+	return out
+}
+
+// describe logs the reports on an add-on.
+func (f *fleet) describe(ctx context.Context, name string) {
+	f.t.Helper()
+	object := parse(f.t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn}", addOnVersion))
+	_ = f.Get(ctx, client.ObjectKey{Name: name}, object) // an object that does not exist is empty
+	f.t.Logf("%s: %v", name, object.Object["status"])
+	found, _ := installed(ctx, f, name)
+	for _, cluster := range sortedKeys(found) {
+		f.t.Logf("%s: %v", cluster, found[cluster].Object["status"])
+	}
+}
+
+// configure stores the configuration "base" with the value of a variable.
+func (f *fleet) configure(value string) {
+	f.t.Helper()
+	config := parse(f.t, fmt.Sprintf(`
+apiVersion: %s
+kind: AddOnDeploymentConfig
+metadata: {namespace: %s, name: base}
+spec: {customizedVariables: [{name: VERSION, value: %s}]}
+`, addOnVersion, f.namespace, value))
+	if err := f.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner("test"), client.ForceOwnership); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// installed returns the ManagedClusterAddOns of a name in the clusters of the fleet, by cluster.
+func installed(ctx context.Context, from client.Reader, name string) (map[string]*unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(addOnVersion)
+	list.SetKind("ManagedClusterAddOnList")
+	if err := from.List(ctx, list); err != nil {
+		return nil, err
+	}
+	out := map[string]*unstructured.Unstructured{}
+	for i := range list.Items {
+		if list.Items[i].GetName() == name {
+			out[list.Items[i].GetNamespace()] = &list.Items[i]
+		}
+	}
+	return out, nil
+}
+
+// awaitVersions waits until the add-on has exactly these versions on the clusters, such as "1 1 2"; "-" is a cluster without the add-on.
+func (f *fleet) awaitVersions(p *program, want string) {
+	f.t.Helper()
+	eventually(f.t, func(ctx context.Context) error {
+		found, err := installed(ctx, f, p.name)
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, cluster := range f.clusters {
+			if object := found[cluster]; object == nil {
+				got = append(got, "-")
+			} else {
+				got = append(got, p.version(object))
+			}
+		}
+		if text := strings.Join(got, " "); text != want {
+			return fmt.Errorf("the clusters have %q, want %q: %w", text, want, errNotYet)
+		}
+		return nil
+	})
+}
+
+// awaitProgress waits until condition Progressing of the first placement has a status and a reason, and returns the progress.
+func (f *fleet) awaitProgress(name, status, reason string) map[string]any {
+	f.t.Helper()
+	var out map[string]any
+	eventually(f.t, func(ctx context.Context) error {
+		object := parse(f.t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn}", addOnVersion))
+		if err := f.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+			return err
+		}
+		all, _, _ := unstructured.NestedSlice(object.Object, "status", "installProgressions")
+		if len(all) != 1 {
+			return fmt.Errorf("%d placements: %w", len(all), errNotYet)
+		}
+		out, _ = all[0].(map[string]any)
+		found := condition(out, "conditions", "Progressing")
+		if found["status"] != status || found["reason"] != reason {
+			return fmt.Errorf("%v: %w", found, errNotYet)
+		}
+		return nil
+	})
+	return out
+}
+
+// condition returns a condition; nil without it.
+func condition(of map[string]any, field, kind string) map[string]any {
+	list, _ := of[field].([]any)
+	for _, each := range list {
+		if found, _ := each.(map[string]any); found["type"] == kind {
+			return found
+		}
+	}
+	return nil
+}
+
+// account returns a client of a service account with the rules of a role in all namespaces.
+func (f *fleet) account(name string, rules ...rbacv1.PolicyRule) client.WithWatch {
+	f.t.Helper()
+	name = f.namespace + "-" + name
+	f.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
+	f.create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: f.namespace, Name: name}},
+	})
+	return hubtest.NewClient(f.t, shared.ConfigFor(f.t, "system:serviceaccount:"+f.namespace+":"+name, "system:serviceaccounts", "system:serviceaccounts:"+f.namespace))
+}
+
+// label changes a label of a cluster.
+func (f *fleet) label(cluster, key, value string) {
+	f.t.Helper()
+	eventually(f.t, func(ctx context.Context) error {
+		object := &clusterv1.ManagedCluster{}
+		if err := f.Get(ctx, client.ObjectKey{Name: cluster}, object); err != nil {
+			return err
+		}
+		object.Labels[key] = value
+		return f.Update(ctx, object)
+	})
+}
+
+func sortedKeys(in map[string]*unstructured.Unstructured) []string {
+	var out []string
+	for key := range in {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}

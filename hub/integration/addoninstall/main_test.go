@@ -1,0 +1,42 @@
+// Package addoninstall tests the controller that installs add-ons on a real hub, with real placements and the permissions of config/addon. The
+// add-ons of the tests are written against the wire format alone: they read and write untyped objects with the permissions of accounts of
+// their own.
+//
+// The tests share one hub. Each has its own namespace, clusters and manager.
+package addoninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// testTimeout is far longer than any wait of the tests on an idle machine.
+const testTimeout = 120 * time.Second
+
+var (
+	shared *hubtest.Hub
+
+	errNotYet = errors.New("not yet")
+)
+
+func TestMain(m *testing.M) {
+	manifests, err := hubtest.Merge(map[string]fs.FS{"addon": config.AddOn(), "registration": config.Registration()})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
+}
+
+func eventually(t *testing.T, check func(context.Context) error) {
+	t.Helper()
+	hubtest.Eventually(t, testTimeout, check)
+}
