@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,13 +22,36 @@ import (
 // managerNamespace and managerAccount name the service account of the manager, as in a cluster.
 const managerNamespace, managerAccount = "berth-system", "berth"
 
+var errNoCollection = errors.New("the manager collected nothing")
+
 var errNotGuarded = errors.New("the webhooks do not check yet")
 
 // Manager is a running manager.
 type Manager struct {
 	*Process
-	// metrics is the address of its metrics.
-	metrics string
+	// metrics is the address of its metrics, profiles that of its profiles.
+	metrics, profiles string
+}
+
+// InUse returns the bytes of heap and stacks that are in use after a collection. The collector lets the heap grow to about twice as much.
+func (m *Manager) InUse(ctx context.Context) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.profiles+"/debug/pprof/heap?gc=1", http.NoBody)
+	if err != nil {
+		return 0, fmt.Errorf("requesting a collection: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("requesting a collection: %w", err)
+	}
+	defer response.Body.Close() //nolint:errcheck // only the metrics are of interest
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("requesting a collection: %s: %w", response.Status, errNoCollection)
+	}
+	metrics, err := m.Metrics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return int64(metrics.Sum("go_memstats_heap_inuse_bytes") + metrics.Sum("go_memstats_stack_inuse_bytes")), nil
 }
 
 // Metrics reads the metrics of the manager.
@@ -42,14 +66,14 @@ func (h *Hub) StartManager(ctx context.Context, args ...string) (*Manager, error
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := freeAddresses(ctx, 2)
+	addresses, err := freeAddresses(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
-	webhooks, metrics := addresses[0], addresses[1]
+	webhooks, metrics, profiles := addresses[0], addresses[1], addresses[2]
 	child, err := start(ctx, "", filepath.Join(h.bin, "berth"), append([]string{
 		"manager", "--kubeconfig=" + kubeconfig, "--log-format=text",
-		"--metrics-bind-address=" + metrics, "--health-probe-bind-address=0", "--leader-elect=false", "--simulate",
+		"--metrics-bind-address=" + metrics, "--profile-bind-address=" + profiles, "--health-probe-bind-address=0", "--leader-elect=false", "--simulate",
 		"--webhook-bind-address=" + webhooks, "--webhook-url=https://" + webhooks,
 	}, args...)...)
 	if err != nil {
@@ -59,7 +83,7 @@ func (h *Hub) StartManager(ctx context.Context, args ...string) (*Manager, error
 		child.Stop()
 		return nil, err
 	}
-	return &Manager{child, metrics}, nil
+	return &Manager{child, metrics, profiles}, nil
 }
 
 // StartConsole is StartManager with the views and the console. It returns the address of the console.

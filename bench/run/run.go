@@ -45,7 +45,7 @@ func (s Options) logf(format string, args ...any) { fmt.Fprintf(s.Progress, form
 
 // Defaults returns the runs without -only, in the order of the table.
 func Defaults() []Run {
-	out := []Run{webhookRun(), costlyRun(), agentsRun(), agentRun(), consoleRun()}
+	out := []Run{webhookRun(), costlyRun(), agentsRun(), agentRun(), consoleRun(), browserRun()}
 	for _, size := range [][2]int{{1_000, 1_000}, {5_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}} {
 		out = append(out, sizeRun(size[0], size[1]))
 	}

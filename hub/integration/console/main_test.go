@@ -4,6 +4,7 @@ package console
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	chromium "github.com/berth-project/berth/internal/browser"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -98,74 +100,24 @@ func open(t *testing.T, address string) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := findProgram(folder)
-	if program == "" {
-		t.Skipf("NO BROWSER RUNS ON THIS MACHINE: there is no %s; run make bin/chromium at the root of the repository", folder)
+	started, err := chromium.Start(t.Context(), folder)
+	if errors.Is(err, chromium.ErrNotFound) {
+		t.Skipf("NO BROWSER RUNS ON THIS MACHINE: %v", err)
 	}
-	home := browserFolder(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(home, "data")),
-		chromedp.Env("LD_LIBRARY_PATH="+strings.Join(libraries(folder), ":"), "HOME="+home, "XDG_CACHE_HOME="+home),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
-	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	ctx, closed := chromedp.NewContext(allocated)
-	t.Cleanup(func() { // the folder of the browser is removed after this
-		if running := chromedp.FromContext(ctx); running != nil && running.Allocator != nil {
-			running.Allocator.Wait()
-		}
-	})
-	t.Cleanup(stop)
-	t.Cleanup(closed)
-	base, _, _ := strings.Cut(address, "/login")
-	b := &browser{ctx: ctx, t: t, address: base}
-	if err := chromedp.Run(ctx); err != nil { // the browser lives as long as the first context
-		t.Fatal(err)
-	}
-	chromedp.ListenTarget(ctx, b.listen)
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address), chromedp.WaitVisible("#grid", chromedp.ByQuery))
-	return b
-}
-
-// browserFolder returns a folder that is removed at the end of the test. Processes of a browser that has ended may write a moment longer.
-func browserFolder(t *testing.T) string {
-	t.Helper()
-	out, err := os.MkdirTemp("", "berth-browser-") //nolint:usetesting // t.TempDir fails the test for such a write
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-			if err := os.RemoveAll(out); err == nil {
-				return
-			} else if time.Since(began) > limit {
-				t.Error(err)
-				return
-			}
+		if err := started.Stop(); err != nil {
+			t.Error(err)
 		}
 	})
-	return out
-}
-
-// findProgram returns the browser in a folder of unpacked packages, or the installed one.
-func findProgram(folder string) string {
-	for _, name := range []string{
-		filepath.Join(folder, "usr/lib/chromium/chromium-headless-shell"), filepath.Join(folder, "usr/lib/chromium/headless_shell"),
-		filepath.Join(folder, "usr/bin/chromium-headless-shell"),
-	} {
-		if info, err := os.Stat(name); err == nil && !info.IsDir() {
-			return name
-		}
-	}
-	return ""
-}
-
-// libraries returns the folders of libraries in a folder of unpacked packages.
-func libraries(folder string) []string {
-	out, _ := filepath.Glob(filepath.Join(folder, "usr/lib/*-linux-gnu*"))
-	for _, pattern := range []string{"lib/*-linux-gnu*", "usr/lib/*-linux-gnu*/pulseaudio", "usr/lib/chromium"} {
-		more, _ := filepath.Glob(filepath.Join(folder, pattern))
-		out = append(out, more...)
-	}
-	return out
+	ctx := started.Context
+	base, _, _ := strings.Cut(address, "/login")
+	b := &browser{ctx: ctx, t: t, address: base}
+	chromedp.ListenTarget(ctx, b.listen)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address), chromedp.WaitVisible("#grid", chromedp.ByQuery))
+	return b
 }
 
 // do runs actions, and fails the test if one fails. A live page may replace a part between the moment an action finds a node of it and the

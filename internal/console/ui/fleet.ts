@@ -1,7 +1,7 @@
 // The module of the fleet: draws every cluster as a cell, and filters, groups and colours the cells.
 import { byID } from "./page";
 import { cellAt, layout, type Layout } from "./layout";
-import { type Column, type Grid, healthWords, type Mark, type Palette, paletteFor } from "./palette";
+import { type Column, type Grid, healthLetter, healthWords, type Mark, type Palette, paletteFor } from "./palette";
 
 interface CellChange { i: number; health: string; selected: number; tainted: string }
 interface Controls { filter: HTMLInputElement; group: HTMLSelectElement; colour: HTMLSelectElement }
@@ -25,6 +25,7 @@ class Fleet {
     this.readURL();
     this.listen();
     await this.reload();
+    requestAnimationFrame(() => performance.mark("fleet")); // after the first drawing, which waits for the same frame
   }
 
   // readURL sets the controls as the address has them, so that an address shows the same again.
@@ -174,11 +175,14 @@ class Fleet {
     if (at > 0) {
       const key = term.slice(0, at), value = term.slice(at + 1).toLowerCase();
       const columns = await Promise.all(key === "set" ? [this.column("set")] : [this.column("label:" + key), this.column("claim:" + key)]);
-      return (i) => columns.some((column) => column.values[column.index[i] ?? -1]?.toLowerCase() === value);
+      // The values are compared once, and not for each cluster.
+      const meets = columns.map(({ index, values }) => ({ index, wanted: new Set([...values.keys()].filter((at) => values[at]!.toLowerCase() === value)) }));
+      return (i) => meets.some(({ index, wanted }) => wanted.has(index[i] ?? -1));
     }
     term = term.toLowerCase();
     if (term === "tainted") return (i) => this.grid.tainted[i] === "1";
-    return (i) => this.grid.names[i]!.includes(term) || healthWords(this.grid.health[i]!).replace(" ", "-") === term;
+    const health = healthLetter(term);
+    return (i) => this.grid.names[i]!.includes(term) || this.grid.health[i] === health;
   }
 
   // draw draws once for each frame of the screen, however often it is called.

@@ -15,6 +15,9 @@ const health: [string, string, Mark][] = [
 
 export function healthWords(letter: string): string { return health.find(([known]) => known === letter)?.[1] ?? "unknown"; }
 
+// healthLetter returns the letter of a state as a filter has it, such as not-joined.
+export function healthLetter(term: string): string | undefined { return health.find(([, words]) => words.replace(" ", "-") === term)?.[0]; }
+
 // paletteFor colours the clusters by their health, by how many placements selected them, or by the verdicts of one placement.
 export function paletteFor(by: string, grid: Grid, column: Column | undefined, style: CSSStyleDeclaration): Palette {
   const token = (name: string): string => style.getPropertyValue(name).trim();
