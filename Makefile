@@ -189,7 +189,7 @@ run: build ## Start a hub that keeps its data in .berth/.
 BENCHFLAGS ?=
 
 .PHONY: bench
-bench: build ## Measure a whole hub, and fail where a bound of bench/rangespec.yaml is broken.
+bench: build $(PROMETHEUS) ## Measure a whole hub, and fail where a bound of bench/rangespec.yaml is broken.
 	go run ./bench/cmd/berth-bench -bin bin -results bin/bench/results.json $(BENCHFLAGS)
 
 # How long a soak lasts.

@@ -49,7 +49,7 @@ func Defaults() []Run {
 	for _, size := range [][2]int{{1_000, 1_000}, {5_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}} {
 		out = append(out, sizeRun(size[0], size[1]))
 	}
-	out = append(out, worksRun(1000, 10), profilesRun())
+	out = append(out, worksRun(1000, 10), profilesRun(), scoresRun())
 	return append(out, engineRuns()...)
 }
 

@@ -49,6 +49,8 @@ type process struct {
 	metrics *telemetry.Metrics
 
 	member *member.Member
+	// toMember reaches the member for all but works.
+	toMember *client.Client
 	// records and objects reach the member for works, at the rate of the options.
 	records *client.Client
 	objects *remote.Member
@@ -100,7 +102,7 @@ func Run(ctx context.Context, options Options) error {
 	if a.uid = a.awaitUID(ctx, toMember); a.uid == "" {
 		return nil // the context has ended
 	}
-	a.member = member.New(toMember, a.clock, a.log, a.uid)
+	a.member, a.toMember = member.New(toMember, a.clock, a.log, a.uid), toMember
 	var running sync.WaitGroup
 	running.Go(func() { a.member.Run(ctx) })
 	lead(ctx, a.phases)

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/credential"
 	"github.com/berth-project/berth/internal/agent/election"
+	"github.com/berth-project/berth/internal/agent/usage"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/registration"
@@ -57,6 +58,9 @@ type Options struct {
 	DeletionWait time.Duration
 	// QPS bounds the requests for works to the member in a second, with twice as many in a burst; 0 is no limit.
 	QPS float32
+	// ReportUsage reports how much of the member is free, as the AddOnPlacementScore berth-usage, once in each UsageInterval.
+	ReportUsage   bool
+	UsageInterval time.Duration
 	// LeaderElection lets the agent work only while it holds the Lease "berth-agent" in the namespace of its pod.
 	LeaderElection bool
 	// HealthAddress is host:port to serve health probes on; "0" is off.
@@ -70,7 +74,7 @@ type Options struct {
 
 // DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
-	return Options{EvictionGrace: work.DefaultEvictionGrace, DeletionWait: plan.RemovalWait, Driver: registration.DriverCSR, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
+	return Options{EvictionGrace: work.DefaultEvictionGrace, DeletionWait: plan.RemovalWait, Driver: registration.DriverCSR, UsageInterval: usage.DefaultInterval, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
 }
 
 // AddFlags binds the options to flags.
@@ -91,6 +95,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"how long the deletion of a work waits for objects that do not go, such as custom resources, before it deletes what they need, such as their operator")
 	flags.Float32Var(&o.QPS, "qps", o.QPS,
 		"requests for works to the API server of the member in a second; 0: no limit, because API servers share their capacity by priority and fairness")
+	flags.BoolVar(&o.ReportUsage, "report-usage", o.ReportUsage,
+		"report how much CPU, memory, GPUs and pods of the member are free, as the AddOnPlacementScore "+usage.Object+" of the cluster, by which placements rank")
+	flags.DurationVar(&o.UsageInterval, "usage-interval", o.UsageInterval,
+		"time between two measurements with --report-usage, from 5s to 1h; the scores are valid for three of them")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection,
 		"work only while holding the Lease "+election.Name+" in the namespace of the pod, so that one agent of the member works at a time")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz, /readyz and /metrics; 0: off")
@@ -114,6 +122,7 @@ func (o *Options) validate() error {
 	check(o.DeletionWait > 0, "--deletion-wait %s: must be above 0", o.DeletionWait)
 	check(o.EvictionGrace > 0, "--appliedmanifestwork-eviction-grace-period %s: must be above 0", o.EvictionGrace)
 	check(o.QPS >= 0, "--qps %g: must be 0 or more", o.QPS)
+	check(o.UsageInterval >= usage.MinInterval && o.UsageInterval <= usage.MaxInterval, "--usage-interval %s: must be %s to %s", o.UsageInterval, usage.MinInterval, usage.MaxInterval)
 	check(slices.Contains([]string{registration.DriverCSR, registration.DriverToken}, o.Driver), "--driver %q: must be csr or token", o.Driver)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
 	_, err = parseLevel(o.LogLevel)

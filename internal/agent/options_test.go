@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -25,6 +26,7 @@ func TestOptionsNameEveryFault(t *testing.T) {
 		"a deletion without wait": {func(o *Options) { o.DeletionWait = 0 }, "--deletion-wait"},
 		"an eviction at once":     {func(o *Options) { o.EvictionGrace = 0 }, "--appliedmanifestwork-eviction-grace-period"},
 		"a negative rate":         {func(o *Options) { o.QPS = -1 }, "--qps"},
+		"usage in a hurry":        {func(o *Options) { o.UsageInterval = time.Second }, "--usage-interval"},
 		"an unknown driver":       {func(o *Options) { o.Driver = "grpc" }, "--driver"},
 		"an unknown format":       {func(o *Options) { o.LogFormat = "xml" }, "--log-format"},
 		"an unknown level":        {func(o *Options) { o.LogLevel = "loud" }, "--log-level"},

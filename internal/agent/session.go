@@ -21,6 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/status"
 	"github.com/berth-project/berth/internal/agent/token"
 	"github.com/berth-project/berth/internal/agent/trust"
+	"github.com/berth-project/berth/internal/agent/usage"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/version"
@@ -86,6 +87,9 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
 	running.Go(func() { s.keepWorks(ctx) })
+	if s.options.ReportUsage {
+		running.Go(func() { s.usageReporter().Run(ctx) })
+	}
 	running.Go(func() { defer end(); s.followHandOver(ctx) })
 	s.watchRegistration(ctx)
 	end()
@@ -149,6 +153,23 @@ func (s *session) follower() *trust.Follower {
 		Hub: s.hub, Gate: s.gate, Clock: s.clock, Name: s.credential.Cluster, Bundle: s.credential.Connection.CA,
 		Cluster: s.cluster, Log: s.log,
 		Store: func(ctx context.Context, bundle []byte) error { return s.save(ctx, s.credential.WithCABundle(bundle)) },
+	}
+}
+
+// usageReporter returns the reporter of the usage of the member. A report that fails does not make the agent unready: it still renews the
+// lease and delivers.
+func (s *session) usageReporter() *usage.Reporter {
+	return &usage.Reporter{
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: s.member, Source: s.toMember, Clock: s.clock, Random: s.random,
+		Name: s.credential.Cluster, Interval: s.options.UsageInterval, Log: s.log,
+		Report: func(err error) {
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			s.health.note("usage", text)
+		},
+		Measured: s.metrics.ReportedUsage,
 	}
 }
 

@@ -41,6 +41,9 @@ const joinExamples = `  # Install the agent in the member of the current context
   # Install it with all permissions, for works that name no executor
   kubectl berth join --hub https://hub.example:6443 --cluster edge-1 --ca-hash sha256:... --token ... --image REGISTRY/berth-agent --profile admin
 
+  # Install it, and let it report how much of the member is free, as scores for placements
+  kubectl berth join --hub https://hub.example:6443 --cluster edge-1 --ca-hash sha256:... --token ... --image REGISTRY/berth-agent --report-usage
+
   # Run the agent beside a member
   kubectl berth join --hub https://hub.example:6443 --cluster edge-1 --ca-hash sha256:... --token ... --kubeconfig edge-1.kubeconfig`
 
@@ -58,6 +61,7 @@ type joinOptions struct {
 
 	hub, cluster, token, hash, caFile, driver, image, profile, dir string
 	agentFlags                                                     []string
+	reportUsage                                                    bool
 }
 
 func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
@@ -85,6 +89,8 @@ func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&o.image, "image", "", "container `image` of the agent; empty: run the agent here")
 	cmd.Flags().StringVar(&o.profile, "profile", join.ProfileBound, "`what` an installed agent may do for works: bound or admin")
 	cmd.Flags().StringVar(&o.dir, "dir", "", "`folder` for the agent's certificate when it runs here (default: berth/agents/NAME in your configuration folder)")
+	cmd.Flags().BoolVar(&o.reportUsage, "report-usage", false,
+		"let the agent report how much CPU, memory, GPUs and pods of the member are free, as scores by which placements rank")
 	o.flags.Add(cmd.Flags())
 	completer{o.flags}.completeHubFlags(cmd, "cluster")
 	registerCompletion(cmd, "driver", completeOutputs([]string{registration.DriverCSR, registration.DriverToken}))
@@ -123,7 +129,7 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	agent := join.Agent{Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap, Profile: o.profile}
+	agent := join.Agent{Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap, Profile: o.profile, ReportUsage: o.reportUsage}
 	if err := agent.Install(ctx, member); err != nil {
 		return err
 	}
@@ -192,7 +198,7 @@ func (o *joinOptions) runAgent(ctx context.Context, bootstrap []byte) error {
 		"--cluster-name=" + o.cluster, "--hub-kubeconfig-dir=" + filepath.Join(dir, join.HubFolder),
 		"--bootstrap-kubeconfig=" + filepath.Join(dir, join.BootstrapFile), "--member-kubeconfig=" + filepath.Join(dir, "member.kubeconfig"),
 		"--driver=" + o.driver, "--log-format=text",
-	}, o.agentFlags...)
+	}, o.furtherFlags()...)
 	agent := exec.CommandContext(ctx, program, args...) //nolint:gosec // the user names the program by the PATH
 	agent.Stdout, agent.Stderr = o.streams.Out, o.streams.ErrOut
 	agent.Cancel = func() error { return agent.Process.Signal(syscall.SIGTERM) }
@@ -202,6 +208,14 @@ func (o *joinOptions) runAgent(ctx context.Context, bootstrap []byte) error {
 		return fmt.Errorf("running %s: %w", program, err)
 	}
 	return nil
+}
+
+// furtherFlags returns the flags of the agent that the user has given.
+func (o *joinOptions) furtherFlags() []string {
+	if o.reportUsage {
+		return append([]string{join.ReportUsageFlag}, o.agentFlags...)
+	}
+	return o.agentFlags
 }
 
 // findAgent returns the path of the agent's program: beside this program, else in the PATH.

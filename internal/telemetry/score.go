@@ -10,8 +10,8 @@ const (
 
 // Scores are the metrics of the controller that writes scores.
 type Scores struct {
-	queries, writes *prometheus.CounterVec
-	clusters        *prometheus.GaugeVec
+	queries, writes   *prometheus.CounterVec
+	clusters, failing *prometheus.GaugeVec
 }
 
 // NewScores registers the metrics, with every series at 0. It must be called once per registry.
@@ -27,6 +27,7 @@ func NewScores(registry prometheus.Registerer, scores []string) *Scores {
 	}
 	for _, score := range scores {
 		out.clusters.WithLabelValues(score)
+		out.failing.WithLabelValues(score)
 	}
 	return out
 }
@@ -37,6 +38,7 @@ func newScores(c *metricSet) *Scores {
 	return &Scores{
 		queries:  c.counter("berth_score_queries_total", "Queries of scores. While those of a score fail, its last values run out.", score, result),
 		clusters: c.gauge("berth_score_clusters", "Clusters with a value in the last query of a score that succeeded.", score),
+		failing:  c.gauge("berth_score_failing", "1 while the last query of a score failed. Its values count until they have run out, after three intervals.", score),
 		writes:   c.counter("berth_score_writes_total", "Attempted writes of AddOnPlacementScores.", result),
 	}
 }
@@ -44,6 +46,11 @@ func newScores(c *metricSet) *Scores {
 // Queried counts a query.
 func (s *Scores) Queried(score string, err error) {
 	s.queries.WithLabelValues(score, scoreResult(err)).Inc()
+	failing := 0.0
+	if err != nil {
+		failing = 1
+	}
+	s.failing.WithLabelValues(score).Set(failing)
 }
 
 // Measured records how many clusters a query had a value of.

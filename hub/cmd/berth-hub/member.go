@@ -21,6 +21,7 @@ func runAgent(ctx context.Context, member cli.Agent) error {
 	options.Names = credential.Names{Cluster: member.Cluster, Agent: agentName}
 	options.HubKubeconfigDir, options.BootstrapKubeconfig, options.MemberKubeconfig = member.Dir, member.Bootstrap, member.Kubeconfig
 	options.Driver, options.HealthAddress = member.Driver, disabledAddress
+	options.ReportUsage, options.UsageInterval = member.ReportUsage, member.UsageInterval
 	options.Logger = slog.New(logr.ToSlogHandler(klog.Background()))
 	return agent.Run(ctx, options)
 }

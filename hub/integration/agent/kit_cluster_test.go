@@ -99,6 +99,9 @@ func createRoles(t *testing.T, name string) {
 			rule("coordination.k8s.io", "leases", "get", "list", "watch", "update"),
 			rule("addon.open-cluster-management.io", "managedclusteraddons", "get", "list", "watch"),
 			rule("addon.open-cluster-management.io", "managedclusteraddons/status", "patch", "update"),
+			rule(clusterGroup, "addonplacementscores", "create"),
+			named(rule(clusterGroup, "addonplacementscores", "get"), "berth-usage"),
+			named(rule(clusterGroup, "addonplacementscores/status", "patch"), "berth-usage"),
 			rule("events.k8s.io", "events", "create"),
 		},
 		"work": {

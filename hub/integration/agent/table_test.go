@@ -156,6 +156,8 @@ func change(r resource) string {
 		return `{"metadata":{"annotations":{"agent.open-cluster-management.io/tried":"yes"}}}`
 	case "managedclusters/status":
 		return `{"status":{"version":{"kubernetes":"v1.0.0"}}}`
+	case "addonplacementscores/status":
+		return `{"status":{"scores":[{"name":"tried","value":1}]}}`
 	case "leases":
 		return `{"spec":{"renewTime":"2026-01-01T00:00:00.000000Z"}}`
 	case "manifestworks":

@@ -244,13 +244,22 @@ func TestTheChartServesTheCertificateOfCertManager(t *testing.T) {
 
 // TestTheChartOfTheAgentInstallsWhatJoinInstalls compares the objects of `kubectl berth join --image` with those that the chart makes of them.
 func TestTheChartOfTheAgentInstallsWhatJoinInstalls(t *testing.T) {
+	for _, reports := range []bool{false, true} {
+		compareWithJoin(t, reports)
+	}
+}
+
+func compareWithJoin(t *testing.T, reportUsage bool) {
+	t.Helper()
 	admin := hubtest.NewClient(t, shared.Config())
-	agent := join.Agent{Cluster: "edge-1", Image: "localhost:5001/berth/berth-agent:v0.1.0", Driver: "csr", Bootstrap: []byte(bootstrap), Profile: join.ProfileAdmin}
+	agent := join.Agent{
+		Cluster: "edge-1", Image: "localhost:5001/berth/berth-agent:v0.1.0", Driver: "csr", Bootstrap: []byte(bootstrap), Profile: join.ProfileAdmin, ReportUsage: reportUsage,
+	}
 	if err := agent.Install(t.Context(), shared.Config()); err != nil {
 		t.Fatal(err)
 	}
 	inChart := map[string]bool{}
-	for _, object := range agentRelease().with("profile=admin").objects(t) {
+	for _, object := range agentRelease().with("profile=admin", fmt.Sprintf("usage.report=%t", reportUsage)).objects(t) {
 		inChart[object.GetKind()+" "+object.GetName()] = true
 		stored := object.DeepCopy()
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(object), stored); err != nil {

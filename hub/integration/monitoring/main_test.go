@@ -3,6 +3,8 @@
 package monitoring
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"testing"
 	"time"
@@ -17,5 +19,10 @@ const testTimeout = 120 * time.Second
 var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: config.Delivery()}))
+	manifests, err := hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "score": config.Score()})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
 }

@@ -3,6 +3,7 @@ package monitoring
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -27,7 +28,10 @@ func TestPromtoolAcceptsTheFiles(t *testing.T) {
 // TestDashboardAndAlerts lets a manager decide placements of several kinds while Prometheus scrapes it. Every query of the dashboard
 // and every compared expression of an alert must have data. Exactly the expected alerts must fire.
 func TestDashboardAndAlerts(t *testing.T) {
-	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Webhooks: true, Args: []string{"--controllers=*,replicaset"}}) // the webhooks have a certificate
+	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{
+		Webhooks: true, AllowErrors: true, // the webhooks have a certificate, and the source of the scores does not respond
+		Args: []string{"--controllers=*,replicaset,score", "--score-config=" + deadSource(t)},
+	})
 	p := startPrometheus(t, manager.MetricsAddress)
 	f := newFleet(t)
 	f.placement("good", clusterv1beta1.PlacementConditionSatisfied, nil)
@@ -37,15 +41,26 @@ func TestDashboardAndAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.awaitValues(t, f, append(append(dashboardQueries(t), alertExpressions(t)...), `workqueue_depth{name="placement"}`))
-	p.awaitFiring(t, "BerthPlacementsMisconfigured", "BerthPlacementsNotSatisfied", "BerthRemovalsHeld")
+	p.awaitFiring(t, "BerthPlacementsMisconfigured", "BerthPlacementsNotSatisfied", "BerthRemovalsHeld", "BerthScoresFailing")
 
 	if err := f.Delete(t.Context(), wrong); err != nil {
 		t.Fatal(err)
 	}
-	p.awaitFiring(t, "BerthRemovalsHeld")
+	p.awaitFiring(t, "BerthRemovalsHeld", "BerthScoresFailing")
 
 	manager.Stop()
 	p.awaitFiring(t, "BerthManagerDown")
+}
+
+// deadSource returns a file with a score whose source has no server.
+func deadSource(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "scores.yaml")
+	text := fmt.Sprintf("sources: [{name: dead, url: %q}]\nscores: [{name: free, query: free, min: 0, max: 1, interval: 5s}]\n", "http://"+hubtest.FreeAddress(t))
+	if err := os.WriteFile(out, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // awaitValues waits until every query has a number, and keeps the manager busy meanwhile.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,8 @@ type memberFlags struct {
 	name, hub, token, hash, driver string
 	nodes                          int
 	capacity, labels               map[string]string
+	reportUsage                    bool
+	usageInterval                  time.Duration
 }
 
 func memberCommand(wiring Config) *cobra.Command {
@@ -72,6 +75,8 @@ func memberCommand(wiring Config) *cobra.Command {
 	set.IntVar(&flags.nodes, "nodes", 2, "number of fake nodes; those of an earlier start stay")
 	set.StringToStringVar(&flags.capacity, "node-capacity", map[string]string{"cpu": "8", "memory": "32Gi", "pods": "110"}, "`capacity` of each fake node")
 	set.StringToStringVar(&flags.labels, "node-label", nil, "`labels` of each fake node, as key=value")
+	set.BoolVar(&flags.reportUsage, "report-usage", false, "let the agent report how much of the member is free, as scores by which placements rank")
+	set.DurationVar(&flags.usageInterval, "usage-interval", time.Minute, "time between two such reports, from 5s to 1h")
 	command.MarkFlagsRequiredTogether("hub", "token", "ca-hash")
 	command.MarkFlagsMutuallyExclusive("data-dir", "ephemeral")
 	return command
@@ -102,7 +107,10 @@ func (f *memberFlags) run(command *cobra.Command, wiring Config) error {
 		opts.Manifests = wiring.MemberManifests
 		opts.Nodes = hub.FakeNodes{Count: f.nodes, Capacity: capacity, Labels: f.labels}
 		opts.Agent = func(ctx context.Context, kubeconfig string) error {
-			return wiring.Agent(ctx, Agent{Cluster: f.name, Dir: f.path(datadir.AgentFolder), Bootstrap: f.path(datadir.BootstrapFile), Kubeconfig: kubeconfig, Driver: driver})
+			return wiring.Agent(ctx, Agent{
+				Cluster: f.name, Dir: f.path(datadir.AgentFolder), Bootstrap: f.path(datadir.BootstrapFile), Kubeconfig: kubeconfig, Driver: driver,
+				ReportUsage: f.reportUsage, UsageInterval: f.usageInterval,
+			})
 		}
 		return opts, nil
 	})

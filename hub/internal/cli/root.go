@@ -8,6 +8,7 @@ package cli
 import (
 	"context"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,6 +46,9 @@ type Agent struct {
 	Kubeconfig string
 	// Driver is how the agent authenticates on the hub: "csr" or "token".
 	Driver string
+	// ReportUsage lets the agent report how much of the member is free, once in each UsageInterval.
+	ReportUsage   bool
+	UsageInterval time.Duration
 }
 
 // Manager is Berth's manager, ready to run.

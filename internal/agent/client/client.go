@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 	"time"
@@ -112,7 +113,7 @@ func newScheme() *runtime.Scheme {
 		coordinationv1.SchemeGroupVersion:   {&coordinationv1.Lease{}},
 		certificatesv1.SchemeGroupVersion:   {&certificatesv1.CertificateSigningRequest{}, &certificatesv1.CertificateSigningRequestList{}},
 		clusterv1.SchemeGroupVersion:        {&clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{}},
-		clusterv1alpha1.SchemeGroupVersion:  {&clusterv1alpha1.ClusterClaim{}, &clusterv1alpha1.ClusterClaimList{}},
+		clusterv1alpha1.SchemeGroupVersion:  {&clusterv1alpha1.ClusterClaim{}, &clusterv1alpha1.ClusterClaimList{}, &clusterv1alpha1.AddOnPlacementScore{}},
 		aboutv1alpha1.SchemeGroupVersion:    {&aboutv1alpha1.ClusterProperty{}, &aboutv1alpha1.ClusterPropertyList{}},
 		workv1.SchemeGroupVersion:           {&workv1.ManifestWork{}, &workv1.ManifestWorkList{}, &workv1.AppliedManifestWork{}, &workv1.AppliedManifestWorkList{}},
 		aboutv1beta1.SchemeGroupVersion:     {&aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}},
@@ -243,6 +244,15 @@ func (c *Client) list(ctx context.Context, timeout time.Duration, object Object,
 		return fmt.Errorf("listing %s: %w", object.path(""), err)
 	}
 	return nil
+}
+
+// Stream lists a resource, and returns the body as it arrives, in JSON. The caller closes it, and bounds it by the context.
+func (c *Client) Stream(ctx context.Context, object Object, options metav1.ListOptions) (io.ReadCloser, error) {
+	body, err := c.read(object, options).Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", object.path(""), err)
+	}
+	return body, nil
 }
 
 func (c *Client) read(object Object, options metav1.ListOptions) *rest.Request {

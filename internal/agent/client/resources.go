@@ -5,8 +5,10 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
@@ -57,6 +59,19 @@ func Events(namespace string) Object {
 
 // Nodes returns the path of all nodes.
 func Nodes() Object { return Object{Resource: corev1.SchemeGroupVersion.WithResource("nodes")} }
+
+// Pods returns the path of all pods.
+func Pods() Object { return Object{Resource: corev1.SchemeGroupVersion.WithResource("pods")} }
+
+// NodeMetrics returns the path of what all nodes use.
+func NodeMetrics() Object {
+	return Object{Resource: schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "nodes"}}
+}
+
+// Scores returns the path of one AddOnPlacementScore of a cluster, or of all where name is empty.
+func Scores(cluster, name string) Object {
+	return Object{Resource: clusterv1alpha1.SchemeGroupVersion.WithResource("addonplacementscores"), Namespace: cluster, Name: name}
+}
 
 // ManifestWork returns the path of one work of a cluster, or of all where name is empty.
 func ManifestWork(cluster, name string) Object {

@@ -49,6 +49,18 @@ func slim(object any) (any, error) {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
 		Spec:       corev1.NodeSpec{ProviderID: node.Spec.ProviderID, Unschedulable: node.Spec.Unschedulable},
-		Status:     corev1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable},
+		Status: corev1.NodeStatus{
+			Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable, Conditions: readiness(node.Status.Conditions),
+		},
 	}, nil
+}
+
+// readiness returns the condition Ready without its times.
+func readiness(conditions []corev1.NodeCondition) []corev1.NodeCondition {
+	for _, condition := range conditions {
+		if condition.Type == corev1.NodeReady {
+			return []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
+		}
+	}
+	return nil
 }

@@ -29,6 +29,9 @@ const (
 	StateHealthy     = "healthy"
 	StateDeleting    = "deleting"
 	StateLost        = "lost"
+
+	resultSuccess = "success"
+	resultFailure = "failure"
 )
 
 // maxResources bounds the values of the label resource. Further resources are otherResource.
@@ -74,7 +77,7 @@ func writesDefinition() Definition {
 		Labels: []Label{
 			{Name: "verb", Values: []string{VerbApply, VerbRelease, VerbDelete}},
 			{Name: "resource", Any: "the resource and its group, such as `deployments.apps`: at most 50, and `other`"},
-			{Name: "result", Values: []string{"success", "failure"}},
+			{Name: "result", Values: []string{resultSuccess, resultFailure}},
 		},
 		Help: "Writes of the objects of works on the member",
 	}
@@ -93,7 +96,14 @@ func heldDefinition() Definition {
 	}
 }
 
+func usageDefinition() Definition {
+	return Definition{
+		Name: "berth_agent_usage_reports_total", Type: Counter, Labels: []Label{{Name: "result", Values: []string{resultSuccess, resultFailure}}},
+		Help: "Measurements of the member with --report-usage. A failure is a member that was not read completely, or a hub that did not store the scores",
+	}
+}
+
 // Definitions returns every metric of the agent, by name.
 func Definitions() []Definition {
-	return []Definition{repairsDefinition(), heldDefinition(), applyDefinition(), worksDefinition(), writesDefinition()}
+	return []Definition{repairsDefinition(), heldDefinition(), applyDefinition(), usageDefinition(), worksDefinition(), writesDefinition()}
 }

@@ -15,6 +15,7 @@ type Metrics struct {
 	works    *prometheus.GaugeVec
 	apply    *prometheus.HistogramVec
 	writes   *prometheus.CounterVec
+	usage    *prometheus.CounterVec
 	repairs  prometheus.Counter
 	held     prometheus.Gauge
 
@@ -33,7 +34,9 @@ func New() *Metrics {
 	out.writes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: writes.Name, Help: writes.Help}, labels(writes))
 	out.repairs = prometheus.NewCounter(prometheus.CounterOpts{Name: repairs.Name, Help: repairs.Help})
 	out.held = prometheus.NewGauge(prometheus.GaugeOpts{Name: held.Name, Help: held.Help})
-	out.registry.MustRegister(out.works, out.apply, out.writes, out.repairs, out.held)
+	usage := usageDefinition()
+	out.usage = prometheus.NewCounterVec(prometheus.CounterOpts{Name: usage.Name, Help: usage.Help}, labels(usage))
+	out.registry.MustRegister(out.works, out.apply, out.writes, out.repairs, out.held, out.usage)
 	out.Reset()
 	return out
 }
@@ -76,11 +79,17 @@ func (m *Metrics) Reached(stage string, took time.Duration) {
 
 // Wrote counts a write of an object.
 func (m *Metrics) Wrote(verb, resource string, err error) {
-	result := "success"
+	m.writes.WithLabelValues(verb, m.bounded(resource), result(err)).Inc()
+}
+
+// ReportedUsage counts a measurement of the member.
+func (m *Metrics) ReportedUsage(err error) { m.usage.WithLabelValues(result(err)).Inc() }
+
+func result(err error) string {
 	if err != nil {
-		result = "failure"
+		return resultFailure
 	}
-	m.writes.WithLabelValues(verb, m.bounded(resource), result).Inc()
+	return resultSuccess
 }
 
 // bounded returns a resource, or otherResource where there are too many.

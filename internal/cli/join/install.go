@@ -21,6 +21,8 @@ import (
 const (
 	// AgentNamespace is the namespace of the agent on a member. OCM's agent has the same, so that one replaces the other.
 	AgentNamespace = "open-cluster-management-agent"
+	// ReportUsageFlag is the flag of an agent that reports how much of its member is free.
+	ReportUsageFlag = "--report-usage"
 
 	agentName        = "berth-agent"
 	agentRole        = "berth:agent"
@@ -41,6 +43,8 @@ type Agent struct {
 	Bootstrap []byte
 	// Profile is what the agent may do for works: ProfileBound or ProfileAdmin.
 	Profile string
+	// ReportUsage lets the agent report how much of the member is free.
+	ReportUsage bool
 }
 
 // Install applies the agent to a member: its namespace, account, roles, bootstrap kubeconfig and Deployment. The permissions for works
@@ -74,16 +78,10 @@ func (a Agent) objects() []client.Object {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 	}
 	core := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
-	read := []string{"get", "list", "watch"}
 	return []client.Object{
 		&corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: AgentNamespace}},
 		&corev1.ServiceAccount{TypeMeta: core("ServiceAccount"), ObjectMeta: own},
-		&rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: shared, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: read},
-			{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
-			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"clusterclaims"}, Verbs: read},
-			{APIGroups: []string{"about.k8s.io"}, Resources: []string{"clusterproperties"}, Verbs: read},
-		}},
+		&rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: shared, Rules: a.rules()},
 		&rbacv1.ClusterRoleBinding{
 			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: shared, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: shared.Name},
@@ -107,6 +105,36 @@ func (a Agent) objects() []client.Object {
 	}
 }
 
+// rules returns what the agent reads of the member.
+func (a Agent) rules() []rbacv1.PolicyRule {
+	read := []string{"get", "list", "watch"}
+	out := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: read},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
+		{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"clusterclaims"}, Verbs: read},
+		{APIGroups: []string{"about.k8s.io"}, Resources: []string{"clusterproperties"}, Verbs: read},
+	}
+	if a.ReportUsage {
+		list := []string{"list"}
+		out = append(out,
+			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: list},
+			rbacv1.PolicyRule{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"nodes"}, Verbs: list})
+	}
+	return out
+}
+
+// arguments returns the flags of the agent.
+func (a Agent) arguments() []string {
+	out := []string{
+		"--cluster-name=" + a.Cluster, "--bootstrap-kubeconfig=" + bootstrapFolder + "/kubeconfig", "--driver=" + a.Driver, "--leader-elect",
+		fmt.Sprintf("--health-probe-bind-address=:%d", agentHealthPort),
+	}
+	if a.ReportUsage {
+		out = append(out, ReportUsageFlag)
+	}
+	return out
+}
+
 // deployment returns one replica that runs without privileges.
 func (a Agent) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 	labels := map[string]string{"app": agentName}
@@ -126,10 +154,7 @@ func (a Agent) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 				},
 				Containers: []corev1.Container{{
 					Name: agentName, Image: a.Image, Command: []string{"berth-agent"},
-					Args: []string{
-						"--cluster-name=" + a.Cluster, "--bootstrap-kubeconfig=" + bootstrapFolder + "/kubeconfig", "--driver=" + a.Driver, "--leader-elect",
-						fmt.Sprintf("--health-probe-bind-address=:%d", agentHealthPort),
-					},
+					Args:          a.arguments(),
 					LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
 					Resources: corev1.ResourceRequirements{
 						Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2m"), corev1.ResourceMemory: resource.MustParse("32Mi")},

@@ -3,7 +3,6 @@ package score
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"os"
 	"strings"
@@ -12,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/internal/score"
 )
 
 const (
 	// defaultObject is the default name of the objects that the controller writes.
 	defaultObject = "berth-scores"
-	// defaultThreshold is the default of Config.Threshold.
-	defaultThreshold = 2
 	// defaultInterval, minInterval and maxInterval bound the time between two queries of a score.
 	defaultInterval, minInterval, maxInterval = time.Minute, 5 * time.Second, time.Hour
 
@@ -107,7 +106,7 @@ func parse(content []byte) (Config, error) {
 
 func (c *Config) setDefaults() {
 	if c.Threshold == 0 {
-		c.Threshold = defaultThreshold
+		c.Threshold = score.DefaultThreshold
 	}
 	for i := range c.Scores {
 		q := &c.Scores[i]
@@ -127,11 +126,13 @@ func (c *Config) setDefaults() {
 }
 
 // objects returns the scores of each object that the controller writes, by its name.
-func (c *Config) objects() map[string][]*Query {
-	out := map[string][]*Query{}
+func (c *Config) objects() map[string]objectScores {
+	out := map[string]objectScores{}
 	for i := range c.Scores {
 		q := &c.Scores[i]
-		out[q.Object] = append(out[q.Object], q)
+		of := out[q.Object]
+		of.names, of.interval = append(of.names, q.Name), q.Interval.Duration
+		out[q.Object] = of
 	}
 	return out
 }
@@ -170,34 +171,19 @@ func (c *Config) faults() []string {
 		names[q.Name] = true
 		check(sources[q.Source], "scores[%d].source: there is no source %q", i, q.Source)
 		check(q.Query != "" && len(q.Query) <= maxQueryBytes, "scores[%d].query: must have 1 to %d bytes", i, maxQueryBytes)
-		check(finite(q.Min) && finite(q.Max) && q.Min < q.Max, "scores[%d]: min %v must be below max %v", i, q.Min, q.Max)
+		check(score.Finite(q.Min) && score.Finite(q.Max) && q.Min < q.Max, "scores[%d]: min %v must be below max %v", i, q.Min, q.Max)
 		check(q.Interval.Duration >= minInterval && q.Interval.Duration <= maxInterval,
 			"scores[%d].interval: %s must be %s to %s", i, q.Interval.Duration, minInterval, maxInterval)
 	}
 	return out
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
 // score returns the score of a value: -100 at Min and below, 100 at Max and above, linear and cut to a whole number between. NaN and
 // infinite values have none.
-func (q *Query) score(value float64) (score int32, ok bool) {
-	if !finite(value) {
-		return 0, false
-	}
-	switch {
-	case value >= q.Max:
-		score = 100
-	case value <= q.Min:
-		score = -100
-	default:
-		score = int32(200*((value/2-q.Min/2)/(q.Max/2-q.Min/2)) - 100) // halves, because a range may exceed the largest number
-	}
+func (q *Query) score(value float64) (out int32, ok bool) {
+	out, ok = score.Normalize(value, q.Min, q.Max)
 	if q.Invert {
-		score = -score
+		out = -out
 	}
-	return score, true
+	return out, ok
 }
-
-// validity is how long a value counts after its query.
-func (q *Query) validity() time.Duration { return 3 * q.Interval.Duration }

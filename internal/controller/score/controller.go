@@ -27,6 +27,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/score"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -53,7 +54,7 @@ type Options struct {
 func Add(mgr manager.Manager, options Options) error {
 	c := &controller{
 		client: mgr.GetClient(), log: mgr.GetLogger().WithName(Name), config: options.Config, clock: options.Clock,
-		sources: map[string]source{}, seen: map[string]map[string]sighting{}, failures: map[string]string{}, due: map[string]time.Time{},
+		sources: map[string]source{}, seen: map[string]map[string]score.Sighting{}, failures: map[string]string{}, due: map[string]time.Time{},
 	}
 	names := make([]string, 0, len(options.Config.Scores))
 	for i := range options.Config.Scores {
@@ -83,7 +84,7 @@ type controller struct {
 	sources map[string]source
 
 	// seen are the last values by cluster and score, failures why the last queries failed, due when the next are due, both by score.
-	seen     map[string]map[string]sighting
+	seen     map[string]map[string]score.Sighting
 	failures map[string]string
 	due      map[string]time.Time
 }
@@ -130,9 +131,9 @@ func (c *controller) pass(ctx context.Context) error {
 	objects := c.config.objects()
 	for name := range clusters {
 		if c.seen[name] == nil {
-			c.seen[name] = map[string]sighting{}
-			for object, scores := range objects {
-				recall(scores, stored[objectKey{name, object}], c.seen[name])
+			c.seen[name] = map[string]score.Sighting{}
+			for key, of := range objects {
+				score.Recall(of.names, of.interval, stored[objectKey{name, key}], c.seen[name])
 			}
 		}
 	}
@@ -196,8 +197,8 @@ func (c *controller) record(q *Query, now time.Time, found result, err error) {
 	count := 0
 	for cluster, value := range found.values {
 		last := c.seen[cluster]
-		if score, ok := q.score(value); ok && last != nil {
-			last[q.Name] = sighting{value: score, at: now}
+		if measured, ok := q.score(value); ok && last != nil {
+			last[q.Name] = score.Sighting{Value: measured, At: now}
 			count++
 		}
 	}
@@ -216,16 +217,17 @@ type planned struct {
 	exists bool
 }
 
-func (c *controller) plan(clusters map[string]bool, objects map[string][]*Query, stored map[objectKey]*clusterv1alpha1.AddOnPlacementScore) []planned {
+func (c *controller) plan(clusters map[string]bool, objects map[string]objectScores, stored map[objectKey]*clusterv1alpha1.AddOnPlacementScore) []planned {
 	var out []planned
 	for cluster := range clusters {
-		for name, scores := range objects {
+		for name, of := range objects {
 			key := objectKey{cluster, name}
-			in := input{
-				scores: scores, threshold: c.config.Threshold, now: c.clock.Now(), seen: c.seen[cluster], failures: c.failures, stored: stored[key],
+			in := score.Input{
+				Names: of.names, Interval: of.interval, Threshold: c.config.Threshold, Now: c.clock.Now(),
+				Seen: c.seen[cluster], Explain: explain(c.failures), Stored: stored[key],
 			}
-			if status := plan(in); status != nil {
-				out = append(out, planned{key, status, in.stored != nil})
+			if status := score.Plan(in); status != nil {
+				out = append(out, planned{key, status, in.Stored != nil})
 			}
 		}
 	}

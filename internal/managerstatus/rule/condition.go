@@ -45,6 +45,7 @@ func conditions() map[string]Condition {
 		"BerthWorksRefused":             above(0, Sum(Metric("berth_work_writes_total", OneOf("result", "refused", "failed")).Increase(long))),
 		"BerthDeliveryHeld":             above(0, Sum(Metric("berth_delivery_held").Latest())),
 		"BerthEvictionsHeld":            above(0, Max(Metric("berth_clusters_evictions_held").Latest())),
+		"BerthScoresFailing":            above(0, Sum(Metric("berth_score_failing").Latest())),
 		"BerthHubLacks":                 above(0, Sum(Max(Metric("berth_hub_lacks").Latest(), "kind"))),
 		"BerthRoleUnguarded":            above(0, Max(Metric("berth_role_unguarded").Latest())),
 		"BerthCertificateEnds":          below(14, daysUntil(Min(Metric("berth_certificate_end_timestamp_seconds").Latest()))),

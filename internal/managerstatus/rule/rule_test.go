@@ -114,6 +114,7 @@ func firing() map[string][]string {
 		"BerthWorksRefused":     {"berth_work_writes_total{result=refused} 0", "berth_work_writes_total{result=refused} 1"},
 		"BerthDeliveryHeld":     {"berth_delivery_held 7"},
 		"BerthEvictionsHeld":    {"berth_clusters_evictions_held 1"},
+		"BerthScoresFailing":    {"berth_score_failing{score=cpu} 1;berth_score_failing{score=memory} 0"},
 		"BerthHubLacks":         {"berth_hub_lacks{kind=field} 1"},
 		"BerthRoleUnguarded":    {"berth_role_unguarded{role=r} 1"},
 		"BerthCertificateEnds":  {fmt.Sprintf("berth_certificate_end_timestamp_seconds %d", now.Add(24*time.Hour).Unix())},

@@ -12,19 +12,17 @@ import (
 
 var begin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// scores returns the scores of an object: cpu and memory, each ten seconds.
-func scores(t *testing.T) []*Query {
-	t.Helper()
-	config, err := parse([]byte(`
-sources: [{name: main, url: "http://127.0.0.1:9090"}]
-scores:
-- {name: cpu, query: a, min: 0, max: 1, interval: 10s}
-- {name: memory, query: b, min: 0, max: 1, interval: 10s}
-`))
-	if err != nil {
-		t.Fatal(err)
+// names are the scores of an object, which are measured each ten seconds.
+func names() []string { return []string{"cpu", "memory"} }
+
+const interval = 10 * time.Second
+
+// input returns what an object follows from, whose scores are not measured any more for a reason.
+func input(now time.Time, seen map[string]Sighting, reason string, stored *clusterv1alpha1.AddOnPlacementScore) Input {
+	return Input{
+		Names: names(), Interval: interval, Threshold: 2, Now: now, Seen: seen, Stored: stored,
+		Explain: func(name string) (string, string) { return reason, name },
 	}
-	return config.objects()[defaultObject]
 }
 
 // store returns an object as the API server keeps what was planned.
@@ -45,34 +43,33 @@ func values(status *clusterv1alpha1.AddOnPlacementScoreStatus) map[string]int32 
 
 func TestWhatIsWrittenAndWhen(t *testing.T) {
 	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
-	first := plan(input{scores: scores(t), threshold: 2, now: begin, seen: map[string]sighting{"cpu": {10, begin}, "memory": {20, begin}}})
+	first := Plan(input(begin, map[string]Sighting{"cpu": {10, begin}, "memory": {20, begin}}, "", nil))
 	if diff := cmp.Diff(map[string]int32{"cpu": 10, "memory": 20}, values(first)); diff != "" {
 		t.Fatalf("the first write (-want +got):\n%s", diff)
 	}
 	if !first.ValidUntil.Time.Equal(at(30)) {
 		t.Errorf("valid until %s, want three intervals, %s", first.ValidUntil, at(30))
 	}
-	down := map[string]string{"cpu": "down", "memory": "down"}
 	for sentence, test := range map[string]struct {
 		now, cpu, cpuAt, memory, memoryAt int
-		failures                          map[string]string
+		stale                             string // why scores are not measured any more
 		want                              map[string]int32
 		reason                            string
 	}{
-		"nothing moved":                       {10, 10, 10, 20, 10, nil, nil, ""},
-		"less than the threshold moved":       {10, 10, 10, 21, 10, nil, nil, ""},
-		"the threshold moved":                 {10, 10, 10, 18, 10, nil, map[string]int32{"cpu": 10, "memory": 18}, ReasonMeasured},
-		"half of the validity has passed":     {20, 10, 20, 21, 20, nil, map[string]int32{"cpu": 10, "memory": 21}, ReasonMeasured},
-		"one query failed":                    {15, 10, 0, 20, 0, down, nil, ""},
-		"queries fail for longer":             {16, 10, 0, 20, 0, down, map[string]int32{"cpu": 10, "memory": 20}, ReasonSourceFailed},
-		"the cluster is missing in a result":  {20, 10, 20, 20, 0, nil, map[string]int32{"cpu": 10, "memory": 20}, ReasonClusterMissing},
-		"one score has run out":               {30, 10, 30, 20, 0, nil, map[string]int32{"cpu": 10}, ReasonMeasured},
-		"all scores have run out":             {30, 10, 0, 20, 0, down, nil, ""},
-		"all scores have run out for an hour": {3600, 10, 0, 20, 0, down, nil, ""},
+		"nothing moved":                       {10, 10, 10, 20, 10, ReasonClusterMissing, nil, ""},
+		"less than the threshold moved":       {10, 10, 10, 21, 10, ReasonClusterMissing, nil, ""},
+		"the threshold moved":                 {10, 10, 10, 18, 10, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 18}, ReasonMeasured},
+		"half of the validity has passed":     {20, 10, 20, 21, 20, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 21}, ReasonMeasured},
+		"one query failed":                    {15, 10, 0, 20, 0, ReasonSourceFailed, nil, ""},
+		"queries fail for longer":             {16, 10, 0, 20, 0, ReasonSourceFailed, map[string]int32{"cpu": 10, "memory": 20}, ReasonSourceFailed},
+		"the cluster is missing in a result":  {20, 10, 20, 20, 0, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 20}, ReasonClusterMissing},
+		"one score has run out":               {30, 10, 30, 20, 0, ReasonClusterMissing, map[string]int32{"cpu": 10}, ReasonMeasured},
+		"all scores have run out":             {30, 10, 0, 20, 0, ReasonSourceFailed, nil, ""},
+		"all scores have run out for an hour": {3600, 10, 0, 20, 0, ReasonSourceFailed, nil, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			seen := map[string]sighting{"cpu": {int32(test.cpu), at(test.cpuAt)}, "memory": {int32(test.memory), at(test.memoryAt)}}
-			got := plan(input{scores: scores(t), threshold: 2, now: at(test.now), seen: seen, failures: test.failures, stored: store(first)})
+			seen := map[string]Sighting{"cpu": {int32(test.cpu), at(test.cpuAt)}, "memory": {int32(test.memory), at(test.memoryAt)}}
+			got := Plan(input(at(test.now), seen, test.stale, store(first)))
 			if diff := cmp.Diff(test.want, values(got)); diff != "" {
 				t.Fatalf("scores (-want +got):\n%s", diff)
 			}
@@ -85,13 +82,12 @@ func TestWhatIsWrittenAndWhen(t *testing.T) {
 
 // TestADeadSourceLetsScoresRunOut plays ten minutes with a source that dies: one write reports it, and the validity never grows.
 func TestADeadSourceLetsScoresRunOut(t *testing.T) {
-	seen := map[string]sighting{"cpu": {10, begin}, "memory": {20, begin}}
-	stored := store(plan(input{scores: scores(t), threshold: 2, now: begin, seen: seen}))
-	down := map[string]string{"cpu": "down", "memory": "down"}
+	seen := map[string]Sighting{"cpu": {10, begin}, "memory": {20, begin}}
+	stored := store(Plan(input(begin, seen, "", nil)))
 	writes := 0
 	for second := range 600 {
 		now := begin.Add(time.Duration(second) * time.Second)
-		if status := plan(input{scores: scores(t), threshold: 2, now: now, seen: seen, failures: down, stored: stored}); status != nil {
+		if status := Plan(input(now, seen, ReasonSourceFailed, stored)); status != nil {
 			writes++
 			stored = store(status)
 		}
@@ -107,8 +103,8 @@ func TestScoresStayValidWhileOneOfTwoSourcesIsDead(t *testing.T) {
 	var stored *clusterv1alpha1.AddOnPlacementScore
 	for second := range 120 {
 		now := begin.Add(time.Duration(second) * time.Second)
-		seen := map[string]sighting{"cpu": {10, now.Truncate(10 * time.Second)}, "memory": {20, begin}}
-		if status := plan(input{scores: scores(t), threshold: 2, now: now, seen: seen, failures: map[string]string{"memory": "down"}, stored: stored}); status != nil {
+		seen := map[string]Sighting{"cpu": {10, now.Truncate(10 * time.Second)}, "memory": {20, begin}}
+		if status := Plan(input(now, seen, ReasonSourceFailed, stored)); status != nil {
 			stored = store(status)
 		}
 		if !now.Before(stored.Status.ValidUntil.Time) {
@@ -126,8 +122,8 @@ func TestNoiseIsWrittenOnceInHalfAValidity(t *testing.T) {
 	writes := 0
 	for query := range 60 {
 		now := begin.Add(time.Duration(query) * 10 * time.Second)
-		seen := map[string]sighting{"cpu": {int32(10 + query%2), now}}
-		if status := plan(input{scores: scores(t), threshold: 2, now: now, seen: seen, stored: stored}); status != nil {
+		seen := map[string]Sighting{"cpu": {int32(10 + query%2), now}}
+		if status := Plan(input(now, seen, "", stored)); status != nil {
 			writes++
 			stored = store(status)
 		}
@@ -143,12 +139,12 @@ func TestARestartRemembersTheValidity(t *testing.T) {
 		ValidUntil: &until,
 		Scores:     []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: 20}, {Name: "of another provider", Value: 1}},
 	}}
-	got := map[string]sighting{}
-	recall(scores(t), stored, got)
-	if len(got) != 1 || got["cpu"] != (sighting{20, begin}) {
+	got := map[string]Sighting{}
+	Recall(names(), interval, stored, got)
+	if len(got) != 1 || got["cpu"] != (Sighting{20, begin}) {
 		t.Errorf("recalled %+v, want cpu with 20 at %s", got, begin)
 	}
-	if got := plan(input{scores: scores(t), threshold: 2, now: begin.Add(time.Minute), seen: got, stored: stored}); got != nil {
+	if got := Plan(input(begin.Add(time.Minute), got, "", stored)); got != nil {
 		t.Errorf("a score that has run out is written: %+v", got)
 	}
 }

@@ -1,0 +1,287 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/bench/hub"
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/internal/generate"
+)
+
+const (
+	// scoreClusters is the size of the fleet: one query has a value of each cluster.
+	scoreClusters = 10_000
+	// scoreInterval is the time between two queries. It is longer than the writes of all scores by both sides take.
+	scoreInterval = 4 * time.Minute
+	// scoreMoves is how often every value moves. Each time the same is written without a manager.
+	scoreMoves = 2
+	// scoreWait is far longer than an interval and the writes after it.
+	scoreWait, scorePoll = 10 * time.Minute, 250 * time.Millisecond
+	// scoreSettle is how long a query has an effect at most where it writes nothing.
+	scoreSettle = 15 * time.Second
+	// moved and noise are changes of all values, in a hundredth of their range: twenty points of the score, and less than one.
+	moved, noise = 10, 0.4
+
+	scoreQueries = "berth_score_queries_total"
+	scoreWrites  = "berth_score_writes_total"
+)
+
+var errNotScored = errors.New("not every cluster has its score")
+
+// scoresRun measures the scores of a fleet from one query.
+func scoresRun() Run {
+	return Run{
+		Name:    "scores",
+		About:   fmt.Sprintf("scores of %d clusters from one query of Prometheus, beside bare writes of the same objects", scoreClusters),
+		Measure: measureScores,
+	}
+}
+
+// scoreHubs are a hub whose manager scores, and one without on which plain clients write the same. A Prometheus scrapes the load of the
+// clusters.
+type scoreHubs struct {
+	managed, open *measuredHub
+	fleet         *generate.Fleet
+	load          *clusterLoad
+	prometheus    *hub.Process
+	folder        string
+	// queries and writes are how many the manager has made so far.
+	queries, writes float64
+}
+
+func (p *scoreHubs) stop() {
+	for _, side := range []*measuredHub{p.managed, p.open} {
+		if side != nil {
+			side.stop()
+		}
+	}
+	if p.prometheus != nil {
+		p.prometheus.Stop()
+	}
+	if p.load != nil {
+		p.load.stop()
+	}
+	if p.folder != "" {
+		_ = os.RemoveAll(p.folder) // a leftover temporary folder does no harm
+	}
+}
+
+func measureScores(ctx context.Context, s Options) ([]bench.Figure, error) {
+	p := &scoreHubs{fleet: generate.New(generate.Shape{Clusters: scoreClusters, Placements: 1, Seed: fleetSeed})}
+	defer p.stop()
+	s.logf("scores: starting two hubs with %d clusters", scoreClusters)
+	if err := p.start(ctx, s); err != nil {
+		return nil, err
+	}
+	s.logf("scores: the first query")
+	cold, err := p.cycle(ctx, scoreClusters)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.copyScores(ctx); err != nil {
+		return nil, err
+	}
+	var moves usage
+	var open time.Duration
+	for i := range scoreMoves {
+		s.logf("scores: move %d of %d", i+1, scoreMoves)
+		p.load.add(moved)
+		used, err := p.cycle(ctx, scoreClusters)
+		if err != nil {
+			return nil, err
+		}
+		moves.add(used)
+		took, err := p.copyScores(ctx)
+		if err != nil {
+			return nil, err
+		}
+		open += took
+	}
+	s.logf("scores: noise")
+	p.load.add(noise)
+	quiet, err := p.cycle(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return scoreFigures(cold, moves, quiet, open), nil
+}
+
+func scoreFigures(cold, moves, quiet usage, open time.Duration) []bench.Figure {
+	count := float64(scoreMoves * scoreClusters)
+	return []bench.Figure{
+		{Name: "cold: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(cold) / scoreClusters, Detail: fmt.Sprintf("%.0f", scoreWritesOf(cold))},
+		{
+			Name: "move: time until every score is stored, beside the bare writes", Unit: bench.Ratio, Value: moves.wall.Seconds() / open.Seconds(),
+			Detail: fmt.Sprintf("%.1f s / %.1f s, %.0f scores", moves.wall.Seconds(), open.Seconds(), count),
+		},
+		{Name: "move: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(moves) / count, Detail: fmt.Sprintf("%.0f", scoreWritesOf(moves))},
+		{
+			Name: "move: CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: moves.manager.Seconds() / moves.server.Seconds(),
+			Detail: fmt.Sprintf("%.2f s / %.2f s", moves.manager.Seconds(), moves.server.Seconds()),
+		},
+		{Name: "noise: writes after a query", Unit: bench.Requests, Value: scoreWritesOf(quiet), Detail: fmt.Sprintf("%d values moved", scoreClusters)},
+		{Name: "noise: CPU of the manager for a query", Unit: bench.Seconds, Value: quiet.manager.Seconds()},
+		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(quiet.peakManager)},
+	}
+}
+
+// start starts everything and stores the fleet. The manager starts last, once Prometheus has the values.
+func (p *scoreHubs) start(ctx context.Context, s Options) (err error) {
+	if p.folder, err = os.MkdirTemp("", "berth-bench-"); err != nil {
+		return fmt.Errorf("storing a configuration: %w", err)
+	}
+	manifests := filepath.Join(p.folder, "manifests")
+	if err := copyManifests(manifests, config.Score()); err != nil {
+		return err
+	}
+	stored := *p.fleet
+	stored.Bindings, stored.Scores = nil, nil
+	for _, cluster := range p.fleet.Clusters {
+		stored.Namespaces = append(stored.Namespaces, cluster.Name)
+	}
+	for _, side := range []**measuredHub{&p.managed, &p.open} {
+		started, err := hub.StartWith(ctx, s.Bin, manifests)
+		if err != nil {
+			return err
+		}
+		*side = &measuredHub{hub: started}
+		if (*side).admin, err = started.Admin(); err != nil {
+			return err
+		}
+		if err := (*side).store(ctx, &stored); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(p.managed.awaitIdle(ctx), p.open.awaitIdle(ctx)); err != nil {
+		return err
+	}
+	return p.startSource(ctx, s)
+}
+
+// startSource starts what the scores come from, and the manager.
+func (p *scoreHubs) startSource(ctx context.Context, s Options) (err error) {
+	if p.load, err = newClusterLoad(ctx, p.fleet.Clusters); err != nil {
+		return err
+	}
+	var url string
+	if p.prometheus, url, err = hub.StartPrometheus(ctx, s.Bin, p.folder, p.load.address); err != nil {
+		return err
+	}
+	if err := p.load.awaitScrape(ctx); err != nil {
+		return err
+	}
+	queries := filepath.Join(p.folder, "scores.yaml")
+	text := fmt.Sprintf("sources: [{name: main, url: %q}]\nscores: [{name: load, query: 'max by (cluster) (load)', min: 0, max: 100, interval: %s}]\n", url, scoreInterval)
+	if err := os.WriteFile(queries, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("storing the queries: %w", err)
+	}
+	p.managed.manager, err = p.managed.hub.StartManager(ctx, "--controllers=*,score", "--score-config="+queries)
+	return err
+}
+
+// cycle waits for the next query and for a number of writes after it, and returns what they used.
+func (p *scoreHubs) cycle(ctx context.Context, writes float64) (usage, error) {
+	if p.queries > 0 { // the first query runs when the manager starts
+		if err := p.load.awaitScrape(ctx); err != nil {
+			return usage{}, err
+		}
+	}
+	before, err := p.managed.usage(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	began, err := p.await(ctx, scoreQueries, p.queries+1)
+	if err != nil {
+		return usage{}, err
+	}
+	ended, err := p.await(ctx, scoreWrites, p.writes+writes)
+	if err != nil {
+		return usage{}, err
+	}
+	if writes == 0 {
+		time.Sleep(scoreSettle) // no event reports that nothing is written
+	}
+	after, err := p.managed.usage(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	p.queries, p.writes = p.queries+1, p.writes+writes
+	out := after.since(before)
+	out.wall = ended.Sub(began)
+	return out, nil
+}
+
+// await returns when a counter of the manager has reached a value.
+func (p *scoreHubs) await(ctx context.Context, counter string, value float64) (time.Time, error) {
+	last := 0.0
+	err := wait.PollUntilContextTimeout(ctx, scorePoll, scoreWait, true, func(ctx context.Context) (bool, error) {
+		metrics, err := p.managed.manager.Metrics(ctx)
+		last = metrics.Sum(counter)
+		return last >= value, err
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s is %.0f, want %.0f: %w: %w", counter, last, value, errNotScored, err)
+	}
+	return time.Now(), nil
+}
+
+// copyScores stores the scores of the managed side on the open side, with plain clients, as the manager does. It creates those that are
+// missing before.
+func (p *scoreHubs) copyScores(ctx context.Context) (time.Duration, error) {
+	made, there := &clusterv1alpha1.AddOnPlacementScoreList{}, &clusterv1alpha1.AddOnPlacementScoreList{}
+	if err := errors.Join(p.managed.admin.List(ctx, made), p.open.admin.List(ctx, there)); err != nil {
+		return 0, fmt.Errorf("reading scores: %w", err)
+	}
+	if len(made.Items) != scoreClusters {
+		return 0, fmt.Errorf("%w: there are %d", errNotScored, len(made.Items))
+	}
+	clients, err := p.open.clients()
+	if err != nil {
+		return 0, err
+	}
+	if len(there.Items) == 0 {
+		err := inParallel(ctx, len(made.Items), func(ctx context.Context, hand, i int) error {
+			return clients[hand].Create(ctx, &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: objectOf(&made.Items[i])})
+		})
+		if err != nil {
+			return 0, fmt.Errorf("storing scores: %w", err)
+		}
+	}
+	began := time.Now()
+	err = inParallel(ctx, len(made.Items), func(ctx context.Context, hand, i int) error {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&clusterv1alpha1.AddOnPlacementScore{
+			TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1alpha1.SchemeGroupVersion.String(), Kind: "AddOnPlacementScore"},
+			ObjectMeta: objectOf(&made.Items[i]), Status: made.Items[i].Status,
+		})
+		if err != nil {
+			return err
+		}
+		return clients[hand].Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}), client.FieldOwner("bench"))
+	})
+	if err != nil {
+		return 0, fmt.Errorf("storing scores: %w", err)
+	}
+	return time.Since(began), nil
+}
+
+func objectOf(score *clusterv1alpha1.AddOnPlacementScore) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: score.Namespace, Name: score.Name}
+}
+
+// scoreWritesOf counts the writes to scores.
+func scoreWritesOf(of usage) float64 {
+	return count(of.requests, func(r hub.Request) bool { return r.Resource == "addonplacementscores" })
+}

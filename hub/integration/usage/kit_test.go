@@ -1,0 +1,209 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli/join"
+)
+
+const (
+	// object is the name of the scores, byCPU the score that placements rank by.
+	object, byCPU = "berth-usage", "cpuAvailable"
+	// interval is the time between two measurements of the agents.
+	interval = "5s"
+)
+
+var errNotYet = errors.New("not yet")
+
+// world is two clusters: that of an agent, and another with a fixed score.
+type world struct {
+	client.WithWatch
+	t                     *testing.T
+	namespace, own, other string
+	toMember              client.WithWatch
+	agent                 *hubtest.Agent
+	// kubeconfig is that of the account of the agent on its member.
+	kubeconfig string
+}
+
+// newWorld creates both clusters and a placement of one, the one with more free CPU. The agent does not run.
+func newWorld(t *testing.T, score int32) *world {
+	t.Helper()
+	w := &world{
+		WithWatch: hubtest.NewClient(t, hub.Config()), t: t, namespace: hub.Namespace(t),
+		toMember: hubtest.NewClient(t, member.Config()), agent: hubtest.NewAgent(t),
+	}
+	installed := join.Agent{Cluster: "own", Image: "berth-agent", Driver: "csr", Profile: join.ProfileBound, ReportUsage: true}
+	if err := installed.Install(t.Context(), member.Config()); err != nil {
+		t.Fatal(err)
+	}
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + join.AgentNamespace}
+	w.kubeconfig = member.WriteKubeconfig(t, member.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...))
+	w.own, w.other = w.namespace+"-own", w.namespace+"-other"
+	w.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	w.create(&clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.namespace},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: w.namespace},
+	})
+	for _, name := range []string{w.own, w.other} {
+		w.create(&clusterv1.ManagedCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}},
+			Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
+		})
+		w.eventually(func(ctx context.Context) error {
+			found := &clusterv1.ManagedCluster{}
+			if err := w.Get(ctx, client.ObjectKey{Name: name}, found); err != nil {
+				return err
+			}
+			if !meta.IsStatusConditionTrue(found.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
+				return errNotYet
+			}
+			return nil
+		})
+	}
+	fixed := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: w.other, Name: object}}
+	w.create(fixed)
+	fixed.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: byCPU, Value: score}}
+	if err := w.Status().Update(t.Context(), fixed); err != nil {
+		t.Fatal(err)
+	}
+	w.place()
+	w.agent.StoreCredential(t, hub, w.own, "a1")
+	return w
+}
+
+// startAgent starts the agent with the permissions on its member that an installed one has.
+func (w *world) startAgent() {
+	w.t.Helper()
+	w.agent.Start(w.t, member, "--report-usage", "--usage-interval="+interval, "--member-kubeconfig="+w.kubeconfig)
+}
+
+func (w *world) eventually(check func(context.Context) error) {
+	w.t.Helper()
+	hubtest.Eventually(w.t, testTimeout, check)
+}
+
+func (w *world) create(stored client.Object) {
+	w.t.Helper()
+	if err := w.Create(w.t.Context(), stored); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// createOnMember creates an object on the member until the end of the test.
+func (w *world) createOnMember(stored client.Object) {
+	w.t.Helper()
+	if err := w.toMember.Create(w.t.Context(), stored); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { w.deleteOnMember(stored) })
+}
+
+// deleteOnMember deletes an object on the member at once: no kubelet ends pods there.
+func (w *world) deleteOnMember(stored client.Object) {
+	w.t.Helper()
+	if err := w.toMember.Delete(context.WithoutCancel(w.t.Context()), stored, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+		w.t.Error(err)
+	}
+}
+
+// place stores the placement.
+func (w *world) place() {
+	w.t.Helper()
+	one := int32(1)
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "free"}}
+	out.Spec.NumberOfClusters = &one
+	out.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{{
+		ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+			Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: object, ScoreName: byCPU},
+		},
+		Weight: &one,
+	}}}
+	w.create(out)
+}
+
+// decided returns the clusters that the placement has, separated by commas.
+func (w *world) decided(ctx context.Context) (string, error) {
+	list := &clusterv1beta1.PlacementDecisionList{}
+	if err := w.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
+		return "", err
+	}
+	var out []string
+	for i := range list.Items {
+		for _, decision := range list.Items[i].Status.Decisions {
+			out = append(out, decision.ClusterName)
+		}
+	}
+	return strings.Join(out, ","), nil
+}
+
+func (w *world) awaitDecision(want string) {
+	w.t.Helper()
+	w.eventually(func(ctx context.Context) error {
+		if got, err := w.decided(ctx); err != nil || got != want {
+			return fmt.Errorf("the placement has %q, want %q: %w", got, want, err)
+		}
+		return nil
+	})
+}
+
+// awaitScores waits until the hub has scores of the own cluster, and returns the object.
+func (w *world) awaitScores(want map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
+	w.t.Helper()
+	out := &clusterv1alpha1.AddOnPlacementScore{}
+	w.eventually(func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKey{Namespace: w.own, Name: object}, out); err != nil {
+			return err
+		}
+		got := map[string]int32{}
+		for _, item := range out.Status.Scores {
+			got[item.Name] = item.Value
+		}
+		for name, value := range want {
+			if found, ok := got[name]; !ok || found != value {
+				return fmt.Errorf("the scores are %v, want %v: %w", got, want, errNotYet)
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// node returns a node of 10 cores, 10 GiB and 10 pods that is ready.
+func node(name string) *corev1.Node {
+	has := corev1.ResourceList{"cpu": resource.MustParse("10"), "memory": resource.MustParse("10Gi"), "pods": resource.MustParse("10")}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: corev1.NodeStatus{
+			Capacity: has, Allocatable: has, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}
+}
+
+// pod returns a pod that is bound to a node.
+func pod(name, on, cpu string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		Spec: corev1.PodSpec{
+			NodeName: on, AutomountServiceAccountToken: new(bool),
+			Containers: []corev1.Container{{
+				Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu)}},
+			}},
+		},
+	}
+}
