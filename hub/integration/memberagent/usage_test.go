@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/process"
 )
 
 // TestAHubThatTakesNoUsage has roles of an earlier release, without the scores of agents. The agent goes on, reports it once, and sends few
@@ -30,15 +31,6 @@ func TestAHubThatTakesNoUsage(t *testing.T) {
 	if err := c.Status().Update(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
-	requests := func() (out float64) {
-		for request, count := range hub.ReadMetrics(t).Requests() {
-			if request.Resource == "addonplacementscores" {
-				out += count
-			}
-		}
-		return out
-	}
-	before := requests()
 	c.startAgent(member, "--report-usage", "--usage-interval=5s")
 	c.eventually(func(ctx context.Context) error {
 		code, text, err := c.ready(ctx)
@@ -49,8 +41,12 @@ func TestAHubThatTakesNoUsage(t *testing.T) {
 	})
 	c.awaitRenewal()
 	time.Sleep(quietPeriod) // several intervals
-	if sent := requests() - before; sent < 1 || sent > 4 {
-		t.Errorf("the agent sent %v requests for its scores, want a few", sent)
+	metrics, err := process.ReadMetrics(t.Context(), c.health)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := metrics.Sum("berth_agent_usage_reports_total", `result="failure"`); failed < 2 || failed > 3 {
+		t.Errorf("the agent tried %v times in %s, want after 5 s and after another 10", failed, quietPeriod)
 	}
 	if lines := strings.Count(c.agent.Log(), "the usage of the member is not reported"); lines != 1 {
 		t.Errorf("the log has the refusal %d times, want once:\n%s", lines, c.agent.Log())
