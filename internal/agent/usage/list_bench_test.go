@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/client"
 )
 
-// repeated is a member with many equal pods, none of which it holds as a text more than once.
+// repeated is a member with many equal pods. It holds the text of one.
 type repeated struct {
 	pod   string
 	count int

@@ -122,7 +122,7 @@ func addPod(nodes map[string]*node, pod *corev1.Pod) {
 }
 
 // scoresOf returns the scores by name. Of a resource that no node has, nothing is available. What is used is measured over the nodes that
-// have reported it, and is left out where there is none.
+// have reported it. Without such a node it is left out.
 func scoresOf(nodes map[string]*node) map[string]int32 {
 	out := map[string]int32{}
 	for _, row := range table() {
