@@ -29,7 +29,7 @@ type Browser struct {
 	cancel []context.CancelFunc
 }
 
-// Start starts the browser in a folder of unpacked packages. Its files are in a temporary folder. It returns ErrNotFound where there is none.
+// Start starts the browser in a folder of unpacked packages. Its files are in a temporary folder. It returns ErrNotFound for a folder without a browser.
 func Start(ctx context.Context, folder string) (*Browser, error) {
 	program := find(folder)
 	if program == "" {
@@ -70,7 +70,7 @@ func (b *Browser) Stop() error {
 	return nil
 }
 
-// find returns the program in a folder of unpacked packages; empty where there is none.
+// find returns the program in a folder of unpacked packages. It is empty for a folder without a browser.
 func find(folder string) string {
 	for _, name := range []string{"usr/lib/chromium/chromium-headless-shell", "usr/lib/chromium/headless_shell", "usr/bin/chromium-headless-shell"} {
 		name = filepath.Join(folder, name)
