@@ -49,7 +49,7 @@ func Defaults() []Run {
 	for _, size := range [][2]int{{1_000, 1_000}, {5_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}} {
 		out = append(out, sizeRun(size[0], size[1]))
 	}
-	out = append(out, worksRun(1000, 10), profilesRun(), scoresRun())
+	out = append(out, worksRun(1000, 10), profilesRun(), scoresRun(scoreClusters))
 	return append(out, engineRuns()...)
 }
 
@@ -57,11 +57,15 @@ func Defaults() []Run {
 func Available() []Run { return append(Defaults(), soakRun()) }
 
 // Find returns the run of a name: an available run, or the run of any size, such as 300x200 clusters and
-// placements or works-200x5 clusters and sets.
+// placements, works-200x5 clusters and sets, or scores-500 clusters.
 func Find(name string) (Run, bool) {
 	known := Available()
 	if at := slices.IndexFunc(known, func(r Run) bool { return r.Name == name }); at >= 0 {
 		return known[at], true
+	}
+	if size, isScores := strings.CutPrefix(name, scoresPrefix); isScores {
+		clusters, err := strconv.Atoi(size)
+		return scoresRun(clusters), err == nil && clusters >= minSize && clusters <= maxSize
 	}
 	size, isWorks := strings.CutPrefix(name, worksPrefix)
 	left, right, _ := strings.Cut(size, "x")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,18 +23,18 @@ import (
 )
 
 const (
-	// scoreClusters is the size of the fleet: one query has a value of each cluster.
-	scoreClusters = 10_000
-	// scoreInterval is the time between two queries. It is longer than the writes of all scores by both sides take.
-	scoreInterval = 4 * time.Minute
+	// scoreClusters is the size of the fleet: one query has a value of each cluster. A run of another size is scoresPrefix and the size.
+	scoreClusters, scoresPrefix = 10_000, "scores-"
+	// minScoreInterval is the shortest time between two queries.
+	minScoreInterval = time.Minute
 	// scoreMoves is how often every value moves. Each time the same is written without a manager.
 	scoreMoves = 2
 	// scoreWait is far longer than an interval and the writes after it.
 	scoreWait, scorePoll = 10 * time.Minute, 250 * time.Millisecond
 	// scoreSettle is how long a query has an effect at most where it writes nothing.
 	scoreSettle = 15 * time.Second
-	// moved and noise are changes of all values, in a hundredth of their range: twenty points of the score, and less than one.
-	moved, noise = 10, 0.4
+	// moved and belowThreshold are changes of all values, in hundredths of their range: twenty points of the score, and less than one.
+	moved, belowThreshold = 10, 0.4
 
 	scoreQueries = "berth_score_queries_total"
 	scoreWrites  = "berth_score_writes_total"
@@ -42,11 +43,21 @@ const (
 var errNotScored = errors.New("not every cluster has its score")
 
 // scoresRun measures the scores of a fleet from one query.
-func scoresRun() Run {
+func scoresRun(clusters int) Run {
+	name := scoresPrefix + strconv.Itoa(clusters)
+	if clusters == scoreClusters {
+		name = "scores"
+	}
 	return Run{
-		Name:    "scores",
-		About:   fmt.Sprintf("scores of %d clusters from one query of Prometheus, beside bare writes of the same objects", scoreClusters),
-		Measure: measureScores,
+		Name:  name,
+		About: fmt.Sprintf("scores of %d clusters from one query of Prometheus, beside bare writes of the same objects", clusters),
+		Measure: func(ctx context.Context, s Options) ([]bench.Figure, error) {
+			// The writes of all scores by both sides are over long before the next query.
+			interval := max(minScoreInterval, time.Duration(clusters)*4*time.Minute/scoreClusters)
+			return measureScores(ctx, s, &scoreHubs{
+				fleet: generate.New(generate.Shape{Clusters: clusters, Placements: 1, Seed: fleetSeed}), size: float64(clusters), interval: interval,
+			})
+		},
 	}
 }
 
@@ -55,11 +66,14 @@ func scoresRun() Run {
 type scoreHubs struct {
 	managed, open *measuredHub
 	fleet         *generate.Fleet
+	size          float64
+	interval      time.Duration
 	load          *clusterLoad
 	prometheus    *hub.Process
 	folder        string
-	// queries and writes are how many the manager has made so far.
-	queries, writes float64
+	// writes is how many scores the manager has written so far, queried when it began to write the last ones.
+	writes  float64
+	queried time.Time
 }
 
 func (p *scoreHubs) stop() {
@@ -79,15 +93,14 @@ func (p *scoreHubs) stop() {
 	}
 }
 
-func measureScores(ctx context.Context, s Options) ([]bench.Figure, error) {
-	p := &scoreHubs{fleet: generate.New(generate.Shape{Clusters: scoreClusters, Placements: 1, Seed: fleetSeed})}
+func measureScores(ctx context.Context, s Options, p *scoreHubs) ([]bench.Figure, error) {
 	defer p.stop()
-	s.logf("scores: starting two hubs with %d clusters", scoreClusters)
+	s.logf("scores: starting two hubs with %.0f clusters", p.size)
 	if err := p.start(ctx, s); err != nil {
 		return nil, err
 	}
 	s.logf("scores: the first query")
-	cold, err := p.cycle(ctx, scoreClusters)
+	cold, err := p.move(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +111,7 @@ func measureScores(ctx context.Context, s Options) ([]bench.Figure, error) {
 	var open time.Duration
 	for i := range scoreMoves {
 		s.logf("scores: move %d of %d", i+1, scoreMoves)
-		p.load.add(moved)
-		used, err := p.cycle(ctx, scoreClusters)
+		used, err := p.move(ctx, moved)
 		if err != nil {
 			return nil, err
 		}
@@ -111,18 +123,17 @@ func measureScores(ctx context.Context, s Options) ([]bench.Figure, error) {
 		open += took
 	}
 	s.logf("scores: noise")
-	p.load.add(noise)
-	quiet, err := p.cycle(ctx, 0)
+	quiet, err := p.noise(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return scoreFigures(cold, moves, quiet, open), nil
+	return p.figures(cold, moves, quiet, open), nil
 }
 
-func scoreFigures(cold, moves, quiet usage, open time.Duration) []bench.Figure {
-	count := float64(scoreMoves * scoreClusters)
+func (p *scoreHubs) figures(cold, moves, quiet usage, open time.Duration) []bench.Figure {
+	count := scoreMoves * p.size
 	return []bench.Figure{
-		{Name: "cold: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(cold) / scoreClusters, Detail: fmt.Sprintf("%.0f", scoreWritesOf(cold))},
+		{Name: "cold: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(cold) / p.size, Detail: fmt.Sprintf("%.0f", scoreWritesOf(cold))},
 		{
 			Name: "move: time until every score is stored, beside the bare writes", Unit: bench.Ratio, Value: moves.wall.Seconds() / open.Seconds(),
 			Detail: fmt.Sprintf("%.1f s / %.1f s, %.0f scores", moves.wall.Seconds(), open.Seconds(), count),
@@ -132,7 +143,7 @@ func scoreFigures(cold, moves, quiet usage, open time.Duration) []bench.Figure {
 			Name: "move: CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: moves.manager.Seconds() / moves.server.Seconds(),
 			Detail: fmt.Sprintf("%.2f s / %.2f s", moves.manager.Seconds(), moves.server.Seconds()),
 		},
-		{Name: "noise: writes after a query", Unit: bench.Requests, Value: scoreWritesOf(quiet), Detail: fmt.Sprintf("%d values moved", scoreClusters)},
+		{Name: "noise: writes after a query", Unit: bench.Requests, Value: scoreWritesOf(quiet), Detail: fmt.Sprintf("%.0f values changed", p.size)},
 		{Name: "noise: CPU of the manager for a query", Unit: bench.Seconds, Value: quiet.manager.Seconds()},
 		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(quiet.peakManager)},
 	}
@@ -184,7 +195,7 @@ func (p *scoreHubs) startSource(ctx context.Context, s Options) (err error) {
 		return err
 	}
 	queries := filepath.Join(p.folder, "scores.yaml")
-	text := fmt.Sprintf("sources: [{name: main, url: %q}]\nscores: [{name: load, query: 'max by (cluster) (load)', min: 0, max: 100, interval: %s}]\n", url, scoreInterval)
+	text := fmt.Sprintf("sources: [{name: main, url: %q}]\nscores: [{name: load, query: 'max by (cluster) (load)', min: 0, max: 100, interval: %s}]\n", url, p.interval)
 	if err := os.WriteFile(queries, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("storing the queries: %w", err)
 	}
@@ -192,36 +203,55 @@ func (p *scoreHubs) startSource(ctx context.Context, s Options) (err error) {
 	return err
 }
 
-// cycle waits for the next query and for a number of writes after it, and returns what they used.
-func (p *scoreHubs) cycle(ctx context.Context, writes float64) (usage, error) {
-	if p.queries > 0 { // the first query runs when the manager starts
-		if err := p.load.awaitScrape(ctx); err != nil {
-			return usage{}, err
-		}
-	}
+// move moves the load of all clusters, waits for the query that finds it and until every score is written, and returns what this used.
+func (p *scoreHubs) move(ctx context.Context, change float64) (usage, error) {
 	before, err := p.managed.usage(ctx)
 	if err != nil {
 		return usage{}, err
 	}
-	began, err := p.await(ctx, scoreQueries, p.queries+1)
-	if err != nil {
+	p.load.add(change)
+	if p.queried, err = p.await(ctx, scoreWrites, p.writes+1); err != nil {
 		return usage{}, err
 	}
-	ended, err := p.await(ctx, scoreWrites, p.writes+writes)
+	ended, err := p.await(ctx, scoreWrites, p.writes+p.size)
 	if err != nil {
 		return usage{}, err
-	}
-	if writes == 0 {
-		time.Sleep(scoreSettle) // no event reports that nothing is written
 	}
 	after, err := p.managed.usage(ctx)
 	if err != nil {
 		return usage{}, err
 	}
-	p.queries, p.writes = p.queries+1, p.writes+writes
+	p.writes += p.size
 	out := after.since(before)
-	out.wall = ended.Sub(began)
+	out.wall = ended.Sub(p.queried)
 	return out, nil
+}
+
+// noise changes the load of all clusters by less than the threshold, and returns what the next query used. Nothing else happens meanwhile.
+func (p *scoreHubs) noise(ctx context.Context) (usage, error) {
+	p.load.add(belowThreshold)
+	if err := p.load.awaitScrape(ctx); err != nil {
+		return usage{}, err
+	}
+	if left := time.Until(p.queried.Add(p.interval)); left < 0 {
+		return usage{}, fmt.Errorf("the bare writes took longer than an interval: %w", errNotScored)
+	} else if left > scoreSettle {
+		time.Sleep(left - scoreSettle)
+	}
+	metrics, err := p.managed.manager.Metrics(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	before, err := p.managed.usage(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	if _, err := p.await(ctx, scoreQueries, metrics.Sum(scoreQueries)+1); err != nil {
+		return usage{}, err
+	}
+	time.Sleep(scoreSettle) // no event reports that nothing is written
+	after, err := p.managed.usage(ctx)
+	return after.since(before), err
 }
 
 // await returns when a counter of the manager has reached a value.
@@ -245,7 +275,7 @@ func (p *scoreHubs) copyScores(ctx context.Context) (time.Duration, error) {
 	if err := errors.Join(p.managed.admin.List(ctx, made), p.open.admin.List(ctx, there)); err != nil {
 		return 0, fmt.Errorf("reading scores: %w", err)
 	}
-	if len(made.Items) != scoreClusters {
+	if len(made.Items) != len(p.fleet.Clusters) {
 		return 0, fmt.Errorf("%w: there are %d", errNotScored, len(made.Items))
 	}
 	clients, err := p.open.clients()
