@@ -148,3 +148,28 @@ func TestARestartRemembersTheValidity(t *testing.T) {
 		t.Errorf("a score that has run out is written: %+v", got)
 	}
 }
+
+// TestAValidityOfBeforeEndsEarlier restarts a provider with a shorter interval, or with a clock that was set back: what is stored must not
+// count for longer than a measurement of now, and a value without a measurement must not count as new.
+func TestAValidityOfBeforeEndsEarlier(t *testing.T) {
+	until := metav1.NewTime(begin.Add(3 * time.Hour))
+	stored := &clusterv1alpha1.AddOnPlacementScore{Status: clusterv1alpha1.AddOnPlacementScoreStatus{
+		ValidUntil: &until, Conditions: []metav1.Condition{{Type: ConditionCurrent, Status: metav1.ConditionTrue, Reason: ReasonMeasured}},
+		Scores: []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: 20}, {Name: "memory", Value: 40}},
+	}}
+	seen := map[string]Sighting{}
+	Recall(names(), interval, stored, seen)
+	if got := Plan(input(begin, seen, "", stored)); got != nil {
+		t.Errorf("scores of which none was measured are written: %+v", got)
+	}
+	seen["cpu"] = Sighting{20, begin}
+	got := Plan(input(begin, seen, "", stored))
+	if diff := cmp.Diff(map[string]int32{"cpu": 20}, values(got)); diff != "" {
+		t.Fatalf("after cpu is measured (-want +got):\n%s", diff)
+	}
+	seen["memory"] = Sighting{40, begin}
+	got = Plan(input(begin, seen, "", stored))
+	if got == nil || !got.ValidUntil.Time.Equal(begin.Add(Validity(interval))) {
+		t.Errorf("with steady scores the plan is %+v, want a validity until %s", got, begin.Add(Validity(interval)))
+	}
+}

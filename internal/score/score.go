@@ -89,8 +89,8 @@ func Plan(in Input) *clusterv1alpha1.AddOnPlacementScoreStatus {
 	var newest time.Time
 	for _, name := range in.Names {
 		last, ok := in.Seen[name]
-		if !ok || !in.Now.Before(last.At.Add(Validity(in.Interval))) {
-			continue
+		if !ok || last.At.After(in.Now) || !in.Now.Before(last.At.Add(Validity(in.Interval))) {
+			continue // it has run out, or the clock was set back
 		}
 		want.Scores = append(want.Scores, clusterv1alpha1.AddOnPlacementScoreItem{Name: name, Value: last.Value})
 		if in.Now.Sub(last.At) > in.Interval+in.Interval/2 {
@@ -128,8 +128,8 @@ func (in *Input) condition(stale []string) metav1.Condition {
 	return out
 }
 
-// mustWrite returns whether a status is news: a score that is new, gone, or moved by the threshold; another condition; or half of the
-// validity has passed and a later one is known.
+// mustWrite returns whether a status is news: a score that is new, gone, or moved by the threshold; another condition; half of the validity
+// has passed and a later one is known; or the stored one lasts longer than a measurement of now, by a longer interval or a clock of before.
 func (in *Input) mustWrite(want *clusterv1alpha1.AddOnPlacementScoreStatus) bool {
 	if in.Stored == nil {
 		return true
@@ -154,6 +154,9 @@ func (in *Input) mustWrite(want *clusterv1alpha1.AddOnPlacementScoreStatus) bool
 	if known != in.ownScores(stored.Scores) {
 		return true
 	}
+	if stored.ValidUntil.After(in.Now.Add(Validity(in.Interval) + time.Second)) {
+		return true
+	}
 	half := Validity(in.Interval) / 2
 	return !in.Now.Before(stored.ValidUntil.Add(-half)) && want.ValidUntil.After(stored.ValidUntil.Time)
 }
@@ -172,7 +175,8 @@ func (in *Input) ownScores(items []clusterv1alpha1.AddOnPlacementScoreItem) int 
 func abs(v int32) int32 { return max(v, -v) }
 
 // Recall adds the last values as an object has them, for a provider that has just started. The time of each measurement is not stored, so
-// each counts as measured when the validity began.
+// each counts as measured when the validity began. With a shorter interval than before that may be in the future, and such a value counts for
+// nothing until it is measured.
 func Recall(names []string, interval time.Duration, stored *clusterv1alpha1.AddOnPlacementScore, into map[string]Sighting) {
 	if stored == nil || stored.Status.ValidUntil == nil {
 		return
