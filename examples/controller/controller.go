@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,9 +22,9 @@ import (
 
 const (
 	fieldManager = "example-controller"
-	// copyPrefix begins the name of each ConfigMap, placementAnnotation is the namespace and name of its placement.
-	copyPrefix          = "selected."
-	placementAnnotation = "example.com/placement"
+	// copyPrefix begins the name of each ConfigMap. The annotations are its placement and its cluster.
+	copyPrefix                             = "selected."
+	placementAnnotation, clusterAnnotation = "example.com/placement", "example.com/cluster"
 	// copyLabel is on each ConfigMap, so that the controller watches no others.
 	copyLabel = "example.com/copy=true"
 	// byPlacement is an index of the ConfigMaps.
@@ -47,7 +46,7 @@ type Controller struct {
 // NewController returns a controller that reads from caches, and writes by the given client.
 func NewController(core kubernetes.Interface, clusters versioned.Interface, namespace string) (*Controller, error) {
 	ours := informers.NewSharedInformerFactoryWithOptions(clusters, 0, informers.WithNamespace(namespace)).Cluster().V1beta1()
-	copies := coreinformers.NewSharedInformerFactoryWithOptions(core, 0, coreinformers.WithTweakListOptions(func(options *metav1.ListOptions) {
+	copies := coreinformers.NewSharedInformerFactoryWithOptions(core, 0, coreinformers.WithNamespace(namespace), coreinformers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.LabelSelector = copyLabel
 	})).Core().V1().ConfigMaps().Informer()
 	c := &Controller{
@@ -68,7 +67,7 @@ func NewController(core kubernetes.Interface, clusters versioned.Interface, name
 	}{
 		{ours.Placements().Informer(), metav1.Object.GetName},
 		{ours.PlacementDecisions().Informer(), func(slice metav1.Object) string { return slice.GetLabels()[clusterv1beta1.PlacementLabel] }},
-		{copies, c.placementOf},
+		{copies, placementOf},
 	} {
 		registration, err := each.informer.AddEventHandler(c.enqueue(each.placement))
 		if err != nil {
@@ -80,19 +79,13 @@ func NewController(core kubernetes.Interface, clusters versioned.Interface, name
 	return c, nil
 }
 
-// placementOf returns the placement of a ConfigMap; empty for those of another namespace, which another controller keeps.
-func (c *Controller) placementOf(copied metav1.Object) string {
-	name, ours := strings.CutPrefix(copied.GetAnnotations()[placementAnnotation], c.namespace+"/")
-	if !ours {
-		return ""
-	}
-	return name
-}
+// placementOf returns the placement of a ConfigMap.
+func placementOf(copied metav1.Object) string { return copied.GetAnnotations()[placementAnnotation] }
 
 // placementOfCopy indexes the ConfigMaps by their placement.
 func placementOfCopy(object any) ([]string, error) {
 	if copied, ok := object.(metav1.Object); ok {
-		return []string{copied.GetAnnotations()[placementAnnotation]}, nil
+		return []string{placementOf(copied)}, nil
 	}
 	return nil, nil
 }
@@ -174,29 +167,27 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 
 // applied returns the clusters that a placement is applied to.
 func (c *Controller) applied(placement string) (map[string]bool, error) {
-	copies, err := c.copies.ByIndex(byPlacement, c.namespace+"/"+placement)
+	copies, err := c.copies.ByIndex(byPlacement, placement)
 	if err != nil {
 		return nil, fmt.Errorf("reading the copies: %w", err)
 	}
 	out := map[string]bool{}
 	for _, object := range copies {
 		if copied, ok := object.(metav1.Object); ok {
-			out[copied.GetNamespace()] = true
+			out[copied.GetAnnotations()[clusterAnnotation]] = true
 		}
 	}
 	return out, nil
 }
 
-// copyName returns the name of the ConfigMaps of a placement. Placements of other namespaces have other names.
-func (c *Controller) copyName(placement string) string {
-	return copyPrefix + c.namespace + "." + placement
-}
+// copyName returns the name of the ConfigMap of a placement and a cluster.
+func copyName(placement, cluster string) string { return copyPrefix + placement + "." + cluster }
 
 // apply applies a placement to a cluster that it selected.
 func (c *Controller) apply(ctx context.Context, placement, cluster string) error {
-	wanted := applycorev1.ConfigMap(c.copyName(placement), cluster).WithLabels(map[string]string{"example.com/copy": "true"}).
-		WithAnnotations(map[string]string{placementAnnotation: c.namespace + "/" + placement}).WithData(map[string]string{"placement": placement})
-	if _, err := c.core.CoreV1().ConfigMaps(cluster).Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: fieldManager}); err != nil {
+	wanted := applycorev1.ConfigMap(copyName(placement, cluster), c.namespace).WithLabels(map[string]string{"example.com/copy": "true"}).
+		WithAnnotations(map[string]string{placementAnnotation: placement, clusterAnnotation: cluster}).WithData(map[string]string{"cluster": cluster})
+	if _, err := c.core.CoreV1().ConfigMaps(c.namespace).Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("applying to cluster %s: %w", cluster, err)
 	}
 	slog.Info("applied", "placement", placement, "cluster", cluster)
@@ -205,7 +196,7 @@ func (c *Controller) apply(ctx context.Context, placement, cluster string) error
 
 // remove removes what apply applied, from a cluster that is not selected any more.
 func (c *Controller) remove(ctx context.Context, placement, cluster string) error {
-	err := c.core.CoreV1().ConfigMaps(cluster).Delete(ctx, c.copyName(placement), metav1.DeleteOptions{})
+	err := c.core.CoreV1().ConfigMaps(c.namespace).Delete(ctx, copyName(placement, cluster), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("removing from cluster %s: %w", cluster, err)
 	}

@@ -1,5 +1,5 @@
-// Command controller is a template for controllers that follow placements. It keeps a ConfigMap on the hub, in the namespace of each
-// cluster that a placement selected. Replace Controller.apply and Controller.remove by what yours does to a cluster.
+// Command controller is a template for controllers that follow placements. It keeps a ConfigMap on the hub, in their namespace, for
+// each cluster that a placement selected. Replace Controller.apply and Controller.remove by what yours does to a cluster.
 package main
 
 import (

@@ -52,15 +52,15 @@ func TestControllerTemplate(t *testing.T) {
 	}
 	expectCopies(t, admin, "eu-2")
 
-	t.Log("a user deletes a copy, and the copy of another namespace is left alone")
+	t.Log("a user deletes a copy, and a copy in another namespace is left alone")
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "template-eu-1", Name: "selected.other.site",
-		Labels: map[string]string{"example.com/copy": "true", "other": "yes"}, Annotations: map[string]string{"example.com/placement": "other/site"},
+		Namespace: "template-eu-1", Name: "selected.site.template-eu-2", Labels: map[string]string{"example.com/copy": "true"},
+		Annotations: map[string]string{"example.com/placement": "site", "example.com/cluster": "template-eu-2"},
 	}}
 	if err := admin.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace("template-eu-2"), client.MatchingLabels{"example.com/copy": "true"}); err != nil {
+	if err := admin.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(templateTeam), client.MatchingLabels{"example.com/copy": "true"}); err != nil {
 		t.Fatal(err)
 	}
 	expectCopies(t, admin, "eu-2")
@@ -145,15 +145,12 @@ func expectCopies(t *testing.T, reader client.Reader, want ...string) {
 	t.Helper()
 	hubtest.Eventually(t, templateTimeout, func(ctx context.Context) error {
 		copies := &corev1.ConfigMapList{}
-		if err := reader.List(ctx, copies, client.MatchingLabels{"example.com/copy": "true"}); err != nil {
+		if err := reader.List(ctx, copies, client.InNamespace(templateTeam), client.MatchingLabels{"example.com/copy": "true"}); err != nil {
 			return err
 		}
 		var got []string
 		for _, item := range copies.Items {
-			if item.Labels["other"] != "" {
-				continue
-			}
-			got = append(got, strings.TrimPrefix(item.Namespace, "template-"))
+			got = append(got, strings.TrimPrefix(item.Annotations["example.com/cluster"], "template-"))
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
