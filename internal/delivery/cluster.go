@@ -99,7 +99,7 @@ func compareBools(a, b bool) int {
 
 // classify sets the state of a cluster.
 func (p *planner) classify(c *cluster) {
-	c.rendered = renderingOf(p.in.Rendered, c.name, p.in.Hash)
+	c.rendered = p.renderingOf(p.in.Rendered, c.name, p.in.Hash)
 	if p.in.Rendered == nil && len(p.in.Set.Spec.Overrides) > 0 {
 		c.rendered.Hash = assumedHash(c.work, p.in.Hash)
 	}
@@ -126,7 +126,10 @@ func (p *planner) classify(c *cluster) {
 }
 
 // renderingOf returns what the template with a hash becomes on a cluster.
-func renderingOf(all map[string]Rendering, cluster, hash string) Rendering {
+func (p *planner) renderingOf(all map[string]Rendering, cluster, hash string) Rendering {
+	if why := p.in.Undeliverable[cluster]; why != "" {
+		return Rendering{Failure: why}
+	}
 	if found, has := all[cluster]; has {
 		return found
 	}

@@ -27,6 +27,9 @@ type Input struct {
 	// without an entry gets the template itself. A Renderer makes them. Both are nil for a set without overrides, and for a reader that may not read clusters: a work that was rendered
 	// from the template then counts as current.
 	Rendered, Former map[string]Rendering
+	// Undeliverable is why no agent fetches works for a cluster, by cluster. Nothing is written for it: the namespace of its name may be that
+	// of another user.
+	Undeliverable map[string]string
 	// Invalid is what is wrong with the overrides; empty for valid ones. No cluster starts with invalid overrides.
 	Invalid string
 	// Obstacle is the ReturnObstacle between the present template and that of status.currentRevision.

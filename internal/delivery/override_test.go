@@ -103,6 +103,24 @@ func TestAClusterThatDoesNotExistIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestAClusterWithoutAnAgentGetsNothing has an imported cluster: the namespace of its name may be that of another user.
+func TestAClusterWithoutAnAgentGetsNothing(t *testing.T) {
+	w := newWorld(t, "p="+progressive)
+	w.selects("p", "a b")
+	w.undeliverable = map[string]string{"a": "it has no agent"}
+	out := w.pass(t)
+	w.expectWrites(t, "Create b")
+	if got := out.Verdicts[0]; got.State != rollout.StateSkip || got.Code != rollout.Skipped || !strings.Contains(got.Message, "it has no agent") {
+		t.Errorf("%+v", got)
+	}
+	w.agents(t, "b", healthy, w.now)
+	w.pass(t)
+	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing", "1 of 2 clusters succeeded; 1 of 2 clusters left out: a (")
+	w.template("2")
+	w.pass(t)
+	w.expectWrites(t, "Update b")
+}
+
 // TestAReaderWithoutClustersSeesTheRollout plans without renderings, as a user does who may not read clusters.
 func TestAReaderWithoutClustersSeesTheRollout(t *testing.T) {
 	w := newWorld(t, "p")

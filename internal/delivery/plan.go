@@ -221,7 +221,9 @@ func (p *planner) former() string {
 }
 
 // formerOf returns what that template becomes on a cluster.
-func (p *planner) formerOf(c *cluster) Rendering { return renderingOf(p.in.Former, c.name, p.former()) }
+func (p *planner) formerOf(c *cluster) Rendering {
+	return p.renderingOf(p.in.Former, c.name, p.former())
+}
 
 // specWrite returns the write that stores the spec of a revision, whose rendering has the hash. Ok is false while it has to wait.
 func (p *planner) specWrite(c *cluster, revision, hash string) (write Write, ok bool) {

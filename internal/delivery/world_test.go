@@ -55,6 +55,8 @@ type world struct {
 	obstacle  string
 	// fleet are the clusters that overrides read.
 	fleet map[string]*clusterv1.ManagedCluster
+	// undeliverable is why clusters get no works.
+	undeliverable map[string]string
 	// written lists all writes, as "Verb cluster/name".
 	written []string
 }
@@ -148,6 +150,7 @@ func (w *world) input(t testing.TB) delivery.Input {
 	in := delivery.Input{
 		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
 		Works: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(), Obstacle: w.obstacle,
+		Undeliverable: w.undeliverable,
 	}
 	if w.renderer() != nil && in.Invalid == "" {
 		in.Rendered, in.Former = w.rendered(in.Hash), w.rendered(w.set.Status.CurrentRevision)

@@ -214,6 +214,9 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 	if former := specs.stored[set.Status.CurrentRevision]; former != nil {
 		out.Obstacle = delivery.ReturnObstacle(&set.Spec.ManifestWorkTemplate, former)
 	}
+	if out.Undeliverable, err = r.undeliverable(ctx, s, &out); err != nil {
+		return out, nil, err
+	}
 	if err := r.render(ctx, s, set, specs, &out); err != nil {
 		return out, nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/work/override"
 )
 
@@ -168,7 +169,8 @@ func (s *setState) dependsOn(cluster string, changed fleet.Facet) bool {
 // allFacets is the change of a cluster that comes, goes or is made anew.
 const allFacets = ^fleet.Facet(0)
 
-// clusterHandler enqueues the sets whose overrides read what changed of a cluster.
+// clusterHandler enqueues the sets whose overrides read what changed of a cluster, and every set where a cluster begins or ends to be
+// imported, which is rare. A cluster that comes or goes changes decisions.
 func (r *reconciler) clusterHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
@@ -180,6 +182,9 @@ func (r *reconciler) clusterHandler() handler.EventHandler {
 			changed := allFacets
 			if ok && same && before.UID == after.UID {
 				changed = fleet.ChangedFacets(before, after)
+			}
+			if ok && same && registration.Imported(before) != registration.Imported(after) {
+				r.wakeAll(q)
 			}
 			r.wakeDependents(e.ObjectNew.GetName(), changed, q)
 		},
@@ -196,5 +201,13 @@ func (r *reconciler) wakeDependents(cluster string, changed fleet.Facet, q queue
 		if s.dependsOn(cluster, changed) {
 			q.AddAfter(reconcile.Request{NamespacedName: key}, batchDelay)
 		}
+	}
+}
+
+func (r *reconciler) wakeAll(q queue) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.sets {
+		q.AddAfter(reconcile.Request{NamespacedName: key}, batchDelay)
 	}
 }

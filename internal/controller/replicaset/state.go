@@ -27,6 +27,8 @@ type setState struct {
 	hash       string
 	hashOf     types.UID
 	generation int64
+	// undeliverable are the clusters that got no work in the last pass, with the reason.
+	undeliverable map[string]string
 	// renderings are of the last pass; nil before the first.
 	renderings *renderings
 	// observed is what the metrics report of the last plan.

@@ -54,6 +54,9 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("indexing the sets: %w", err)
 	}
+	if err = mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ManagedCluster{}, importedIndex, indexImported); err != nil {
+		return fmt.Errorf("indexing the imported clusters: %w", err)
+	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&workv1alpha1.ManifestWorkReplicaSet{}, builder.WithPredicates(changesPlan())).
