@@ -13,13 +13,14 @@ const (
 	InventoryImported = "imported"
 	// InventoryMissing profiles are gone, and their clusters are still there.
 	InventoryMissing = "missing"
-	// InventoryBlocked profiles have the name of a cluster that does not come from them.
+	// InventoryBlocked profiles have the name of a cluster that does not come from them, or a name that no cluster may have.
 	InventoryBlocked = "blocked"
 )
 
-// Reason and action of the event of a profile that is not imported.
+// Reasons and action of the events of a profile that is not imported.
 const (
 	ReasonNameTaken       = "NameTaken"
+	ReasonNameInvalid     = "NameInvalid"
 	ActionProfileImported = "Imported"
 )
 
@@ -47,5 +48,13 @@ func InventoryBlockedEvent(cluster string) Event {
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonNameTaken, Action: ActionProfileImported,
 		Note: truncate(fmt.Sprintf("The profile is not imported: ManagedCluster %s does not come from it and is left as it is. Give one of them another name", cluster)),
+	}
+}
+
+// InventoryRefusedEvent returns the event of a ClusterProfile whose name no cluster may have.
+func InventoryRefusedEvent(cluster, fault string) Event {
+	return Event{
+		Type: corev1.EventTypeWarning, Reason: ReasonNameInvalid, Action: ActionProfileImported,
+		Note: truncate(fmt.Sprintf("The profile is not imported: %q cannot be the name of a cluster, which is the name of a namespace too: %s", cluster, fault)),
 	}
 }

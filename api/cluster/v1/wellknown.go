@@ -119,6 +119,8 @@ const (
 	InventoryLabelKey = "berth-project.io/inventory"
 	// InventoryProfileAnnotationKey on a ManagedCluster is the ClusterProfile that it follows, as namespace/name. Such a cluster has no agent.
 	InventoryProfileAnnotationKey = "berth-project.io/inventory-profile"
+	// InventoryManagerAnnotationKey on a ManagedCluster is the cluster manager of that ClusterProfile when the cluster was imported.
+	InventoryManagerAnnotationKey = "berth-project.io/inventory-manager"
 	// ClusterUIDAnnotationKey holds the UID of the member's kube-system namespace: on a CertificateSigningRequest as the agent
 	// sends it, on a ManagedCluster as the hub recorded it when it accepted the cluster.
 	ClusterUIDAnnotationKey = "berth-project.io/cluster-uid"

@@ -47,6 +47,16 @@ func TestAccept(t *testing.T) {
 	}
 	check(t, outsider.update(t, object, "", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) }), 0, "")
 	check(t, outsider.update(t, object, "", off), 0, "")
+
+	for _, key := range []string{"berth-project.io/inventory-profile", "berth-project.io/inventory-manager"} {
+		lacks := strings.Replace(lacksAccept(outsider, name), "turn spec.hubAcceptsClient on", "change the annotation "+key, 1)
+		imported := func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{key: "fleet"}) }
+		bare := func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }
+		check(t, outsider.update(t, object, "", imported), 403, lacks)
+		check(t, holder.update(t, object, "", imported), 0, "")
+		check(t, outsider.update(t, object, "", bare), 403, lacks)
+		check(t, holder.update(t, object, "", bare), 0, "")
+	}
 }
 
 func TestAcceptWaitsForTheNamespace(t *testing.T) {

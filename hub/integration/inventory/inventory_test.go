@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,12 +19,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -37,7 +41,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	manifests, err := hubtest.Merge(map[string]fs.FS{"inventory": config.Inventory(), "profile": config.Profile(), "registration": config.Registration()})
+	manifests, err := hubtest.Merge(map[string]fs.FS{"inventory": config.Inventory(), "profile": config.Profile(), "registration": config.Registration(), "delivery": config.Delivery()})
 	if err != nil {
 		panic(err)
 	}
@@ -66,7 +70,7 @@ func newWorld(t *testing.T, grace string) *world {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.namespace}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: w.namespace},
 	})
 	w.manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{TaintUnjoined: true, Args: []string{
-		"--controllers=*,acceptance,csr,addon,profile,inventory", "--inventory-namespaces=" + w.namespace, "--inventory-grace=" + grace,
+		"--controllers=*,acceptance,csr,addon,replicaset,profile,inventory", "--inventory-namespaces=" + w.namespace, "--inventory-grace=" + grace,
 	}})
 	t.Cleanup(func() {
 		list := &clusterv1.ManagedClusterList{}
@@ -97,13 +101,20 @@ func (w *world) create(object client.Object) {
 
 func (w *world) name(short string) string { return w.namespace + "-" + short }
 
-// publish stores a profile, as another cluster manager does.
+// publish stores a profile with its status, as another cluster manager does.
 func (w *world) publish(short string, healthy metav1.ConditionStatus) *multiclusterv1alpha1.ClusterProfile {
+	w.t.Helper()
+	out := w.publishBare(short)
+	w.report(out, healthy)
+	return out
+}
+
+// publishBare stores a profile without a status.
+func (w *world) publishBare(short string) *multiclusterv1alpha1.ClusterProfile {
 	w.t.Helper()
 	out := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name(short), Labels: map[string]string{"x-k8s.io/cluster-manager": "theirs"}}}
 	out.Spec.ClusterManager.Name = "theirs"
 	w.create(out)
-	w.report(out, healthy)
 	return out
 }
 
@@ -223,6 +234,35 @@ func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
 	}
 }
 
+// TestNothingIsDeliveredToAnImportedCluster has a namespace of a team with the name of a cluster that is imported.
+func TestNothingIsDeliveredToAnImportedCluster(t *testing.T) {
+	w := newWorld(t, "1h")
+	w.publish("a", metav1.ConditionTrue)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name("a")}})
+	w.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}})
+	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "web"}}
+	set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
+		Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"web"}}`),
+	}}}
+	w.create(set)
+	w.awaitDecision("web", "a")
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.PlacementRolledOut)
+		if condition == nil || !strings.Contains(condition.Message, "1 of 1 cluster left out: "+w.name("a")) || !strings.Contains(condition.Message, "is imported from another inventory") {
+			return fmt.Errorf("the condition is %+v: %w", condition, errNotYet)
+		}
+		return nil
+	})
+	works := &workv1.ManifestWorkList{}
+	if err := w.List(t.Context(), works, client.InNamespace(w.name("a"))); err != nil || len(works.Items) > 0 {
+		t.Errorf("the namespace has %d works, %v, want none", len(works.Items), err)
+	}
+}
+
 // TestADeletedProfileDeletesItsClusterAfterTheGrace deletes one profile of five, then all.
 func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
 	w := newWorld(t, "1s")
@@ -243,15 +283,97 @@ func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
 	for _, short := range []string{"b", "c", "d", "e"} {
 		w.awaitCluster(short, isMissing)
 	}
-	time.Sleep(5 * time.Second) // several times the grace
+	for _, short := range []string{"b", "c", "d", "e"} {
+		w.awaitHeld(short)
+	}
 	w.awaitDecision("web", "b", "c", "d", "e")
 
-	t.Log("it returns")
+	t.Log("it returns: profiles without a status first, and no decision changes at any time")
+	log := w.watchDecisions()
+	var returned []*multiclusterv1alpha1.ClusterProfile
 	for _, short := range []string{"b", "c", "d", "e"} {
-		w.publish(short, metav1.ConditionTrue)
+		returned = append(returned, w.publishBare(short))
 		w.awaitCluster(short, func(c *clusterv1.ManagedCluster) bool {
 			return c != nil && meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1.ManagedClusterConditionInventoried)
 		})
+	}
+	for _, profile := range returned {
+		w.report(profile, metav1.ConditionTrue)
+	}
+	w.publish("last", metav1.ConditionTrue)
+	w.awaitCluster("last", func(c *clusterv1.ManagedCluster) bool { return c != nil })
+	w.awaitCluster("e", func(c *clusterv1.ManagedCluster) bool {
+		found := meta.FindStatusCondition(c.Status.Conditions, clusterv1.ManagedClusterConditionInventoried)
+		return strings.HasPrefix(found.Message, "The cluster follows")
+	})
+	w.awaitDecision("web", "b", "c", "d", "e", "last")
+	log.require(w.name("b"), w.name("c"), w.name("d"), w.name("e"))
+}
+
+// awaitHeld waits until the manager has refused to delete a cluster without its profile.
+func (w *world) awaitHeld(short string) {
+	w.t.Helper()
+	hubtest.Eventually(w.t, testTimeout, func(context.Context) error {
+		for line := range strings.Lines(w.manager.Log()) {
+			if strings.Contains(line, "a cluster without its profile stays for now") && strings.Contains(line, w.name(short)) {
+				return nil
+			}
+		}
+		return fmt.Errorf("the deletion of %s is not refused: %w", short, errNotYet)
+	})
+}
+
+// decisionLog has each version of the decisions of a namespace since it began.
+type decisionLog struct {
+	*testing.T
+
+	mu       sync.Mutex
+	versions []map[string]bool
+}
+
+// watchDecisions follows the decisions, each of one slice, until the end of the test.
+func (w *world) watchDecisions() *decisionLog {
+	w.t.Helper()
+	watching, err := w.Watch(w.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(w.namespace))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(watching.Stop)
+	out := &decisionLog{T: w.t}
+	go func() {
+		for event := range watching.ResultChan() {
+			if slice, ok := event.Object.(*clusterv1beta1.PlacementDecision); ok {
+				out.add(slice)
+			}
+		}
+	}()
+	return out
+}
+
+func (l *decisionLog) add(slice *clusterv1beta1.PlacementDecision) {
+	version := map[string]bool{}
+	for _, decision := range slice.Status.Decisions {
+		version[decision.ClusterName] = true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.versions = append(l.versions, version)
+}
+
+// require requires these clusters in every version.
+func (l *decisionLog) require(clusters ...string) {
+	l.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.versions) < 2 {
+		l.Errorf("%d versions of the decision were observed, want the first and the last", len(l.versions))
+	}
+	for _, version := range l.versions {
+		for _, cluster := range clusters {
+			if !version[cluster] {
+				l.Errorf("a version of the decision lacks %s: %v", cluster, version)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,8 +11,8 @@ const (
 	budgetWindow = 10 * time.Minute
 	// budgetShare is the share of an inventory that may be deleted in a window: one in twenty, and always one cluster.
 	budgetShare = 20
-	// heldShare is the share of an inventory that may lack profiles: one in four. Beyond it the inventory itself has failed, and nothing is
-	// deleted.
+	// heldShare is the share of an inventory that may lack profiles, or a reported health: one in four. Beyond it the inventory itself has
+	// failed: nothing is deleted, and the last reported health stays.
 	heldShare = 4
 )
 
@@ -23,24 +24,33 @@ type budget struct {
 
 func newBudget() *budget { return &budget{recent: map[string][]time.Time{}} }
 
-// take reports whether a cluster may be deleted now. Total is how many clusters the inventory has, and missing how many of them lack
-// their profiles.
+// permits reports whether a cluster may be deleted now. Total is how many clusters the inventory has, and missing how many of them lack
+// their profiles. It takes nothing from the budget.
+func (b *budget) permits(inventory string, total, missing int, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.free(inventory, total, missing, now)
+}
+
+// take reports whether a cluster may be deleted now, and takes it from the budget.
 func (b *budget) take(inventory string, total, missing int, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var kept []time.Time
-	for _, at := range b.recent[inventory] {
-		if now.Sub(at) < budgetWindow {
-			kept = append(kept, at)
-		}
-	}
-	b.recent[inventory] = kept
-	if missing > max(1, total/heldShare) || len(kept) >= max(1, (total+len(kept))/budgetShare) {
-		if len(kept) == 0 {
-			delete(b.recent, inventory)
-		}
+	if !b.free(inventory, total, missing, now) {
 		return false
 	}
-	b.recent[inventory] = append(kept, now)
+	b.recent[inventory] = append(b.recent[inventory], now)
 	return true
 }
+
+// free requires the lock. It drops the deletions that have left the window.
+func (b *budget) free(inventory string, total, missing int, now time.Time) bool {
+	kept := slices.DeleteFunc(b.recent[inventory], func(at time.Time) bool { return now.Sub(at) >= budgetWindow })
+	if b.recent[inventory] = kept; len(kept) == 0 {
+		delete(b.recent, inventory)
+	}
+	return !tooMany(missing, total) && len(kept) < max(1, (total+len(kept))/budgetShare)
+}
+
+// tooMany reports whether a part of an inventory is so large that the inventory itself has failed.
+func tooMany(part, total int) bool { return part > max(1, total/heldShare) }

@@ -8,6 +8,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -31,6 +32,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/source/page"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -42,6 +44,9 @@ const (
 	workers = 4
 	// conflictRetry is the delay after a conflict with another client. heldRetry is the delay after a deletion that must wait.
 	conflictRetry, heldRetry = 200 * time.Millisecond, time.Minute
+	// unknownWait is how long a profile must report no health before its cluster is reported Unknown. A cluster manager that fails has
+	// enough time to report so of many clusters.
+	unknownWait = time.Minute
 )
 
 // Options configures the controller.
@@ -64,9 +69,9 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("inventory-controller"), options: options,
-		budget: newBudget(), states: map[client.ObjectKey]string{},
+		budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{}, unknown: map[client.ObjectKey]time.Time{},
 	}
-	telemetry.RegisterInventory(options.Registry, r.count)
+	telemetry.RegisterInventory(options.Registry, r.countStates)
 	named := predicate.NewPredicateFuncs(func(object client.Object) bool { return slices.Contains(options.Namespaces, object.GetNamespace()) })
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
@@ -89,9 +94,13 @@ type reconciler struct {
 	options  Options
 	budget   *budget
 
-	mu sync.Mutex // guards states
+	mu sync.Mutex // guards the rest
+	// counts are the sizes of inventories, each as counted a moment ago.
+	counts map[string]count
 	// states are the states of profiles, for the metric.
 	states map[client.ObjectKey]string
+	// unknown is since when profiles report no health, where their clusters were last reported with one.
+	unknown map[client.ObjectKey]time.Time
 }
 
 // profilesOf returns the profiles that a cluster may follow: those with its name. Clusters of a namespace that is not named any more stay as
@@ -110,9 +119,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	wait, err := r.keepHealth(ctx, &in)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	todo := plan(in)
-	r.setState(in, todo)
-	wait := todo.wait
+	wait = max(wait, todo.wait)
 	switch todo.verb {
 	case verbCreate:
 		err = r.create(ctx, todo.cluster)
@@ -120,7 +132,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		err = r.update(ctx, todo.cluster, in.cluster)
 	case verbDelete:
 		wait, err = r.delete(ctx, in)
-	case verbNone, verbBlocked:
+	case verbNone, verbBlocked, verbRefused:
 	}
 	if apply.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
@@ -129,7 +141,38 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	r.setState(in, todo)
 	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// keepHealth sets whether the cluster of a profile that reports no health keeps the last report. Wait is when to decide again.
+func (r *reconciler) keepHealth(ctx context.Context, in *input) (wait time.Duration, err error) {
+	if !in.losesHealth() {
+		r.mu.Lock()
+		delete(r.unknown, in.key)
+		r.mu.Unlock()
+		return 0, nil
+	}
+	r.mu.Lock()
+	since, known := r.unknown[in.key]
+	if !known {
+		since = in.now
+		r.unknown[in.key] = since
+	}
+	r.mu.Unlock()
+	if wait := unknownWait - in.now.Sub(since); wait > 0 {
+		in.keepHealth = true
+		return wait, nil
+	}
+	size, err := r.size(ctx, in.key.Namespace, Label(in.key.Namespace, in.profile.Spec.ClusterManager.Name), in.now)
+	if err != nil {
+		return 0, err
+	}
+	if tooMany(size.unknown, size.profiles) {
+		in.keepHealth, in.manyUnknown = true, true
+		return heldRetry, nil
+	}
+	return 0, nil
 }
 
 // gather reads what a plan is made from. A profile of this cluster manager counts as missing.
@@ -198,32 +241,24 @@ func (r *reconciler) updateStatus(ctx context.Context, want, latest *clusterv1.M
 	return nil
 }
 
-// delete deletes a cluster whose profile is gone, if the API server still has other profiles of its inventory, most clusters of it have
-// theirs, and the budget permits. Wait is when to try again.
+// delete deletes a cluster whose profile is gone, if most clusters of its inventory have theirs, the budget permits, and the API server has
+// other profiles of the inventory, and none of this name. Wait is when to try again.
 func (r *reconciler) delete(ctx context.Context, in input) (wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, apply.Timeout)
 	defer cancel()
-	inventory := in.cluster.Labels[clusterv1.InventoryLabelKey]
-	profiles := &multiclusterv1alpha1.ClusterProfileList{}
-	if err := r.live.List(ctx, profiles, client.InNamespace(in.key.Namespace)); err != nil {
-		return 0, fmt.Errorf("listing the profiles in namespace %s: %w", in.key.Namespace, err)
-	}
-	others := 0
-	for i := range profiles.Items {
-		switch p := &profiles.Items[i]; {
-		case Label(p.Namespace, p.Spec.ClusterManager.Name) != inventory:
-		case p.Name == in.key.Name:
-			return heldRetry, nil // it has returned and the cache lacks it, or its deletion waits for a finalizer
-		default:
-			others++
-		}
-	}
-	total, missing, err := r.size(ctx, inventory)
+	inventory := inventoryOf(in.cluster)
+	size, err := r.size(ctx, in.key.Namespace, inventory, in.now)
 	if err != nil {
 		return 0, err
 	}
-	if others == 0 || !r.budget.take(inventory, total, missing, in.now) {
-		log.FromContext(ctx).Info("a cluster without its profile stays for now", "profile", in.key, "clusters", total, "withoutProfile", missing, "otherProfiles", others)
+	if size.profiles == 0 || !r.budget.permits(inventory, size.clusters, size.missing, in.now) {
+		log.FromContext(ctx).Info("a cluster without its profile stays for now", "profile", in.key, "clusters", size.clusters, "withoutProfile", size.missing, "otherProfiles", size.profiles)
+		return heldRetry, nil
+	}
+	if gone, err := r.isGone(ctx, in.key, inventory); err != nil || !gone {
+		return heldRetry, err
+	}
+	if !r.budget.take(inventory, size.clusters, size.missing, in.now) {
 		return heldRetry, nil
 	}
 	fence := client.Preconditions(metav1.Preconditions{UID: &in.cluster.UID, ResourceVersion: &in.cluster.ResourceVersion})
@@ -234,25 +269,87 @@ func (r *reconciler) delete(ctx context.Context, in input) (wait time.Duration, 
 	return 0, nil
 }
 
-// size returns how many clusters an inventory has, and how many of them lack their profiles.
-func (r *reconciler) size(ctx context.Context, inventory string) (total, missing int, err error) {
-	list := &clusterv1.ManagedClusterList{}
-	if err := r.client.List(ctx, list, client.MatchingLabels{clusterv1.InventoryLabelKey: inventory}, client.UnsafeDisableDeepCopy); err != nil {
-		return 0, 0, fmt.Errorf("listing the clusters of inventory %s: %w", inventory, err)
+// errFound ends a list.
+var errFound = errors.New("found")
+
+// isGone reports whether the API server has no profile of a name, and has another profile of the inventory. The cache may lack a profile that
+// has returned, and a deletion may wait for a finalizer.
+func (r *reconciler) isGone(ctx context.Context, key client.ObjectKey, inventory string) (bool, error) {
+	profile := &multiclusterv1alpha1.ClusterProfile{}
+	err := r.live.Get(ctx, key, profile)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading ClusterProfile %s: %w", key, err)
 	}
-	for i := range list.Items {
-		if meta.IsStatusConditionFalse(list.Items[i].Status.Conditions, clusterv1.ManagedClusterConditionInventoried) {
-			missing++
+	if err == nil && r.imports(profile) {
+		return false, nil
+	}
+	err = page.Each(ctx, r.live, &multiclusterv1alpha1.ClusterProfileList{}, func(found *multiclusterv1alpha1.ClusterProfileList) error {
+		for i := range found.Items {
+			if p := &found.Items[i]; p.Name != key.Name && Label(p.Namespace, p.Spec.ClusterManager.Name) == inventory {
+				return errFound
+			}
 		}
+		return nil
+	}, client.InNamespace(key.Namespace))
+	if err != nil && !errors.Is(err, errFound) {
+		return false, fmt.Errorf("listing the profiles in namespace %s: %w", key.Namespace, err)
 	}
-	return len(list.Items), missing, nil
+	return err != nil, nil
 }
 
-// setState records the state of a profile for the metric, and emits an event about a name that another cluster has, once.
+// count is the size of an inventory in the caches at an instant.
+type count struct {
+	at time.Time
+	// clusters are imported from it, and missing of them lack their profiles. Unknown of its profiles report no health.
+	clusters, missing, profiles, unknown int
+}
+
+// countInterval is how long a count is used, so that many clusters that wait do not count as often.
+const countInterval = time.Second
+
+// size returns the size of an inventory.
+func (r *reconciler) size(ctx context.Context, namespace, inventory string, now time.Time) (count, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found, ok := r.counts[inventory]; ok && now.Sub(found.at) < countInterval {
+		return found, nil
+	}
+	out := count{at: now}
+	clusters := &clusterv1.ManagedClusterList{}
+	if err := r.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return count{}, fmt.Errorf("listing the clusters of inventory %s: %w", inventory, err)
+	}
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		if cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] == "" || inventoryOf(cluster) != inventory {
+			continue
+		}
+		if out.clusters++; meta.IsStatusConditionFalse(cluster.Status.Conditions, clusterv1.ManagedClusterConditionInventoried) {
+			out.missing++
+		}
+	}
+	profiles := &multiclusterv1alpha1.ClusterProfileList{}
+	if err := r.client.List(ctx, profiles, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return count{}, fmt.Errorf("listing the profiles of inventory %s: %w", inventory, err)
+	}
+	for i := range profiles.Items {
+		profile := &profiles.Items[i]
+		if Label(namespace, profile.Spec.ClusterManager.Name) != inventory {
+			continue
+		}
+		if out.profiles++; reported(profile) && healthOf(profile) == metav1.ConditionUnknown {
+			out.unknown++
+		}
+	}
+	r.counts[inventory] = out
+	return out, nil
+}
+
+// setState records the state of a profile for the metric, and emits an event about a profile that is not imported, once.
 func (r *reconciler) setState(in input, todo output) {
 	state := ""
 	switch {
-	case todo.verb == verbBlocked:
+	case todo.verb == verbBlocked, todo.verb == verbRefused, in.replaced():
 		state = telemetry.InventoryBlocked
 	case in.profile != nil:
 		state = telemetry.InventoryImported
@@ -265,14 +362,18 @@ func (r *reconciler) setState(in input, todo output) {
 		delete(r.states, in.key)
 	}
 	r.mu.Unlock()
-	if state == telemetry.InventoryBlocked && was != state {
-		event := telemetry.InventoryBlockedEvent(in.key.Name)
-		r.recorder.Eventf(in.profile, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+	if state != telemetry.InventoryBlocked || was == state {
+		return
 	}
+	event := telemetry.InventoryBlockedEvent(in.key.Name)
+	if todo.verb == verbRefused {
+		event = telemetry.InventoryRefusedEvent(in.key.Name, todo.fault)
+	}
+	r.recorder.Eventf(in.profile, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 }
 
-// count returns the number of profiles by state.
-func (r *reconciler) count() map[string]int {
+// countStates returns the number of profiles by state.
+func (r *reconciler) countStates() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := map[string]int{}

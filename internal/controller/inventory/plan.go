@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +46,8 @@ const (
 	verbDelete verb = "delete"
 	// verbBlocked means that the cluster of this name does not come from the profile. It is not touched.
 	verbBlocked verb = "blocked"
+	// verbRefused means that no cluster may have the name of the profile.
+	verbRefused verb = "refused"
 )
 
 // input is what one cluster follows from.
@@ -56,6 +59,9 @@ type input struct {
 	cluster *clusterv1.ManagedCluster
 	grace   time.Duration
 	now     time.Time
+	// keepHealth is set where the profile reports no health, and the cluster keeps the last reported health: for a moment, or, where
+	// manyUnknown is set, because so many profiles report none that their cluster manager has failed.
+	keepHealth, manyUnknown bool
 }
 
 // output is what to do.
@@ -65,11 +71,20 @@ type output struct {
 	cluster *clusterv1.ManagedCluster
 	// wait is when the cluster of a missing profile may be deleted; 0 for no wait.
 	wait time.Duration
+	// fault is what is wrong with the name of a refused profile.
+	fault string
 }
 
 // follows reports whether a cluster is imported from the profile of a key.
 func follows(cluster *clusterv1.ManagedCluster, key client.ObjectKey) bool {
 	return cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] == key.String()
+}
+
+// inventoryOf returns the label of the inventory that a cluster is imported from. Its annotations count, because every user who may change
+// the labels of clusters may change the label.
+func inventoryOf(cluster *clusterv1.ManagedCluster) string {
+	namespace, _, _ := strings.Cut(cluster.Annotations[clusterv1.InventoryProfileAnnotationKey], "/")
+	return Label(namespace, cluster.Annotations[clusterv1.InventoryManagerAnnotationKey])
 }
 
 // plan returns what to do with the cluster of a profile. A cluster that another client made is never changed.
@@ -78,13 +93,18 @@ func plan(in input) output {
 	case in.cluster != nil && in.cluster.DeletionTimestamp != nil, in.cluster == nil && in.profile == nil:
 		return output{verb: verbNone}
 	case in.cluster == nil:
+		if faults := apivalidation.ValidateNamespaceName(in.key.Name, false); len(faults) > 0 {
+			return output{verb: verbRefused, fault: faults[0]}
+		}
 		return output{verb: verbCreate, cluster: in.desired()}
 	case !follows(in.cluster, in.key) && in.profile == nil:
 		return output{verb: verbNone}
 	case !follows(in.cluster, in.key):
 		return output{verb: verbBlocked}
-	case in.profile == nil || in.cluster.Labels[clusterv1.InventoryLabelKey] != in.label():
+	case in.profile == nil:
 		return in.missing()
+	case in.replaced():
+		return in.report(missingMessage(fmt.Sprintf("ClusterProfile %s is of another cluster manager now", in.key), "stays as it is: delete it to import the profile"))
 	}
 	if next := in.desired(); !same(next, in.cluster) {
 		return output{verb: verbUpdate, cluster: next}
@@ -92,17 +112,22 @@ func plan(in input) output {
 	return output{verb: verbNone}
 }
 
-func (in *input) label() string {
-	return Label(in.key.Namespace, in.profile.Spec.ClusterManager.Name)
+// replaced reports whether the profile is of another cluster manager than the profile that the cluster was imported from. It may describe
+// another cluster.
+func (in *input) replaced() bool {
+	if in.profile == nil || in.cluster == nil || !follows(in.cluster, in.key) {
+		return false
+	}
+	recorded := in.cluster.Annotations[clusterv1.InventoryManagerAnnotationKey]
+	return recorded != "" && recorded != in.profile.Spec.ClusterManager.Name
 }
 
 // missing returns what to do with a cluster whose profile is gone: first a condition with the time, then, after the grace, its deletion.
-// Its health stays as it was last reported.
 func (in *input) missing() output {
-	next := in.cluster.DeepCopy()
-	in.set(next, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionFalse, clusterv1.ReasonProfileMissing, missingMessage(in.key, in.grace))
-	if !same(next, in.cluster) {
-		return output{verb: verbUpdate, cluster: next, wait: in.grace}
+	todo := in.report(missingMessage(fmt.Sprintf("ClusterProfile %s is gone", in.key), fmt.Sprintf("is deleted %s later, unless many clusters of its inventory lack their profiles", in.grace)))
+	if todo.verb == verbUpdate {
+		todo.wait = in.grace
+		return todo
 	}
 	since := meta.FindStatusCondition(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionInventoried).LastTransitionTime
 	if wait := since.Add(in.grace).Sub(in.now); wait > 0 {
@@ -111,11 +136,53 @@ func (in *input) missing() output {
 	return output{verb: verbDelete}
 }
 
-func missingMessage(key client.ObjectKey, grace time.Duration) string {
-	return fmt.Sprintf("ClusterProfile %s is gone. The cluster is deleted %s later, unless many clusters of its inventory lack their profiles.", key, grace)
+func missingMessage(what, follows string) string { return what + ". The cluster " + follows + "." }
+
+// report writes that a cluster lacks its profile, where it is not stored. Its health stays as it was last reported.
+func (in *input) report(message string) output {
+	next := in.cluster.DeepCopy()
+	if next.Annotations[clusterv1.InventoryManagerAnnotationKey] != "" {
+		setEntry(&next.Labels, clusterv1.InventoryLabelKey, inventoryOf(next))
+	}
+	in.set(next, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionFalse, clusterv1.ReasonProfileMissing, message)
+	if same(next, in.cluster) {
+		return output{verb: verbNone}
+	}
+	return output{verb: verbUpdate, cluster: next}
 }
 
-// desired returns the cluster of a profile. What other clients added stays: labels, annotations, taints, addresses, conditions.
+func setEntry(in *map[string]string, key, value string) {
+	if *in == nil {
+		*in = map[string]string{}
+	}
+	(*in)[key] = value
+}
+
+// healthOf returns the health that a profile reports; Unknown where it reports none.
+func healthOf(profile *multiclusterv1alpha1.ClusterProfile) metav1.ConditionStatus {
+	if found := meta.FindStatusCondition(profile.Status.Conditions, multiclusterv1alpha1.ConditionControlPlaneHealthy); found != nil {
+		return found.Status
+	}
+	return metav1.ConditionUnknown
+}
+
+// reported reports whether a profile has a status. A profile is created without one, also in the place of a profile that was deleted.
+func reported(profile *multiclusterv1alpha1.ClusterProfile) bool {
+	status := &profile.Status
+	return len(status.Conditions)+len(status.Properties) > 0 || status.Version.Kubernetes != ""
+}
+
+// losesHealth reports whether the cluster would be reported Unknown, and was not before.
+func (in *input) losesHealth() bool {
+	if in.profile == nil || in.cluster == nil || !follows(in.cluster, in.key) || !reported(in.profile) || healthOf(in.profile) != metav1.ConditionUnknown {
+		return false
+	}
+	stored := meta.FindStatusCondition(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+	return stored != nil && stored.Status != metav1.ConditionUnknown
+}
+
+// desired returns the cluster of a profile. What other clients added stays: labels, annotations, taints, addresses, conditions. So does the
+// last report of a profile that has none.
 func (in *input) desired() *clusterv1.ManagedCluster {
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: in.key.Name}}
 	if in.cluster != nil {
@@ -123,24 +190,28 @@ func (in *input) desired() *clusterv1.ManagedCluster {
 	} else {
 		out.Spec.HubAcceptsClient = true
 	}
-	if out.Labels == nil {
-		out.Labels = map[string]string{}
+	manager := in.profile.Spec.ClusterManager.Name
+	setEntry(&out.Labels, clusterv1.InventoryLabelKey, Label(in.key.Namespace, manager))
+	setEntry(&out.Annotations, clusterv1.InventoryProfileAnnotationKey, in.key.String())
+	setEntry(&out.Annotations, clusterv1.InventoryManagerAnnotationKey, manager)
+	found := "The cluster follows ClusterProfile " + in.key.String() + "."
+	if in.cluster != nil && !reported(in.profile) {
+		found = "ClusterProfile " + in.key.String() + " has no status. The cluster stays as it was last reported."
 	}
-	if out.Annotations == nil {
-		out.Annotations = map[string]string{}
+	in.set(out, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionTrue, clusterv1.ReasonProfileFound, found)
+	if in.cluster == nil || reported(in.profile) {
+		in.setReport(out)
 	}
-	out.Labels[clusterv1.InventoryLabelKey] = in.label()
-	out.Annotations[clusterv1.InventoryProfileAnnotationKey] = in.key.String()
+	return out
+}
+
+// setReport sets what a profile reports: the version, the claims and the health.
+func (in *input) setReport(out *clusterv1.ManagedCluster) {
 	out.Status.Version.Kubernetes = in.profile.Status.Version.Kubernetes
 	facts, omitted := claims(in.profile.Status.Properties)
 	out.Status.ClusterClaims = facts
-	in.set(out, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionTrue, clusterv1.ReasonProfileFound, "The cluster follows ClusterProfile "+in.key.String()+".")
 	in.set(out, clusterv1.ManagedClusterConditionJoined, metav1.ConditionTrue, clusterv1.ReasonImported, "The cluster is managed by another cluster manager.")
-	health := metav1.ConditionUnknown
-	if found := meta.FindStatusCondition(in.profile.Status.Conditions, multiclusterv1alpha1.ConditionControlPlaneHealthy); found != nil {
-		health = found.Status
-	}
-	in.set(out, clusterv1.ManagedClusterConditionAvailable, health, clusterv1.ReasonImported, healthMessage(health))
+	in.setHealth(out)
 	switch stored := meta.FindStatusCondition(out.Status.Conditions, clusterv1.ManagedClusterConditionClaimsTruncated); {
 	case omitted > 0:
 		in.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionTrue, clusterv1.ReasonClaimsOmitted,
@@ -148,7 +219,20 @@ func (in *input) desired() *clusterv1.ManagedCluster {
 	case stored != nil:
 		in.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionFalse, clusterv1.ReasonClaimsComplete, "Every property of the profile is a claim.")
 	}
-	return out
+}
+
+// setHealth sets condition Available, unless the cluster keeps it.
+func (in *input) setHealth(out *clusterv1.ManagedCluster) {
+	health := healthOf(in.profile)
+	message := healthMessage(health)
+	stored := meta.FindStatusCondition(out.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+	switch {
+	case in.manyUnknown && stored != nil:
+		health, message = stored.Status, "Many profiles of the inventory report no health. The cluster keeps what was last reported."
+	case in.keepHealth:
+		return
+	}
+	in.set(out, clusterv1.ManagedClusterConditionAvailable, health, clusterv1.ReasonImported, message)
 }
 
 func healthMessage(status metav1.ConditionStatus) string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,26 +83,78 @@ func TestPlan(t *testing.T) {
 			c.Labels["team"] = "x"
 			c.Spec.Taints = []clusterv1.Taint{{Key: "a"}}
 		}), later, verbNone},
-		"an administrator denied the cluster":   {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false }), later, verbNone},
-		"a user made a cluster of this name":    {profile(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}, start, verbBlocked},
-		"another inventory has the name":        {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Annotations[clusterv1.InventoryProfileAnnotationKey] = "other/c1" }), start, verbBlocked},
-		"the cluster of a user, no profile":     {nil, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}, later, verbNone},
-		"the profile is gone":                   {nil, imported(), start, verbUpdate},
-		"another manager has the name now":      {profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" }), imported(), start, verbUpdate},
-		"the profile is gone within the grace":  {nil, missing, start.Add(time.Hour - 1), verbNone},
-		"the profile is gone beyond the grace":  {nil, missing, start.Add(time.Hour), verbDelete},
-		"the profile has returned":              {profile(), missing, later, verbUpdate},
-		"the cluster is being deleted":          {profile(), imported(func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{Time: start} }), later, verbNone},
-		"the conditions were removed by a user": {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Status.Conditions = nil }), later, verbUpdate},
+		"an administrator denied the cluster":           {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false }), later, verbNone},
+		"a user made a cluster of this name":            {profile(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}, start, verbBlocked},
+		"another inventory has the name":                {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Annotations[clusterv1.InventoryProfileAnnotationKey] = "other/c1" }), start, verbBlocked},
+		"the cluster of a user, no profile":             {nil, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}, later, verbNone},
+		"the profile is gone":                           {nil, imported(), start, verbUpdate},
+		"another manager has the name now":              {profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" }), imported(), start, verbUpdate},
+		"the profile is gone within the grace":          {nil, missing, start.Add(time.Hour - 1), verbNone},
+		"the profile is gone beyond the grace":          {nil, missing, start.Add(time.Hour), verbDelete},
+		"the profile has returned":                      {profile(), missing, later, verbUpdate},
+		"a user removed the label of the inventory":     {profile(), imported(func(c *clusterv1.ManagedCluster) { delete(c.Labels, clusterv1.InventoryLabelKey) }), later, verbUpdate},
+		"a user changed the label of the inventory":     {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1.InventoryLabelKey] = "fleet.other" }), later, verbUpdate},
+		"another manager has the name beyond the grace": {otherManager(), plan(in(otherManager(), imported(), start)).cluster, start.Add(24 * time.Hour), verbNone},
+		"the name is no name of a namespace":            {profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Name = "a.b" }), nil, start, verbRefused},
+		"the cluster is being deleted":                  {profile(), imported(func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{Time: start} }), later, verbNone},
+		"the conditions were removed by a user":         {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Status.Conditions = nil }), later, verbUpdate},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := plan(in(test.profile, test.cluster, test.now)); got.verb != test.want {
+			of := in(test.profile, test.cluster, test.now)
+			if test.profile != nil {
+				of.key.Name = test.profile.Name
+			}
+			if got := plan(of); got.verb != test.want {
 				t.Errorf("got %s, want %s", got.verb, test.want)
 			}
 		})
 	}
 	if got := plan(in(nil, missing, start.Add(time.Minute))); got.wait != time.Hour-time.Minute {
 		t.Errorf("the wait is %s", got.wait)
+	}
+}
+
+// otherManager returns the profile of another cluster manager under the same name.
+func otherManager() *multiclusterv1alpha1.ClusterProfile {
+	return profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" })
+}
+
+// TestTheRecordOfTheManagerDecides changes what users may change, and the manager of the profile.
+func TestTheRecordOfTheManagerDecides(t *testing.T) {
+	edited := imported(func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1.InventoryLabelKey] = "fleet.other" })
+	restored := plan(in(profile(), edited, start)).cluster
+	if restored.Labels[clusterv1.InventoryLabelKey] != "fleet.theirs" || isFalse(restored, clusterv1.ManagedClusterConditionInventoried) {
+		t.Errorf("the cluster is %+v", restored)
+	}
+	gone := plan(in(nil, edited, start)).cluster
+	if gone.Labels[clusterv1.InventoryLabelKey] != "fleet.theirs" || !isFalse(gone, clusterv1.ManagedClusterConditionInventoried) {
+		t.Errorf("the cluster without its profile is %+v", gone)
+	}
+	replaced := plan(in(otherManager(), imported(), start)).cluster
+	condition := meta.FindStatusCondition(replaced.Status.Conditions, clusterv1.ManagedClusterConditionInventoried)
+	if condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "is of another cluster manager now") || replaced.Labels[clusterv1.InventoryLabelKey] != "fleet.theirs" {
+		t.Errorf("the cluster with the profile of another manager is %+v", replaced)
+	}
+}
+
+func isFalse(cluster *clusterv1.ManagedCluster, kind string) bool {
+	return meta.IsStatusConditionFalse(cluster.Status.Conditions, kind)
+}
+
+// TestAProfileWithoutAStatusChangesNoReport has a profile that was created again: the API server stores it without a status first.
+func TestAProfileWithoutAStatusChangesNoReport(t *testing.T) {
+	empty := profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Status = multiclusterv1alpha1.ClusterProfileStatus{} })
+	missing := plan(in(nil, imported(), start)).cluster
+	got := plan(in(empty, missing, start)).cluster
+	if diff := cmp.Diff(imported().Status.ClusterClaims, got.Status.ClusterClaims); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+	if got.Status.Version.Kubernetes != "v1.36.3" || !meta.IsStatusConditionTrue(got.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) ||
+		!meta.IsStatusConditionTrue(got.Status.Conditions, clusterv1.ManagedClusterConditionInventoried) {
+		t.Errorf("the cluster is %+v", got)
+	}
+	if fresh := plan(in(empty, nil, start)).cluster; !meta.IsStatusConditionPresentAndEqual(fresh.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown) {
+		t.Errorf("a new cluster is %+v", fresh)
 	}
 }
 
@@ -143,6 +196,7 @@ func TestTheBudgetOfDeletions(t *testing.T) {
 			b, total, missing := newBudget(), test.total, test.missing
 			deleted := 0
 			for range test.missing {
+				b.permits("i", total, missing, start) // takes nothing
 				if b.take("i", total, missing, start) {
 					deleted, total, missing = deleted+1, total-1, missing-1
 				}

@@ -4,6 +4,7 @@ import (
 	stdcmp "cmp"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -152,6 +153,40 @@ func TestSimulatingNeedsPermissionToAccept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checkError(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
 		})
+	}
+}
+
+// TestImportingNeedsPermissionToAccept checks the annotations of imported clusters: to set, change or remove one needs the permission to
+// accept the cluster.
+func TestImportingNeedsPermissionToAccept(t *testing.T) {
+	const accept = "update managedclusters/accept c1 in register.open-cluster-management.io"
+	for _, key := range []string{"berth-project.io/inventory-profile", "berth-project.io/inventory-manager"} {
+		of := func(value string) *clusterv1.ManagedCluster {
+			out := cluster().Obj()
+			if value != "" {
+				out.Annotations = map[string]string{key: value}
+			}
+			return out
+		}
+		lacking := fmt.Sprintf(`managedclusters.cluster.open-cluster-management.io "c1" is forbidden: user "jane" may not change the annotation %s: `+
+			`this needs the verb "update" on "managedclusters/accept" in the API group "register.open-cluster-management.io" with the resourceName "c1"`, key)
+		for name, tc := range map[string]struct {
+			old, after *clusterv1.ManagedCluster
+			rights     []string
+			want       string
+		}{
+			"created, no right":       {nil, of("fleet/c1"), nil, lacking},
+			"created, with the right": {nil, of("fleet/c1"), []string{accept}, ""},
+			"set, no right":           {of(""), of("fleet/c1"), nil, lacking},
+			"changed, no right":       {of("fleet/c1"), of("other/c1"), nil, lacking},
+			"removed, no right":       {of("fleet/c1"), of(""), nil, lacking},
+			"removed, with the right": {of("fleet/c1"), of(""), []string{accept}, ""},
+			"not changed":             {of("fleet/c1"), of("fleet/c1"), nil, ""},
+		} {
+			t.Run(key+" "+name, func(t *testing.T) {
+				checkError(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
+			})
+		}
 	}
 }
 

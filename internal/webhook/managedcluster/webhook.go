@@ -50,6 +50,9 @@ func (c Request) Validate(ctx context.Context, namespaces NamespaceGetter) error
 	if err := c.checkSimulated(ctx); err != nil {
 		return err
 	}
+	if err := c.checkImported(ctx); err != nil {
+		return err
+	}
 	if err := c.checkAccept(ctx); err != nil {
 		return err
 	}
