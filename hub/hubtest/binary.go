@@ -36,11 +36,15 @@ func Binary(ctx context.Context) (string, error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		return filepath.Abs(path)
 	}
-	if os.Getenv(KubernetesVariable) != "" {
+	if !RunsLinkedKubernetes() {
 		return buildBinary(ctx, "berth-hub-compat", program, "-tags", "compat")
 	}
 	return buildBinary(ctx, "berth-hub", program)
 }
+
+// RunsLinkedKubernetes returns whether hubs run the release of Kubernetes that berth-hub links. Another release words its own errors
+// differently.
+func RunsLinkedKubernetes() bool { return os.Getenv(KubernetesVariable) == "" }
 
 // RequireScheduler skips a test whose pods must be scheduled, in a run on the API server of another release without its scheduler. The
 // scheduler that berth-hub links waits for resources that the API server of an old release does not serve.
