@@ -1,6 +1,7 @@
 package addon
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ type cluster struct {
 	// gone means that the ManagedCluster does not exist or is being deleted: nothing is written there. disabled means that it keeps
 	// add-ons of placements out.
 	gone, disabled bool
-	// waits means that another placement may rule the cluster, which has no complete decision: nothing changes there.
+	// waits means that nothing changes there: another placement may rule the cluster, which has no complete decision, or a configuration is
+	// not read.
 	waits bool
 	// wants is what the cluster has to reach, and obstacle why it cannot.
 	wants    []want
@@ -57,8 +59,11 @@ func (p *planner) classify(c *cluster) {
 	} else if _, disabled := object.Annotations[addonv1alpha1.DisableInstallationAnnotation]; disabled {
 		c.disabled = true
 	}
-	c.waits = p.mayBeRuledByAnother(c)
 	c.wants, c.obstacle = p.wantsOf(c)
+	if c.addOn == nil && c.obstacle == "" {
+		c.obstacle = p.annotationObstacle(c)
+	}
+	c.waits = p.areUnread(c.wants) || p.mayBeRuledByAnother(c)
 	if fault, has := p.in.Faults[c.name]; has && fault.Hash == hashOf(c.wants) {
 		c.fault = &fault
 	}
@@ -91,7 +96,7 @@ func isConfigured(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 }
 
 // stateOf returns how far the configurations have come on the cluster of an add-on, and since when. A nil add-on is StateToApply. Since is
-// never after now: an add-on whose clock is ahead skips no soak time.
+// between the start, which the hub recorded, and now: the clock of an add-on skips no soak time and passes no deadline.
 func stateOf(addOn *addonv1alpha1.ManagedClusterAddOn, wants []want, now time.Time) (state rollout.State, since time.Time) {
 	switch {
 	case addOn == nil || !addOn.DeletionTimestamp.IsZero():
@@ -102,10 +107,20 @@ func stateOf(addOn *addonv1alpha1.ManagedClusterAddOn, wants []want, now time.Ti
 		return rollout.StateToApply, time.Time{}
 	}
 	state, condition := reportedState(addOn)
-	if condition == nil {
-		return state, earlier(addOn.CreationTimestamp.Time, now)
+	since = startOf(addOn)
+	if condition != nil && condition.LastTransitionTime.After(since) {
+		since = condition.LastTransitionTime.Time
 	}
-	return state, earlier(condition.LastTransitionTime.Time, now)
+	return state, earlier(since, now)
+}
+
+// startOf returns when the add-on got its present configurations, as the hub recorded it: the time of condition Configured.
+func startOf(addOn *addonv1alpha1.ManagedClusterAddOn) time.Time {
+	configured := meta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionConfigured)
+	if configured == nil || configured.Status != metav1.ConditionTrue || configured.LastTransitionTime.Before(&addOn.CreationTimestamp) {
+		return addOn.CreationTimestamp.Time
+	}
+	return configured.LastTransitionTime.Time
 }
 
 // reportedState returns the state that an add-on with the present configurations reports, and the condition that began it.
@@ -116,6 +131,9 @@ func reportedState(addOn *addonv1alpha1.ManagedClusterAddOn) (rollout.State, *me
 	}
 	progressing, degraded := find(addonv1alpha1.ManagedClusterAddOnConditionProgressing), find(addonv1alpha1.ManagedClusterAddOnConditionDegraded)
 	available := find(addonv1alpha1.ManagedClusterAddOnConditionAvailable)
+	if !isApplied(addOn.Status.ConfigReferences) && degraded != nil && degraded.LastTransitionTime.Time.Before(startOf(addOn)) {
+		degraded = nil // it is about the configurations before
+	}
 	switch {
 	case progressing != nil && progressing.Reason == addonv1alpha1.ProgressingReasonFailed:
 		return rollout.StateFailed, progressing
@@ -170,19 +188,27 @@ func isHeldBack(code rollout.Code) bool {
 	return code == rollout.WaitsForResume || code == rollout.WaitsForRepair || code == rollout.WaitsForApproval
 }
 
-// copiedAnnotations returns the annotations of the cluster that are of add-ons. Too many of them are left out.
+// copiedAnnotations returns the annotations of the cluster that are of add-ons.
 func (p *planner) copiedAnnotations(c *cluster) map[string]string {
-	out, size := map[string]string{}, 0
+	out := map[string]string{}
 	for key, value := range p.in.Clusters[c.name].Annotations {
 		if strings.HasPrefix(key, addonv1alpha1.AnnotationPrefix) && key != addonv1alpha1.InstallNamespaceAnnotation {
 			out[key] = value
-			size += len(key) + len(value)
 		}
 	}
-	if size > maxCopied {
-		return map[string]string{}
-	}
 	return out
+}
+
+// annotationObstacle returns why the annotations of a cluster cannot be copied; empty where they can.
+func (p *planner) annotationObstacle(c *cluster) string {
+	size := 0
+	for key, value := range p.copiedAnnotations(c) {
+		size += len(key) + len(value)
+	}
+	if size <= maxCopied {
+		return ""
+	}
+	return fmt.Sprintf("the annotations %s* of the cluster have %d bytes, and at most %d are copied to a new add-on: shorten them", addonv1alpha1.AnnotationPrefix, size, maxCopied)
 }
 
 // annotation returns the write that records which placement rules the add-on of a cluster. Ok is false where it is on record.
@@ -228,8 +254,9 @@ func (p *planner) startedWants(c *cluster) (wants []want, ok bool) {
 	case c.obstacle != "" || c.waits:
 		return nil, false
 	case c.placement == noPlacement:
-		// It was installed by hand, or its strategy is Manual now. What a strategy installed waits for its removal otherwise.
-		return c.wants, !p.byPlacements() || !Controls(p.in.AddOn, c.addOn)
+		// What was installed by hand follows at once. What a strategy installed keeps its configurations until it goes, or, once the strategy
+		// is Manual, until it names its own: a strategy that is lost by mistake changes nothing.
+		return c.wants, !Controls(p.in.AddOn, c.addOn) || !p.byPlacements() && len(c.addOn.Spec.Configs) > 0
 	case c.starts || c.state != rollout.StateToApply:
 		return c.wants, true
 	}
@@ -255,7 +282,16 @@ func (p *planner) statusOf(c *cluster) *addonv1alpha1.ManagedClusterAddOnStatus 
 		})
 	}
 	if !starts {
+		if c.obstacle == "" && !c.waits && meta.IsStatusConditionFalse(out.Conditions, addonv1alpha1.ManagedClusterAddOnConditionConfigured) {
+			p.setCondition(c, out, metav1.Condition{
+				Type: addonv1alpha1.ManagedClusterAddOnConditionConfigured, Status: metav1.ConditionFalse,
+				Reason: addonv1alpha1.ConfiguredReasonNotConfigured, Message: "The add-on keeps the configurations that it has until its cluster is started",
+			})
+		}
 		return out
+	}
+	if !isCurrent(c.addOn, wants) {
+		meta.RemoveStatusCondition(&out.Conditions, addonv1alpha1.ManagedClusterAddOnConditionConfigured) // its time is that of the start
 	}
 	p.setCondition(c, out, metav1.Condition{
 		Type: addonv1alpha1.ManagedClusterAddOnConditionConfigured, Status: metav1.ConditionTrue,

@@ -105,12 +105,9 @@ func (p *planner) choose(sources ...[]addonv1alpha1.AddOnConfig) (wants []want, 
 	for _, kind := range p.in.AddOn.Spec.SupportedConfigs {
 		for _, name := range chosen(kind, sources) {
 			object := objectOf(kind.ConfigGroupResource, name)
-			config, read := p.in.Configs[object]
-			switch {
-			case config.Fault != "":
+			config := p.in.Configs[object]
+			if config.Fault != "" {
 				faults = append(faults, object.String()+" "+config.Fault)
-			case !read:
-				faults = append(faults, object.String()+" is not read yet")
 			}
 			wants = append(wants, want{kind.ConfigGroupResource, addonv1alpha1.ConfigSpecHash{ConfigReferent: name, SpecHash: config.Hash}})
 		}
@@ -119,6 +116,14 @@ func (p *planner) choose(sources ...[]addonv1alpha1.AddOnConfig) (wants []want, 
 		return nil, tooMany(len(wants))
 	}
 	return wants, strings.Join(faults[:min(len(faults), 3)], "; ")
+}
+
+// areUnread reports whether a configuration is not read. What to reach is then unknown.
+func (p *planner) areUnread(wants []want) bool {
+	return slices.ContainsFunc(wants, func(w want) bool {
+		config, known := p.in.Configs[objectOf(w.ConfigGroupResource, w.ConfigReferent)]
+		return !known || config.Unread
+	})
 }
 
 func tooMany(count int) string {

@@ -31,7 +31,9 @@ type Input struct {
 	Faults map[string]pacing.Fault
 	// Removals are when this process removed the add-on from a cluster within the last RemovalWindow.
 	Removals []time.Time
-	Now      time.Time
+	// Started is when this process planned the add-on first. One removal at most is permitted within a RemovalWindow of it.
+	Started time.Time
+	Now     time.Time
 }
 
 // Object names a configuration.
@@ -57,6 +59,8 @@ type Config struct {
 	Hash string
 	// Fault is why there is no hash, such as "does not exist"; empty otherwise.
 	Fault string
+	// Unread means that it was not read, which is no fault of a user: what follows from it stays as it is.
+	Unread bool
 }
 
 // Result is what to write now and what to report.

@@ -95,7 +95,7 @@ func (s *placementState) message() string {
 	var text string
 	switch {
 	case s.reading == pacing.Missing:
-		return fmt.Sprintf("Placement %s does not exist, and its clusters keep the add-on", s.key)
+		return fmt.Sprintf("Placement %s does not exist or is being deleted, and its clusters keep the add-on: create it, or take it out of installStrategy.placements", s.key)
 	case s.frozen:
 		text = s.cause
 	default:

@@ -161,8 +161,15 @@ func (p *planner) removalBudget() int {
 		}
 	}
 	recent := p.recentRemovals()
+	if p.isNew() {
+		return 1 - len(recent)
+	}
 	return max(1, (installed+len(recent))/10) - len(recent)
 }
+
+// isNew reports whether the process has planned the add-on for less than a window. It does not have the removals of the process before it,
+// and its caches may be of different ages.
+func (p *planner) isNew() bool { return p.in.Now.Sub(p.in.Started) < RemovalWindow }
 
 // recentRemovals returns the removals that count towards the budget.
 func (p *planner) recentRemovals() []time.Time {
@@ -185,6 +192,9 @@ func (p *planner) deletion(c *cluster, budget *int) (write Write, ok bool) {
 		return Write{}, false
 	case *budget <= 0:
 		p.waiting++
+		if p.isNew() {
+			p.wakeAt(p.in.Started.Add(RemovalWindow))
+		}
 		for _, at := range p.recentRemovals() {
 			p.wakeAt(at.Add(RemovalWindow))
 		}
@@ -195,5 +205,5 @@ func (p *planner) deletion(c *cluster, budget *int) (write Write, ok bool) {
 }
 
 func (*planner) fenced(verb Verb, c *cluster) Write {
-	return Write{Verb: verb, Cluster: c.name, UID: c.addOn.UID, ResourceVersion: c.addOn.ResourceVersion}
+	return Write{Verb: verb, Cluster: c.name, UID: c.addOn.UID, ResourceVersion: c.addOn.ResourceVersion, Hash: hashOf(c.wants)}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -203,6 +204,131 @@ func TestTheRemovalBudget(t *testing.T) {
 	w.settle(t)
 	if len(w.stored) != 2 {
 		t.Errorf("%d are left, want 2", len(w.stored))
+	}
+}
+
+// TestARefusedRemovalHoldsUpNoOther holds that the next cluster loses the add-on, and that the message names the refusal.
+func TestARefusedRemovalHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t, "p")
+	w.selects("p", "a b c")
+	w.settle(t)
+	w.selects("p", "")
+	write := addon.Plan(w.input()).Writes[0]
+	w.faults[write.Cluster] = pacing.Fault{Hash: write.Hash, Permanent: true, Message: "a policy keeps it", Since: w.now, Retry: w.now.Add(time.Hour)}
+	out := w.settle(t)
+	if got, want := w.reaches(), "a=1 c=1"; got != want || write.Cluster != "a" {
+		t.Errorf("%q, want %q; the first removal is in %s", got, want, write.Cluster)
+	}
+	if got, want := out.Status.InstallProgressions[0].Conditions[0].Message, "not removed: a (a policy keeps it)"; !strings.Contains(got, want) {
+		t.Errorf("the message %q lacks %q", got, want)
+	}
+}
+
+// TestANewProcessRemovesOneAtMost holds that a manager which starts again and again removes no tenth each time.
+func TestANewProcessRemovesOneAtMost(t *testing.T) {
+	w := newWorld(t, "p")
+	var names []string
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("c%02d", i))
+		w.clusters[names[i]] = &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: names[i]}}
+	}
+	w.selects("p", strings.Join(names, " "))
+	w.settle(t)
+	w.selects("p", "")
+	w.started = w.now
+	out := w.settle(t)
+	if len(w.stored) != 39 || !out.Until.Equal(w.started.Add(addon.RemovalWindow)) {
+		t.Errorf("%d are left, want 39; until %s", len(w.stored), out.Until)
+	}
+	w.now = w.now.Add(addon.RemovalWindow)
+	if w.settle(t); len(w.stored) != 36 {
+		t.Errorf("a window later %d are left, want 36", len(w.stored))
+	}
+}
+
+// TestALostStrategyKeepsTheConfigurations holds that what a strategy installed keeps the configurations of its placement once it is Manual.
+func TestALostStrategyKeepsTheConfigurations(t *testing.T) {
+	w := newWorld(t, "q")
+	w.configs["special"], w.configs["own"] = "s", "o"
+	w.selects("q", "a b")
+	w.byHand("c")
+	w.observe()
+	w.settle(t)
+	w.addOn.Spec.InstallStrategy = addonv1alpha1.InstallStrategy{Type: addonv1alpha1.AddonInstallStrategyManual}
+	w.configs["base"] = "2"
+	w.stored["b"].Spec.Configs = []addonv1alpha1.AddOnConfig{configOf("own")}
+	w.observe()
+	w.settle(t)
+	if got, want := w.reaches(), "a=s b=o c=2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestAnUnreadConfigurationChangesNothing holds that a failed read is no fault of a user: nothing is written, and the status stays.
+func TestAnUnreadConfigurationChangesNothing(t *testing.T) {
+	w := newWorld(t, "p="+oneByOne)
+	w.selects("p", "a b")
+	w.settle(t)
+	w.reports("a", true)
+	w.observe()
+	w.settle(t)
+	before := w.addOn.Status.DeepCopy()
+	w.unread = true
+	w.selects("p", "a b c")
+	if out := w.pass(t); len(out.Writes) > 0 {
+		t.Errorf("%d writes, the first is %+v", len(out.Writes), out.Writes[0])
+	}
+	if diff := cmp.Diff(before, &w.addOn.Status); diff != "" {
+		t.Errorf("the status (-before +after):\n%s", diff)
+	}
+	w.unread = false
+	w.settle(t)
+	if got, want := w.reaches(), "a=1 b=1"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestTheClockOfAnAddOnSkipsNothing holds that the soak time begins at the start that the hub recorded, and that a failure of before fails no
+// new start.
+func TestTheClockOfAnAddOnSkipsNothing(t *testing.T) {
+	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 5m}}")
+	w.selects("p", "a b")
+	w.settle(t)
+	past := w.now
+	w.now = w.now.Add(time.Hour)
+	w.configs["base"] = "2"
+	w.observe()
+	w.settle(t) // a has to reach 2
+	object := w.stored["a"]
+	object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{
+		Type: "Degraded", Status: metav1.ConditionTrue, Reason: "Down", LastTransitionTime: metav1.NewTime(past),
+	})
+	w.observe()
+	if got, want := codes(w.settle(t)), "a UnderWay, b WaitsForPlace"; got != want {
+		t.Errorf("degraded by the configuration before: %s, want %s", got, want)
+	}
+	meta.RemoveStatusCondition(&w.stored["a"].Status.Conditions, "Degraded")
+	at := w.now
+	w.now = past // the clock of the add-on
+	w.reports("a", true)
+	w.now = at
+	w.observe()
+	if got, want := codes(w.settle(t)), "a Soaking, b WaitsForPlace"; got != want {
+		t.Errorf("reported in the past: %s, want %s", got, want)
+	}
+}
+
+// TestLongAnnotationsAreReported holds that an add-on is not installed without the settings of its cluster.
+func TestLongAnnotationsAreReported(t *testing.T) {
+	w := newWorld(t, "p")
+	w.selects("p", "a b")
+	w.clusters["a"].Annotations = map[string]string{addonv1alpha1.AnnotationPrefix + "hosting": strings.Repeat("x", 5000)}
+	out := w.settle(t)
+	if got, want := w.reaches(), "b=1"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := out.Verdicts[0].Message, "at most 4096 are copied"; !strings.Contains(got, want) {
+		t.Errorf("the verdict %q lacks %q", got, want)
 	}
 }
 

@@ -18,6 +18,10 @@ func (p *planner) status() addonv1alpha1.ClusterManagementAddOnStatus {
 	out := addonv1alpha1.ClusterManagementAddOnStatus{}
 	for _, kind := range p.in.AddOn.Spec.SupportedConfigs {
 		if kind.DefaultConfig != nil {
+			if p.areUnread([]want{{kind.ConfigGroupResource, addonv1alpha1.ConfigSpecHash{ConfigReferent: *kind.DefaultConfig}}}) {
+				out.DefaultConfigReferences = p.in.AddOn.Status.DeepCopy().DefaultConfigReferences
+				break
+			}
 			hash := p.in.Configs[objectOf(kind.ConfigGroupResource, *kind.DefaultConfig)].Hash
 			out.DefaultConfigReferences = append(out.DefaultConfigReferences, addonv1alpha1.DefaultConfigReference{
 				ConfigGroupResource: kind.ConfigGroupResource,
@@ -50,8 +54,11 @@ func (p *planner) progression(placement int) addonv1alpha1.InstallProgression {
 	if before != nil {
 		out.Conditions = append(out.Conditions, before.Conditions...)
 	}
-	counts := p.count(placement)
 	wants, _ := p.choose(s.configs)
+	if before != nil && p.areUnread(wants) {
+		return *before.DeepCopy()
+	}
+	counts := p.count(placement)
 	for i := range wants {
 		out.ConfigReferences = append(out.ConfigReferences, s.progressOf(wants[i], before, counts))
 	}
@@ -156,10 +163,24 @@ func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 		parts = append(parts, fmt.Sprintf("%d of %s left out: %s", counts.leftOut, pacing.ClusterCount(counts.total), pacing.List(counts.omissions)))
 	}
 	if p.waiting > 0 {
-		parts = append(parts, pacing.ClusterCount(p.waiting)+" selected by no placement still to lose the add-on, a tenth of them each minute")
+		parts = append(parts, pacing.ClusterCount(p.waiting)+" selected by no placement still to lose the add-on, a tenth of the installed ones each minute"+p.refusedRemovals())
 	}
 	out.Message = strings.Join(parts, "; ")
 	return out
+}
+
+// refusedRemovals names the first clusters that the API server does not let lose the add-on; empty without any.
+func (p *planner) refusedRemovals() string {
+	var refused []string
+	for _, c := range p.clusters {
+		if c.fault != nil && p.leaves(c) {
+			refused = append(refused, fmt.Sprintf("%s (%s)", c.name, pacing.CutText(c.fault.Message, pacing.MaxFailure)))
+		}
+	}
+	if len(refused) == 0 {
+		return ""
+	}
+	return "; not removed: " + pacing.List(refused)
 }
 
 // reason returns why a cluster has not succeeded; empty for a cluster that has.
@@ -167,6 +188,10 @@ func (p *planner) reason(c *cluster) string {
 	switch {
 	case c.state == rollout.StateSucceeded:
 		return ""
+	case c.gone:
+		return "the cluster does not exist or is being deleted"
+	case c.disabled && c.addOn == nil:
+		return "its annotation " + addonv1alpha1.DisableInstallationAnnotation + " keeps out what placements install"
 	case c.state == rollout.StateSkip:
 		return "it keeps what it has: " + c.obstacle
 	case c.fault != nil && c.state != rollout.StateProgressing:
@@ -201,7 +226,7 @@ func (p *planner) verdicts() []Verdict {
 			verdict.Placement = p.placements[c.placement].key
 		case c.waits, c.addOn != nil && p.byPlacements() && !p.allComplete() && Controls(p.in.AddOn, c.addOn):
 			verdict.Code = rollout.WaitsForDecision
-		case p.leaves(c):
+		case !c.gone && p.leaves(c):
 			verdict.Code = rollout.Left
 		}
 		out = append(out, verdict)

@@ -51,8 +51,11 @@ type world struct {
 	memory   *pacing.Memory[*addonv1alpha1.ManagedClusterAddOn]
 	faults   map[string]pacing.Fault
 	removals []time.Time
-	now      time.Time
-	version  int
+	// started is when the process met the add-on, unread whether it reads no configuration.
+	started time.Time
+	unread  bool
+	now     time.Time
+	version int
 }
 
 // newWorld returns a hub with the add-on "metrics" whose default configuration is "base", with placements such as "p" or "p=<strategy>".
@@ -116,12 +119,15 @@ func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
 
 func (w *world) input() addon.Input {
 	in := addon.Input{
-		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Now: w.now, Configs: map[addon.Object]addon.Config{},
+		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Now: w.now, Configs: map[addon.Object]addon.Config{},
 		Installed: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
 	}
 	for _, object := range addon.Objects(w.addOn, in.Installed) {
 		if in.Configs[object] = (addon.Config{Hash: w.configs[object.Name]}); w.configs[object.Name] == "" {
 			in.Configs[object] = addon.Config{Fault: "does not exist"}
+		}
+		if w.unread {
+			in.Configs[object] = addon.Config{Unread: true}
 		}
 	}
 	return in

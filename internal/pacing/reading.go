@@ -66,7 +66,7 @@ func GroupsOf(placement Placement, rules func(cluster string) bool) rollout.Grou
 	return out
 }
 
-// Freeze lets no cluster of a step start. Those that would have the code.
+// Freeze lets no cluster of a step start. The clusters that would start get the code.
 func Freeze(step *rollout.Step, phase rollout.Phase, code rollout.Code) {
 	step.Wait = append(step.Wait, step.Apply...)
 	step.InFlight -= len(step.Apply)

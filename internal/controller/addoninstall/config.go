@@ -3,6 +3,8 @@ package addoninstall
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,16 +27,24 @@ const (
 )
 
 const (
-	// refreshInterval is how long the hash of a configuration of another kind counts. failedRefresh is that of a failed read.
+	// refreshInterval is how long the hash of a configuration of another kind counts. failedRefresh is that of the first failed read, which
+	// doubles with each further one.
 	refreshInterval, failedRefresh = time.Minute, 5 * time.Second
-	// readTimeout bounds each read, maxRead the configurations of other kinds that are kept.
-	readTimeout, maxRead = 10 * time.Second, 10_000
+	// readTimeout bounds the reads of one pass, maxReads their number, concurrentReads how many run at once. What a pass leaves out is read
+	// by the next, after nextReads.
+	readTimeout, maxReads, concurrentReads, nextReads = 10 * time.Second, 64, 8, time.Second
+	// maxKept bounds the configurations of other kinds that are kept.
+	maxKept = 10_000
+	// maxDoublings is how often the time until the next read doubles at most.
+	maxDoublings = 4
 )
 
 // configReader reads the hashes of configurations. Those of the two kinds of add-ons come from the cache, all others from the API server.
 type configReader struct {
 	cached, live client.Reader
 	mapper       meta.RESTMapper
+	// pool has a place for each concurrent read.
+	pool apply.Pool
 
 	mu   sync.Mutex // guards read
 	read map[addon.Object]readConfig
@@ -45,6 +55,8 @@ type readConfig struct {
 	addon.Config
 
 	until time.Time
+	// failures counts the failed reads since the last good one.
+	failures int
 }
 
 // watchedKind returns the kind of a watched resource; empty for another resource.
@@ -62,20 +74,43 @@ func object(kind string) *unstructured.Unstructured {
 	return out
 }
 
-// readAll returns the hash or the fault of each configuration. Refresh is when the first of them has to be read again; 0 for never.
+// readAll returns what is known of each configuration. Refresh is when the first of them has to be read again; 0 for never.
 func (c *configReader) readAll(ctx context.Context, objects []addon.Object, now time.Time) (out map[addon.Object]addon.Config, refresh time.Duration) {
 	out = make(map[addon.Object]addon.Config, len(objects))
+	var live []addon.Object
 	for _, name := range objects {
-		if kind := watchedKind(name); kind != "" {
-			found := object(kind)
-			out[name] = configOf(found, c.cached.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: name.Name}, found))
+		kind := watchedKind(name)
+		if kind == "" {
+			live = append(live, name)
 			continue
 		}
-		found := c.readLive(ctx, name, now)
+		found := object(kind)
+		out[name] = configOf(found, c.cached.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: name.Name}, found))
+	}
+	c.readDue(ctx, live, now)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range live {
+		found, known := c.read[name]
+		if !known {
+			found = readConfig{Config: addon.Config{Unread: true}}
+		}
 		out[name] = found.Config
-		refresh = apply.Earliest([]time.Duration{refresh, max(1, found.until.Sub(now))})
+		refresh = apply.Earliest([]time.Duration{refresh, max(nextReads, found.until.Sub(now))})
 	}
 	return out, refresh
+}
+
+// readDue reads the configurations whose last read does not count any more: those first that wait longest, and a bounded number.
+func (c *configReader) readDue(ctx context.Context, live []addon.Object, now time.Time) {
+	c.mu.Lock()
+	due := slices.DeleteFunc(slices.Clone(live), func(name addon.Object) bool { return now.Before(c.read[name].until) })
+	slices.SortStableFunc(due, func(a, b addon.Object) int { return c.read[a].until.Compare(c.read[b].until) })
+	c.mu.Unlock()
+	due = due[:min(len(due), maxReads)]
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	c.pool.Run(ctx, len(due), func(i int) { c.readLive(ctx, due[i], now) })
 }
 
 // configOf returns the configuration of an object that was read, or the fault of a read that failed.
@@ -88,7 +123,7 @@ func configOf(found *unstructured.Unstructured, err error) addon.Config {
 	case meta.IsNoMatchError(err):
 		return addon.Config{Fault: "is of a kind that the hub does not serve"}
 	case err != nil:
-		return addon.Config{Fault: "cannot be read now"}
+		return addon.Config{Unread: true}
 	}
 	hash, err := addon.SpecHash(found.Object)
 	if err != nil {
@@ -97,39 +132,32 @@ func configOf(found *unstructured.Unstructured, err error) addon.Config {
 	return addon.Config{Hash: hash}
 }
 
-// readLive reads a configuration from the API server, unless the last read still counts. After a failure the last hash counts on.
-func (c *configReader) readLive(ctx context.Context, name addon.Object, now time.Time) readConfig {
-	c.mu.Lock()
-	before, known := c.read[name]
-	c.mu.Unlock()
-	if known && now.Before(before.until) {
-		return before
-	}
+// readLive reads a configuration from the API server. After a failure the last hash counts on.
+func (c *configReader) readLive(ctx context.Context, name addon.Object, now time.Time) {
 	found, err := c.get(ctx, name)
-	out := readConfig{configOf(found, err), now.Add(refreshInterval)}
-	if out.Fault != "" {
-		out.until = now.Add(failedRefresh)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, known := c.read[name]
+	out := readConfig{Config: configOf(found, err), until: now.Add(refreshInterval)}
+	if err != nil {
+		out.failures = before.failures + 1
+		out.until = now.Add(min(failedRefresh<<min(before.failures, maxDoublings), refreshInterval))
 	}
-	if transient := err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err); transient {
-		if ctx.Err() == nil {
-			log.FromContext(ctx).Info("a configuration was not read, and is read again", "configuration", name.String(), "cause", err.Error())
-		}
-		if known && before.Hash != "" {
+	if out.Unread {
+		log.FromContext(ctx).Info("a configuration was not read, and is read again", "configuration", name.String(), "cause", err.Error())
+		if before.Hash != "" {
 			out.Config = before.Config
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.read) >= maxRead {
-		clear(c.read)
+	if !known && len(c.read) >= maxKept {
+		maps.DeleteFunc(c.read, func(_ addon.Object, kept readConfig) bool { return now.Sub(kept.until) > refreshInterval })
 	}
-	c.read[name] = out
-	return out
+	if known || len(c.read) < maxKept {
+		c.read[name] = out
+	}
 }
 
 func (c *configReader) get(ctx context.Context, name addon.Object) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
 	kind, err := c.mapper.KindFor(schema.GroupVersionResource{Group: name.Group, Resource: name.Resource})
 	if err != nil {
 		return nil, fmt.Errorf("finding the kind of %s: %w", name.Resource, err)

@@ -39,7 +39,7 @@ const (
 	// maxConcurrent bounds the concurrent writes of all add-ons, maxWrites the writes of one pass.
 	maxConcurrent = 32
 	maxWrites     = 4 * maxConcurrent
-	// statusInterval is the least time between two status writes of an add-on, but for a change of a reason.
+	// statusInterval is the least time between two status writes of an add-on.
 	statusInterval = time.Second
 	// batchDelay is how long changes are collected before the next pass of their add-on.
 	batchDelay = 100 * time.Millisecond
@@ -67,7 +67,9 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), options: options, pool: make(apply.Pool, maxConcurrent), addOns: map[string]*addOnState{},
-		configs: &configReader{cached: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), read: map[addon.Object]readConfig{}},
+		configs: &configReader{
+			cached: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), pool: make(apply.Pool, concurrentReads), read: map[addon.Object]readConfig{},
+		},
 	}
 	r.recorder, r.metrics = mgr.GetEventRecorder("addoninstall-controller"), telemetry.NewAddOns(options.Registry, r.observed)
 	if err := r.watch(ctx, mgr); err != nil {
@@ -96,7 +98,7 @@ func (r *reconciler) state(name string) *addOnState {
 	defer r.mu.Unlock()
 	s := r.addOns[name]
 	if s == nil {
-		s = &addOnState{}
+		s = &addOnState{started: r.options.Clock.Now()}
 		r.addOns[name] = s
 	}
 	return s
@@ -170,7 +172,7 @@ func (r *reconciler) gather(ctx context.Context, s *addOnState, addOn *addonv1al
 	now := r.options.Clock.Now()
 	in = addon.Input{
 		AddOn: addOn, Now: now, Placements: map[types.NamespacedName]pacing.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Faults: s.faults.ByCluster(now),
-		Removals: s.recentRemovals(now),
+		Removals: s.recentRemovals(now), Started: s.started,
 	}
 	for _, reference := range addOn.Spec.InstallStrategy.Placements {
 		key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}

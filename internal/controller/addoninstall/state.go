@@ -20,6 +20,9 @@ type addOnState struct {
 	memory pacing.Memory[*addonv1alpha1.ManagedClusterAddOn]
 	faults apply.Faults
 
+	// started is when the process met the add-on.
+	started time.Time
+
 	mu sync.Mutex
 	// own is the add-on as this process last stored it; nil without a write.
 	own *addonv1alpha1.ClusterManagementAddOn

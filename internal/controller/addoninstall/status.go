@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// report stores the status where it changed, at most once an interval. A change of a reason is stored at once. Wait is how long after now it
+// report stores the status where it changed, at most once an interval, however often an add-on changes its report. Wait is how long after now it
 // has to be called again; 0 if everything is stored.
 func (r *reconciler) report(
 	ctx context.Context, s *addOnState, addOn *addonv1alpha1.ClusterManagementAddOn, status *addonv1alpha1.ClusterManagementAddOnStatus,
@@ -25,7 +25,7 @@ func (r *reconciler) report(
 	}
 	now := r.options.Clock.Now()
 	happened := telemetry.AddOnEvents(&addOn.Status, status)
-	if wait = s.reportedAt().Add(statusInterval).Sub(now); wait > 0 && len(happened) == 0 {
+	if wait = s.reportedAt().Add(statusInterval).Sub(now); wait > 0 {
 		return wait, nil
 	}
 	data, err := json.Marshal(map[string]any{

@@ -57,7 +57,9 @@ func (r *reconciler) write(ctx context.Context, s *addOnState, name string, writ
 	switch write.Verb {
 	case addon.Create:
 		stored = write.Object.DeepCopy()
-		err = r.client.Create(ctx, stored)
+		if err = r.client.Create(ctx, stored); apierrors.IsAlreadyExists(err) { // the cache shows it soon, so the cluster has no fault
+			err = apierrors.NewConflict(addonv1alpha1.GroupVersion.WithResource("managedclusteraddons").GroupResource(), name, err)
+		}
 	case addon.Delete:
 		return r.delete(ctx, s, stored, write)
 	default:
@@ -112,7 +114,7 @@ func patchOf(write addon.Write) ([]byte, error) {
 }
 
 // isConflict reports whether another client wrote first.
-func isConflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+func isConflict(err error) bool { return apierrors.IsConflict(err) }
 
 // result returns the value of the label result for the outcome of a write.
 func result(err error) string {
