@@ -226,19 +226,19 @@ func profilePermissions() []permission {
 // kueuePermissions are the permissions in config/kueue.
 func kueuePermissions() []permission {
 	return []permission{
-		{part: partKueue, group: group, resources: "placements,placementdecisions", verbs: "list,watch"},
-		{part: partKueue, group: kueueGroup, resources: "admissionchecks", verbs: "get,list,watch"},
+		{part: partKueue, group: group, resources: "placements,placementdecisions,managedclusters", verbs: "list,watch"},
+		{part: partKueue, group: kueueGroup, resources: "admissionchecks", verbs: "list,watch"},
 		{part: partKueue, group: kueueGroup, resources: "admissionchecks/status", verbs: "patch"},
-		{part: partKueue, group: kueueGroup, resources: "multikueueconfigs", verbs: "get,list,watch,create,patch,delete"},
-		{part: partKueue, group: kueueGroup, resources: "multikueueclusters", verbs: "get,list,watch,create,delete"},
-		{part: partKueue, group: profileGroup, resources: "clusterprofiles", verbs: "get"},
+		{part: partKueue, group: kueueGroup, resources: "multikueueconfigs", verbs: "list,watch,create,patch,delete"},
+		{part: partKueue, group: kueueGroup, resources: "multikueueclusters", verbs: "list,watch,create,delete"},
+		{part: partKueue, group: profileGroup, resources: "clusterprofiles", verbs: "list,watch"},
 	}
 }
 
 // inventoryPermissions are the permissions in config/inventory.
 func inventoryPermissions() []permission {
 	return []permission{
-		{part: partInventory, group: profileGroup, resources: "clusterprofiles", verbs: "list,watch"},
+		{part: partInventory, group: profileGroup, resources: "clusterprofiles", verbs: "get,list,watch"},
 		{part: partInventory, group: group, resources: "managedclusters", verbs: "list,watch,create,patch,delete"},
 		{part: partInventory, group: group, resources: "managedclusters/status", verbs: "patch"},
 		{part: partInventory, group: "register.open-cluster-management.io", resources: "managedclusters/accept", verbs: "update"},
