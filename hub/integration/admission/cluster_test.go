@@ -185,7 +185,7 @@ func TestImpersonation(t *testing.T) {
 	check(t, impersonating.create(t.Context(), cluster("c-"+unique(), labels(setLabel, "dev"))), 0, "")
 	// A user without the permission to impersonate is denied.
 	refused := `managedclusters.cluster.open-cluster-management.io is forbidden: User "` + jane.name + `" cannot impersonate-on:user-info:create resource "managedclusters" in API group "cluster.open-cluster-management.io" at the cluster scope`
-	if !hubtest.RunsLinkedKubernetes() { // a former release names whom the user may not impersonate
+	if !hubtest.RunsLinkedKubernetes() { // a former release names the user that may not be impersonated
 		refused = `users "` + impersonator.name + `" is forbidden: User "` + jane.name + `" cannot impersonate resource "users" in API group "" at the cluster scope`
 	}
 	check(t, jane.as(t, impersonator.name).create(t.Context(), object), 403, refused)
