@@ -12,6 +12,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -61,7 +62,7 @@ func (p *planner) classify(c *cluster) {
 	}
 	c.wants, c.obstacle = p.wantsOf(c)
 	if c.addOn == nil && c.obstacle == "" {
-		c.obstacle = p.annotationObstacle(c)
+		c.obstacle = p.installObstacle(c)
 	}
 	c.waits = p.areUnread(c.wants) || p.mayBeRuledByAnother(c)
 	if fault, has := p.in.Faults[c.name]; has && fault.Hash == hashOf(c.wants) {
@@ -199,8 +200,12 @@ func (p *planner) copiedAnnotations(c *cluster) map[string]string {
 	return out
 }
 
-// annotationObstacle returns why the annotations of a cluster cannot be copied; empty where they can.
-func (p *planner) annotationObstacle(c *cluster) string {
+// installObstacle returns why the add-on cannot be installed on a cluster; empty where it can. The namespace of an imported cluster may be that
+// of a team, since the inventory chose the name.
+func (p *planner) installObstacle(c *cluster) string {
+	if registration.Imported(p.in.Clusters[c.name]) {
+		return "the cluster is imported from another inventory and has no agent of this hub"
+	}
 	size := 0
 	for key, value := range p.copiedAnnotations(c) {
 		size += len(key) + len(value)

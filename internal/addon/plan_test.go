@@ -146,6 +146,9 @@ func TestWhereAnAddOnIsInstalled(t *testing.T) {
 		"nothing":                    {func(*world) {}, "a=1"},
 		"the cluster does not exist": {func(w *world) { delete(w.clusters, "a") }, ""},
 		"it is being deleted":        {func(w *world) { w.clusters["a"].DeletionTimestamp = new(metav1.Now()) }, ""},
+		"it is imported": {func(w *world) {
+			w.clusters["a"].Annotations = map[string]string{clusterv1.InventoryProfileAnnotationKey: "fleet/a"}
+		}, ""},
 		"it keeps add-ons of placements out": {func(w *world) {
 			w.clusters["a"].Annotations = map[string]string{addonv1alpha1.DisableInstallationAnnotation: "true"}
 		}, ""},
