@@ -30,7 +30,8 @@ const (
 	kubectl = "#!/bin/sh\nexec berth-hub kubectl \"$@\"\n"
 )
 
-// TestHowTos runs the pages. A page that starts no hub runs on a hub with the example fleet, as run-a-hub.md leaves it.
+// TestHowTos runs the pages, as many at a time as there are processors: each has a hub and folders of its own, and mostly waits. A page that
+// starts no hub runs on a hub with the example fleet, as run-a-hub.md leaves it.
 func TestHowTos(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "how-to", "*.md"))
 	if err != nil || len(pages) == 0 {
@@ -38,7 +39,10 @@ func TestHowTos(t *testing.T) {
 	}
 	pages = append(pages, filepath.Join(root, "docs", "operations", "agentless.md"))
 	for _, page := range pages {
-		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) { runPage(t, page) })
+		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
+			t.Parallel()
+			runPage(t, page)
+		})
 	}
 }
 
