@@ -21,26 +21,26 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 	f.install(name)
 
 	f.awaitVersions(p, "one one one one")
-	good := f.lastKnownGood(f.awaitProgress(name, "False", "Completed"), p)
+	good := p.versionIn(f.awaitProgress(p, "one", "Completed"), "lastKnownGoodConfig")
 	if p.order[0] != f.clusters[0] || p.underWay > 1 || good != "one" {
 		t.Errorf("the order is %v, %d at once, last known good %s", p.order, p.underWay, good)
 	}
 
 	t.Log("a configuration that fails stops at the canary")
 	f.configure("broken")
-	progress := f.awaitProgress(name, "False", "Failed")
+	progress := f.awaitProgress(p, "broken", "Failed")
 	f.awaitVersions(p, "one! one one one")
-	if message := fmt.Sprint(condition(progress, "conditions", "Progressing")["message"]); !strings.Contains(message, f.clusters[0]) || f.lastKnownGood(progress, p) != "one" {
-		t.Errorf("the message is %q, last known good %s", message, f.lastKnownGood(progress, p))
+	if message := fmt.Sprint(condition(progress, "conditions", "Progressing")["message"]); !strings.Contains(message, f.clusters[0]) || p.versionIn(progress, "lastKnownGoodConfig") != "one" {
+		t.Errorf("the message is %q, last known good %s", message, p.versionIn(progress, "lastKnownGoodConfig"))
 	}
 	f.configure("one")
 	f.awaitVersions(p, "one one one one")
-	f.awaitProgress(name, "False", "Completed")
+	f.awaitProgress(p, "one", "Completed")
 
 	t.Log("the next one reaches all")
 	f.configure("two")
 	f.awaitVersions(p, "two two two two")
-	if good := f.lastKnownGood(f.awaitProgress(name, "False", "Completed"), p); good != "two" {
+	if good := p.versionIn(f.awaitProgress(p, "two", "Completed"), "lastKnownGoodConfig"); good != "two" {
 		t.Errorf("last known good %s", good)
 	}
 	if p.underWay > 1 {
@@ -59,7 +59,7 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 	if err := f.Delete(t.Context(), f.placement()); err != nil {
 		t.Fatal(err)
 	}
-	f.awaitProgress(name, "False", "Undecided")
+	f.awaitProgress(p, "two", "Undecided")
 	f.awaitVersions(p, "two two two two")
 
 	t.Log("the add-on goes, and that of the user stays")
@@ -67,20 +67,6 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.awaitVersions(p, "- - - two")
-}
-
-// lastKnownGood returns the version of the last configuration that all clusters of a placement reached.
-func (f *fleet) lastKnownGood(progress map[string]any, p *program) string {
-	f.t.Helper()
-	references, _ := progress["configReferences"].([]any)
-	if len(references) != 1 {
-		f.t.Fatalf("the progress has %v", references)
-	}
-	reference, _ := references[0].(map[string]any)
-	good, _ := reference["lastKnownGoodConfig"].(map[string]any)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.versions[fmt.Sprint(good["specHash"])]
 }
 
 // TestASettledHubIsNotWritten holds that a manager which starts on a settled hub writes nothing.
@@ -92,7 +78,7 @@ func TestASettledHubIsNotWritten(t *testing.T) {
 	manager := startManager(t)
 	f.install(name)
 	f.awaitVersions(p, "one one one")
-	f.awaitProgress(name, "False", "Completed")
+	f.awaitProgress(p, "one", "Completed")
 	before := f.versions(name)
 	manager.Stop()
 

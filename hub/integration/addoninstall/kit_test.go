@@ -186,13 +186,14 @@ func (f *fleet) awaitVersions(p *program, want string) {
 	})
 }
 
-// awaitProgress waits until condition Progressing of the first placement has a status and a reason, and returns the progress.
-func (f *fleet) awaitProgress(name, status, reason string) map[string]any {
+// awaitProgress waits until the clusters of the placement have to reach a version, and condition Progressing is False for a reason. It returns
+// the progress.
+func (f *fleet) awaitProgress(p *program, version, reason string) map[string]any {
 	f.t.Helper()
 	var out map[string]any
 	eventually(f.t, func(ctx context.Context) error {
 		object := parse(f.t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn}", addOnVersion))
-		if err := f.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+		if err := f.Get(ctx, client.ObjectKey{Name: p.name}, object); err != nil {
 			return err
 		}
 		all, _, _ := unstructured.NestedSlice(object.Object, "status", "installProgressions")
@@ -200,13 +201,26 @@ func (f *fleet) awaitProgress(name, status, reason string) map[string]any {
 			return fmt.Errorf("%d placements: %w", len(all), errNotYet)
 		}
 		out, _ = all[0].(map[string]any)
-		found := condition(out, "conditions", "Progressing")
-		if found["status"] != status || found["reason"] != reason {
-			return fmt.Errorf("%v: %w", found, errNotYet)
+		found, desired := condition(out, "conditions", "Progressing"), p.versionIn(out, "desiredConfig")
+		if found["status"] != "False" || found["reason"] != reason || desired != version {
+			return fmt.Errorf("%v, the version is %q: %w", found, desired, errNotYet)
 		}
 		return nil
 	})
 	return out
+}
+
+// versionIn returns the version of a configuration of the progress, such as lastKnownGoodConfig; empty before the program has seen it.
+func (p *program) versionIn(progress map[string]any, field string) string {
+	references, _ := progress["configReferences"].([]any)
+	if len(references) != 1 {
+		return ""
+	}
+	reference, _ := references[0].(map[string]any)
+	config, _ := reference[field].(map[string]any)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.versions[fmt.Sprint(config["specHash"])]
 }
 
 // condition returns a condition; nil without it.
