@@ -20,7 +20,7 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 	startManager(t)
 	f.install(name)
 
-	f.awaitVersions(p, "one one one one")
+	f.awaitVersions(p, "one", "one", "one", "one")
 	good := p.versionIn(f.awaitProgress(p, "one", "Completed"), "lastKnownGoodConfig")
 	if p.order[0] != f.clusters[0] || p.underWay > 1 || good != "one" {
 		t.Errorf("the order is %v, %d at once, last known good %s", p.order, p.underWay, good)
@@ -29,17 +29,17 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 	t.Log("a configuration that fails stops at the canary")
 	f.configure("broken")
 	progress := f.awaitProgress(p, "broken", "Failed")
-	f.awaitVersions(p, "one! one one one")
+	f.awaitVersions(p, "one!", "one", "one", "one")
 	if message := fmt.Sprint(condition(progress, "conditions", "Progressing")["message"]); !strings.Contains(message, f.clusters[0]) || p.versionIn(progress, "lastKnownGoodConfig") != "one" {
 		t.Errorf("the message is %q, last known good %s", message, p.versionIn(progress, "lastKnownGoodConfig"))
 	}
 	f.configure("one")
-	f.awaitVersions(p, "one one one one")
+	f.awaitVersions(p, "one", "one", "one", "one")
 	f.awaitProgress(p, "one", "Completed")
 
 	t.Log("the next one reaches all")
 	f.configure("two")
-	f.awaitVersions(p, "two two two two")
+	f.awaitVersions(p, "two", "two", "two", "two")
 	if good := p.versionIn(f.awaitProgress(p, "two", "Completed"), "lastKnownGoodConfig"); good != "two" {
 		t.Errorf("last known good %s", good)
 	}
@@ -49,9 +49,9 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 
 	t.Log("a decision removes and installs; an add-on of a user stays")
 	f.label(f.clusters[3], "use", "no")
-	f.awaitVersions(p, "two two two -")
+	f.awaitVersions(p, "two", "two", "two", "-")
 	f.create(addOnOf(f.clusters[3], name))
-	f.awaitVersions(p, "two two two two")
+	f.awaitVersions(p, "two", "two", "two", "two")
 	f.label(f.clusters[3], "use", "yes")
 	f.label(f.clusters[3], "use", "no")
 
@@ -60,13 +60,13 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.awaitProgress(p, "two", "Undecided")
-	f.awaitVersions(p, "two two two two")
+	f.awaitVersions(p, "two", "two", "two", "two")
 
 	t.Log("the add-on goes, and that of the user stays")
 	if err := f.Delete(t.Context(), parse(t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn, metadata: {name: %s}}", addOnVersion, name))); err != nil {
 		t.Fatal(err)
 	}
-	f.awaitVersions(p, "- - - two")
+	f.awaitVersions(p, "-", "-", "-", "two")
 }
 
 // TestASettledHubIsNotWritten holds that a manager which starts on a settled hub writes nothing.
@@ -77,7 +77,7 @@ func TestASettledHubIsNotWritten(t *testing.T) {
 	p := f.startProgram(name)
 	manager := startManager(t)
 	f.install(name)
-	f.awaitVersions(p, "one one one")
+	f.awaitVersions(p, "one", "one", "one")
 	f.awaitProgress(p, "one", "Completed")
 	before := f.versions(name)
 	manager.Stop()

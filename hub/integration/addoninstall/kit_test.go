@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -164,7 +163,7 @@ func installed(ctx context.Context, from client.Reader, name string) (map[string
 }
 
 // awaitVersions waits until the add-on has exactly these versions on the clusters, such as "1 1 2"; "-" is a cluster without the add-on.
-func (f *fleet) awaitVersions(p *program, want string) {
+func (f *fleet) awaitVersions(p *program, want ...string) {
 	f.t.Helper()
 	eventually(f.t, func(ctx context.Context) error {
 		found, err := installed(ctx, f, p.name)
@@ -179,8 +178,8 @@ func (f *fleet) awaitVersions(p *program, want string) {
 				got = append(got, p.version(object))
 			}
 		}
-		if text := strings.Join(got, " "); text != want {
-			return fmt.Errorf("the clusters have %q, want %q: %w", text, want, errNotYet)
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("the clusters have %q, want %q: %w", got, want, errNotYet)
 		}
 		return nil
 	})

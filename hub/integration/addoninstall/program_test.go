@@ -160,7 +160,7 @@ func report(object *unstructured.Unstructured, kind, status, reason, message str
 		return found["type"] == kind
 	})
 	conditions = append(conditions, map[string]any{
-		"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339), //nolint:forbidigo // as an add-on does
+		"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 	})
 	return unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions")
 }
