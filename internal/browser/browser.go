@@ -17,6 +17,9 @@ import (
 // The processes of a browser that has ended may write into its folder a moment longer: removing it is repeated every removeInterval.
 const removeInterval, removeTimeout = 100 * time.Millisecond, 30 * time.Second
 
+// startTries is how often starting a browser is tried.
+const startTries = 3
+
 // ErrNotFound is returned by Start where the folder has no browser.
 var ErrNotFound = errors.New("there is no browser; run make bin/chromium at the root of the repository")
 
@@ -29,12 +32,26 @@ type Browser struct {
 	cancel []context.CancelFunc
 }
 
-// Start starts the browser in a folder of unpacked packages. Its files are in a temporary folder. It returns ErrNotFound for a folder without a browser.
+// Start starts the browser in a folder of unpacked packages. Its files are in a temporary folder. On a busy machine a browser sometimes ends as it
+// starts, so starting is tried again. It returns ErrNotFound for a folder without a browser.
 func Start(ctx context.Context, folder string) (*Browser, error) {
 	program := find(folder)
 	if program == "" {
 		return nil, fmt.Errorf("starting a browser from %s: %w", folder, ErrNotFound)
 	}
+	var failed error
+	for range startTries {
+		out, err := start(ctx, folder, program)
+		if err == nil {
+			return out, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
+}
+
+// start starts the browser once.
+func start(ctx context.Context, folder, program string) (*Browser, error) {
 	home, err := os.MkdirTemp("", "berth-browser-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the browser: %w", err)
