@@ -9,6 +9,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -42,7 +43,7 @@ func setAgent(cluster *clusterv1.ManagedCluster, requests []*certificatesv1.Cert
 		return approvedAt(request).IsZero()
 	})
 	slices.SortFunc(approved, func(a, b *certificatesv1.CertificateSigningRequest) int {
-		return cmp.Or(approvedAt(b).Compare(approvedAt(a)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(approvedAt(b).Compare(approvedAt(a)), laterWritten(b, a), cmp.Compare(a.Name, b.Name))
 	})
 	renews := ""
 	for _, request := range approved {
@@ -63,6 +64,15 @@ func setAgent(cluster *clusterv1.ManagedCluster, requests []*certificatesv1.Cert
 	}
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.AgentNameAnnotationKey, renews)
 	return true
+}
+
+// laterWritten compares the last writes of two requests, because the time of an approval has seconds only.
+func laterWritten(a, b *certificatesv1.CertificateSigningRequest) int {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	if err != nil {
+		return 0
+	}
+	return order
 }
 
 // approvedAt returns when a request was approved; zero where it is not, or was denied or failed as well.

@@ -212,6 +212,11 @@ func TestSetAgent(t *testing.T) {
 		out.Spec.Username, out.Spec.Groups = registration.AgentUser("c1", agent), []string{registration.AgentGroup("c1"), registration.AgentsGroup}
 		return out
 	}
+	written := func(uid types.UID, version string) *certificatesv1.CertificateSigningRequest {
+		out := first(uid, 1)
+		out.Name, out.ResourceVersion = string(uid), version
+		return out
+	}
 	waiting, denied, foreign := first("w", 9), first("d", 9), first("f", 9)
 	waiting.Status.Conditions = nil
 	denied.Status.Conditions = append(denied.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateDenied})
@@ -228,6 +233,7 @@ func TestSetAgent(t *testing.T) {
 		"the request was recorded, and changed": {requests{first("r1", 1)}, "revoked", "r1", "revoked", "r1"},
 		"a later request":                       {requests{first("r1", 1), first("r2", 2)}, "revoked", "r1", "a", "r2"},
 		"an earlier request":                    {requests{first("r1", 1), first("r2", 2)}, "b", "r2", "b", "r2"},
+		"a later request of the same second":    {requests{written("r1", "10"), written("r2", "11")}, "other", "r1", "a", "r2"},
 		"requests that are not approved":        {requests{waiting, denied, foreign}, "", "", "", ""},
 		"a renewal without a record":            {requests{renewal("old", 1), renewal("new", 2)}, "", "", "new", ""},
 		"a renewal of another agent":            {requests{renewal("new", 2)}, "b", "", "b", ""},
