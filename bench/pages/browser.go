@@ -43,7 +43,7 @@ func MeasureBrowser(ctx context.Context, bin string, progress io.Writer) (out []
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the folder
 	}
-	defer func() { err = errors.Join(err, started.Stop()) }()
+	defer func() { err = errors.Join(err, started.Stop()) }() //nolint:contextcheck // the state of chromedp is in the context of the window
 	small, err := newWindow(started, smallFleet)
 	if err != nil {
 		return nil, err
@@ -54,15 +54,15 @@ func MeasureBrowser(ctx context.Context, bin string, progress io.Writer) (out []
 		return nil, err
 	}
 	defer large.close()
-	first, err := small.loadTime(`performance.getEntriesByName("first-contentful-paint")[0].startTime`)
+	first, err := small.loadTime(`performance.getEntriesByName("first-contentful-paint")[0].startTime`) //nolint:contextcheck // the state of chromedp is in the context of the window
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := large.loadTime(`performance.getEntriesByName("fleet")[0].startTime`)
+	drawn, err := large.loadTime(`performance.getEntriesByName("fleet")[0].startTime`) //nolint:contextcheck // the state of chromedp is in the context of the window
 	if err != nil {
 		return nil, err
 	}
-	frames, err := large.filter()
+	frames, err := large.filter() //nolint:contextcheck // the state of chromedp is in the context of the window
 	if err != nil {
 		return nil, err
 	}

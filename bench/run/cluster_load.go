@@ -69,7 +69,7 @@ func (l *clusterLoad) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	l.served++
 }
 
-var errNotScraped = errors.New("Prometheus does not scrape")
+var errNotScraped = errors.New("the program Prometheus does not scrape")
 
 // awaitScrape returns after two scrapes that begin after now: the first is complete then.
 func (l *clusterLoad) awaitScrape(ctx context.Context) error {

@@ -63,7 +63,7 @@ func start(ctx context.Context, folder, program string) (*Browser, error) {
 	window, closeWindow := chromedp.NewContext(allocated)
 	out := &Browser{Context: window, home: home, cancel: []context.CancelFunc{closeWindow, stop}}
 	if err := chromedp.Run(window); err != nil { // the browser lives as long as the first context
-		return nil, errors.Join(fmt.Errorf("starting the browser: %w", err), out.Stop())
+		return nil, errors.Join(fmt.Errorf("starting the browser: %w", err), out.Stop()) //nolint:contextcheck // the state of chromedp is in the context of the window
 	}
 	return out, nil
 }
