@@ -141,15 +141,18 @@ func TestAllScores(t *testing.T) {
 	}{
 		"without metrics": {
 			lists{pods: pods},
-			map[string]int32{"cpuAvailable": 100, "memoryAvailable": 50, "gpuAvailable": 50, "podsAvailable": 95}, false,
+			map[string]int32{"cpuAvailable": 100, "memoryAvailable": 50, "gpuAvailable": 50, "podsAvailable": 95},
+			false,
 		},
 		"with the metrics of one node": {
 			lists{pods: pods, metrics: metrics},
-			map[string]int32{"cpuAvailable": 100, "memoryAvailable": 50, "gpuAvailable": 50, "podsAvailable": 95, "cpuUnused": 0, "memoryUnused": 80}, true,
+			map[string]int32{"cpuAvailable": 100, "memoryAvailable": 50, "gpuAvailable": 50, "podsAvailable": 95, "cpuUnused": 0, "memoryUnused": 80},
+			true,
 		},
 		"with half a list of metrics": {
 			lists{pods: pods, metrics: metrics[:len(metrics)-8]},
-			map[string]int32{"cpuAvailable": 100, "memoryAvailable": 50, "gpuAvailable": 50, "podsAvailable": 95}, true,
+			map[string]int32{"cpuAvailable": 100, "memoryAvailable": 50, "gpuAvailable": 50, "podsAvailable": 95},
+			true,
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {

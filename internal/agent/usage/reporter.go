@@ -32,8 +32,12 @@ import (
 const (
 	// Object is the name of the AddOnPlacementScore. The policies of the hub permit this name.
 	Object = "berth-usage"
-	// DefaultInterval, MinInterval and MaxInterval bound the time between two measurements.
-	DefaultInterval, MinInterval, MaxInterval = time.Minute, 5 * time.Second, time.Hour
+	// DefaultInterval is the time between two measurements.
+	DefaultInterval = time.Minute
+	// MinInterval is the least time between two measurements.
+	MinInterval = 5 * time.Second
+	// MaxInterval is the most time between two measurements.
+	MaxInterval = time.Hour
 
 	// refusedIntervals is the most intervals that the agent waits after the hub has refused a report.
 	refusedIntervals = 8

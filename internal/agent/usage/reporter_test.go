@@ -132,7 +132,7 @@ func TestNoiseIsWrittenWithTheValidityOnly(t *testing.T) {
 	to := &hub{t: t}
 	r, now := newReporter(t, to, withPod("5"))
 	r.mustRound(t)
-	if to.creations != 1 || to.writes != 1 || stored(to, "cpuAvailable") != 0 || to.stored.Status.ValidUntil.Time.Sub(now.Now()) != 3*time.Minute {
+	if to.creations != 1 || to.writes != 1 || stored(to, "cpuAvailable") != 0 || to.stored.Status.ValidUntil.Sub(now.Now()) != 3*time.Minute {
 		t.Fatalf("%d creations, %d writes, status %+v", to.creations, to.writes, to.stored.Status)
 	}
 	now.Step(time.Minute)
