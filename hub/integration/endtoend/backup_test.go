@@ -35,7 +35,6 @@ const (
 // restores the backup at another path. Every placement keeps the clusters of the backup, the oracle accepts every decision, the agents
 // go on, and no object of a work is deleted.
 func TestABackupUnderLoadKeepsEveryPlace(t *testing.T) {
-	t.Parallel()
 	fresh := *seed
 	if fresh == 0 {
 		fresh = uint64(time.Now().UnixNano())

@@ -22,7 +22,6 @@ import (
 // TestOnlyTheHubHandsAnAgentOver checks that neither another agent nor a user who may write clusters can hand an agent over or use its token.
 // The agent refuses a forged hand-over and another hub.
 func TestOnlyTheHubHandsAnAgentOver(t *testing.T) {
-	t.Parallel()
 	h := newEmbeddedHub(t)
 	to := newTarget(t)
 	to.startManager()

@@ -43,7 +43,6 @@ const (
 // TestAnExportMovesTokensProxiesAddOnsAndProbedClusters moves a hub with an agent that has a token instead of a certificate, an agent behind a
 // proxy with TLS, a cluster without an agent, and add-ons.
 func TestAnExportMovesTokensProxiesAddOnsAndProbedClusters(t *testing.T) {
-	t.Parallel()
 	h := newEmptyHub(t, allControllers, probeAllow)
 	proxy := newTLSProxy(t)
 	h.joinByToken(joining{name: withToken, driver: registration.DriverToken})

@@ -24,7 +24,6 @@ import (
 // TestAnExportMovesEverythingButTheDecisions moves an embedded hub with members to a Kubernetes whose manager runs. The first export is killed
 // in the middle. One agent is off during the move, and follows later.
 func TestAnExportMovesEverythingButTheDecisions(t *testing.T) {
-	t.Parallel()
 	h := newEmbeddedHub(t)
 	w := h.deliver("first", progressiveSet)
 	h.createDecisions()
@@ -174,7 +173,6 @@ func (h *testHub) requireAtHome(w wanted, before map[string]map[string]types.UID
 
 // TestAnExportWritesNothingWhereTheTargetIsOccupied names what the target has of others, and leaves both hubs as they are.
 func TestAnExportWritesNothingWhereTheTargetIsOccupied(t *testing.T) {
-	t.Parallel()
 	h := newEmbeddedHub(t)
 	to := newTarget(t)
 	to.create(

@@ -31,7 +31,6 @@ const (
 // each rollout every object that should exist exists once and is on record, nothing else exists, an object that was to stay was not created
 // again, and no write is repeated.
 func TestEverythingIsDeliveredOnceWhateverIsKilled(t *testing.T) {
-	t.Parallel()
 	rounds := 10
 	if hubtest.LongTests() {
 		rounds = 200

@@ -28,7 +28,6 @@ const (
 
 // TestAHubThatReturnsFromItsStoppedDataEvictsNothing stops the hub, deletes its data, and starts it from a copy.
 func TestAHubThatReturnsFromItsStoppedDataEvictsNothing(t *testing.T) {
-	t.Parallel()
 	h := newTestHub(t, shortGrace)
 	w := h.deliver("first", "second")
 	before := h.uids(w)
@@ -49,7 +48,6 @@ func TestAHubThatReturnsFromItsStoppedDataEvictsNothing(t *testing.T) {
 // TestAHubThatReturnsFromAnOldCopyEvictsOnlyWhatTheBrakeAllows restores a hub from a copy that lacks some of the sets and has an older
 // template of another one.
 func TestAHubThatReturnsFromAnOldCopyEvictsOnlyWhatTheBrakeAllows(t *testing.T) {
-	t.Parallel()
 	for name, tc := range map[string]struct {
 		copied, lost int
 		held         bool

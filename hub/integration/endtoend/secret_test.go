@@ -31,7 +31,6 @@ const planted = "pLaNtEd7731"
 // TestNoValueOfASecretAppears delivers Secrets, changes them on both sides, and delivers some that the member refuses. No value appears in
 // a log, an event, a status, a record, a metric, or the output of a command.
 func TestNoValueOfASecretAppears(t *testing.T) {
-	t.Parallel()
 	h := newTestHub(t, "--log-level=debug")
 	h.restartManagerWith("--log-level=debug")
 	found := &haystack{t: t, texts: map[string]string{}}
