@@ -88,7 +88,7 @@ func (s *placementState) groupsOf(clusters map[string]*cluster, position int) ro
 	return s.groups
 }
 
-// freeze lets no cluster start or leave. Those that would have the code.
+// freeze lets no cluster start or leave. The clusters that would start get the code.
 func (s *placementState) freeze(phase rollout.Phase, code rollout.Code) {
 	s.frozen = true
 	pacing.Freeze(&s.step, phase, code)

@@ -40,7 +40,7 @@ func BenchmarkGather(b *testing.B) {
 	registry := telemetry.NewRegistry(prometheus.NewRegistry(), process)
 	telemetry.NewMetrics(registry)
 	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
-	telemetry.NewAddOns(registry, func() telemetry.AddOnState { return telemetry.AddOnState{} })
+	telemetry.NewAddOns(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{Available: 1000} })
 	telemetry.NewCertificate(registry, func() (time.Time, bool) { return now.AddDate(1, 0, 0), true })
 	clock := clocktesting.NewFakeClock(now)

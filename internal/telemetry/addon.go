@@ -10,17 +10,11 @@ import (
 	"github.com/berth-project/berth/rollout"
 )
 
-// AddOnState is what the add-ons of a hub do: numbers of rollouts and of clusters.
-type AddOnState struct {
-	Rollouts map[rollout.Phase]int
-	Clusters map[rollout.State]int
-}
-
 // AddOns are the metrics of the controller that installs add-ons.
 type AddOns struct{ writes *prometheus.CounterVec }
 
 // NewAddOns registers the metrics, with every series at 0. It must be called once per registry. Each scrape calls read.
-func NewAddOns(registry prometheus.Registerer, read func() AddOnState) *AddOns {
+func NewAddOns(registry prometheus.Registerer, read func() RolloutState) *AddOns {
 	c := &metricSet{}
 	out := newAddOns(c, read)
 	registry.MustRegister(c.collectors...)
@@ -32,7 +26,7 @@ func NewAddOns(registry prometheus.Registerer, read func() AddOnState) *AddOns {
 	return out
 }
 
-func newAddOns(c *metricSet, read func() AddOnState) *AddOns {
+func newAddOns(c *metricSet, read func() RolloutState) *AddOns {
 	c.scraped("berth_addon_rollouts", "Rollouts of add-ons, one for each placement of a ClusterManagementAddOn, by phase.", func(set emit) {
 		state := read()
 		for _, phase := range rollout.Phases() {

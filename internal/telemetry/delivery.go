@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/rollout"
@@ -19,8 +20,8 @@ const (
 
 // DeliveryState is what the sets of works of a hub do: numbers of rollouts, of clusters and of held specs.
 type DeliveryState struct {
-	Rollouts map[rollout.Phase]int
-	Clusters map[rollout.State]int
+	RolloutState
+
 	// Held counts the clusters whose spec waits for the pace of the hub.
 	Held int
 }
@@ -42,6 +43,20 @@ func NewDeliveries(registry prometheus.Registerer, read func() DeliveryState) *D
 		}
 	}
 	return out
+}
+
+// WorkResult returns the value of the label result for the outcome of a write. Refused means that the API server refuses the object.
+func WorkResult(err error, refused bool) string {
+	switch {
+	case err == nil:
+		return WorkStored
+	case apierrors.IsConflict(err):
+		return WorkConflict
+	case refused:
+		return WorkRefused
+	default:
+		return WorkFailed
+	}
 }
 
 func workResults() []string { return []string{WorkStored, WorkConflict, WorkRefused, WorkFailed} }

@@ -203,7 +203,7 @@ func TestDefinitions(t *testing.T) {
 	telemetry.NewPreflight(registry, func() preflight.Report { return preflight.Report{} })
 	telemetry.NewCertificateRequests(registry, func() int { return 0 })
 	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
-	telemetry.NewAddOns(registry, func() telemetry.AddOnState { return telemetry.AddOnState{} })
+	telemetry.NewAddOns(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
 	telemetry.RegisterProbes(registry, func() map[string]int { return map[string]int{"Probing": 1} })
 	telemetry.NewScores(registry, []string{"cpu"})
 	telemetry.NewProfiles(registry, func() int { return 1 })

@@ -131,7 +131,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("reading ClusterManagementAddOn %s: %w", request.Name, err)
 	}
 	s := r.state(request.Name)
-	after, err := r.pass(ctx, s, s.latest(cached))
+	after, err := r.pass(ctx, s, s.own.Latest(cached))
 	if apply.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil

@@ -35,7 +35,7 @@ func (r *reconciler) send(ctx context.Context, s *addOnState, name string, write
 		if isConflict(err) {
 			conflicts.Store(true)
 		}
-		r.metrics.AddWrite(write.Verb, result(err))
+		r.metrics.AddWrite(write.Verb, telemetry.WorkResult(err, apply.Refused(err)))
 		text := ""
 		if err != nil {
 			text = message(err)
@@ -115,20 +115,6 @@ func patchOf(write addon.Write) ([]byte, error) {
 
 // isConflict reports whether another client wrote first.
 func isConflict(err error) bool { return apierrors.IsConflict(err) }
-
-// result returns the value of the label result for the outcome of a write.
-func result(err error) string {
-	switch {
-	case err == nil:
-		return telemetry.WorkStored
-	case isConflict(err):
-		return telemetry.WorkConflict
-	case apply.Refused(err):
-		return telemetry.WorkRefused
-	default:
-		return telemetry.WorkFailed
-	}
-}
 
 // message returns the answer of the API server.
 func message(err error) string {

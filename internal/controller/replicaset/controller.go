@@ -241,6 +241,6 @@ func (r *reconciler) patchMetadata(ctx context.Context, s *setState, before, aft
 	if err := r.client.Patch(ctx, after, patch); err != nil {
 		return fmt.Errorf("changing the finalizer of ManifestWorkReplicaSet %s/%s: %w", before.Namespace, before.Name, err)
 	}
-	s.stored(after)
+	s.own.Stored(after)
 	return nil
 }

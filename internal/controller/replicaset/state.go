@@ -7,11 +7,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/pacing"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -19,10 +19,10 @@ import (
 type setState struct {
 	memory delivery.Memory
 	faults apply.Faults
+	// own is the set as this process last stored it.
+	own pacing.Own[*workv1alpha1.ManifestWorkReplicaSet]
 
 	mu sync.Mutex
-	// own is the set as this process last stored it; nil without a write.
-	own *workv1alpha1.ManifestWorkReplicaSet
 	// hash is the hash of the template of one generation.
 	hash       string
 	hashOf     types.UID
@@ -39,25 +39,14 @@ type setState struct {
 
 func newSetState() *setState { return &setState{} }
 
-// latest returns the set as it is most probably stored: the cached one, or the last own write until the cache shows it.
+// latest returns the set as it is most probably stored.
 func (s *setState) latest(cached *workv1alpha1.ManifestWorkReplicaSet) *workv1alpha1.ManifestWorkReplicaSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own != nil && s.own.UID == cached.UID {
-		if order, err := resourceversion.CompareResourceVersion(s.own.ResourceVersion, cached.ResourceVersion); err == nil && order > 0 {
-			return s.own
-		}
-	}
-	if s.own = nil; s.hashOf != cached.UID {
+	if s.hashOf != cached.UID {
 		s.faults.Clear() // another set of the same name
 	}
-	return cached
-}
-
-func (s *setState) stored(set *workv1alpha1.ManifestWorkReplicaSet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.own = set
+	return s.own.Latest(cached)
 }
 
 // templateHash returns the hash of the set's template. It is computed once a generation.

@@ -16,14 +16,14 @@ func TestTheOwnWriteCountsUntilTheCacheShowsIt(t *testing.T) {
 		return out
 	}
 	s := newSetState()
-	s.stored(set("", "20"))
+	s.own.Stored(set("", "20"))
 	if got := s.latest(set("", "9")); got.ResourceVersion != "20" {
 		t.Errorf("version %s counts before the cache shows 20", got.ResourceVersion)
 	}
 	if got := s.latest(set("", "21")); got.ResourceVersion != "21" {
 		t.Errorf("version %s counts after the cache shows 21", got.ResourceVersion)
 	}
-	s.stored(set("", "30"))
+	s.own.Stored(set("", "30"))
 	if got := s.latest(set("other", "22")); got.ResourceVersion != "22" {
 		t.Errorf("version %s of the set before counts", got.ResourceVersion)
 	}

@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // writeTimeout bounds each request.
@@ -33,7 +35,7 @@ func (r *reconciler) send(ctx context.Context, s *setState, owner types.UID, spe
 		if isConflict(err) {
 			conflicts.Store(true)
 		}
-		r.metrics.AddWrite(write.Verb, result(err), specs.size(write))
+		r.metrics.AddWrite(write.Verb, telemetry.WorkResult(err, apply.Refused(err)), specs.size(write))
 		s.settle(write.Cluster, cmp.Or(write.Hash, specs.wanted(write.Cluster)), err, r.options.Clock.Now())
 		if err != nil && !isConflict(err) {
 			log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))

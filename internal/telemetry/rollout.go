@@ -1,0 +1,39 @@
+package telemetry
+
+import "github.com/berth-project/berth/rollout"
+
+// RolloutState counts rollouts by phase, and their clusters by state. The zero value counts none.
+type RolloutState struct {
+	Rollouts map[rollout.Phase]int
+	Clusters map[rollout.State]int
+}
+
+// AddRollout counts a rollout.
+func (s *RolloutState) AddRollout(phase rollout.Phase) { s.addRollouts(phase, 1) }
+
+// AddCluster counts a cluster of a rollout.
+func (s *RolloutState) AddCluster(state rollout.State) { s.addClusters(state, 1) }
+
+// Add adds what was counted elsewhere.
+func (s *RolloutState) Add(other RolloutState) {
+	for phase, count := range other.Rollouts {
+		s.addRollouts(phase, count)
+	}
+	for state, count := range other.Clusters {
+		s.addClusters(state, count)
+	}
+}
+
+func (s *RolloutState) addRollouts(phase rollout.Phase, count int) {
+	if s.Rollouts == nil {
+		s.Rollouts = map[rollout.Phase]int{}
+	}
+	s.Rollouts[phase] += count
+}
+
+func (s *RolloutState) addClusters(state rollout.State, count int) {
+	if s.Clusters == nil {
+		s.Clusters = map[rollout.State]int{}
+	}
+	s.Clusters[state] += count
+}
