@@ -23,8 +23,8 @@ type Explanation struct {
 	Generation int64 `json:"generation,omitempty"`
 	// DecidedAt is the instant of the run.
 	DecidedAt time.Time `json:"decidedAt"`
-	// Replayed is set if the original run is no longer available and the explanation is of a new run. A new run without a
-	// changed object selects the same clusters.
+	// Replayed is set if the original run is no longer available, or had other clusters than there are now, and the explanation is of a new
+	// run. A new run without a changed object selects the same clusters.
 	Replayed bool `json:"replayed,omitempty"`
 	// Stale is how the stored decisions differ from the run, or that the placement has changed since; empty if neither is so.
 	Stale string `json:"stale,omitempty"`

@@ -89,6 +89,20 @@ func (s *Snapshot) Cluster(id ID) *Cluster {
 	return nil
 }
 
+// HasSameClusters reports whether another snapshot of the fleet has clusters of the same names.
+func (s *Snapshot) HasSameClusters(other *Snapshot) bool {
+	have := s.ClustersWith(TermExists)
+	if have.Count() != other.ClustersWith(TermExists).Count() {
+		return false
+	}
+	for id := range have.All() {
+		if twin := other.Cluster(id); twin == nil || twin.Name() != s.Name(id) {
+			return false
+		}
+	}
+	return true
+}
+
 // CPU returns the allocatable CPU of all clusters.
 func (s *Snapshot) CPU() Amounts { return Amounts{s.cpu} }
 

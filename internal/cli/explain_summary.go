@@ -65,7 +65,7 @@ func printSummaryHeader(w io.Writer, of *explain.Explanation, on printer.Screen)
 // printReplayed notes that the explanation is of a later run than the stored decision.
 func printReplayed(w io.Writer, of *explain.Explanation) {
 	if of.Replayed {
-		fmt.Fprintln(w, "  Decided again just now: the manager no longer holds the run itself.")
+		fmt.Fprintln(w, "  Decided again just now: the run itself is not in memory, or had other clusters.")
 	}
 }
 

@@ -28,7 +28,7 @@ var (
 )
 
 const (
-	// maxAttempts bounds how often Answer starts again because the placement was decided meanwhile.
+	// maxAttempts bounds how often Explain starts again because the placement was decided meanwhile.
 	maxAttempts = 3
 	// maxEvaluations bounds the evaluations of CEL expressions in one Try. At the bound the request takes some seconds.
 	maxEvaluations = 1_000_000
@@ -46,7 +46,8 @@ type Explanation struct {
 	Case explain.Case
 }
 
-// Explain returns the last run of a placement. If it is not in memory, Answer computes a run of the current state.
+// Explain returns the last run of a placement. If the run is not in memory, or was made for other clusters than there are now, Explain
+// computes a run of the current state: a cluster that cannot change a decision starts none, and has a verdict all the same.
 func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, error) {
 	world, err := r.stateFor(ctx)
 	if err != nil {
@@ -59,7 +60,7 @@ func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, erro
 		if !ok {
 			return nil, ErrUnknown
 		}
-		if !held || found.Placement.UID != now.Stored.Placement.UID {
+		if !held || found.Placement.UID != now.Stored.Placement.UID || !found.Result.Trace.Snapshot.HasSameClusters(now.Snapshot) {
 			return r.replay(key, now), nil
 		}
 		out = &Explanation{Run: found, Stale: staleReason(found, now.Stored), Case: r.newCase(now)}

@@ -257,6 +257,18 @@ func TestExplain(t *testing.T) {
 	b.decide(true)
 	b.runs.remove(key)
 	check("stored, and the run not known", true, "", "a", "c")
+	b.clock.Step(time.Second)
+	b.decide(true)
+	check("stored again", false, "", "a", "c")
+	b.setMatching("d", false)
+	check("a cluster came that the placement does not match", true, "", "a", "c")
+	late, err := b.Explain(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, ok := late.Cluster("d", visibleToAll); !ok || found.Verdict != "Mismatch" {
+		t.Errorf("the cluster that came is explained %t by %+v, want Mismatch", ok, found)
+	}
 	if _, err := b.Explain(t.Context(), fleet.Key{Namespace: "ns", Name: "q"}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a placement that is not there: %v", err)
 	}

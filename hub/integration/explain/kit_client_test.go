@@ -71,9 +71,9 @@ func (f *fleet) awaitExplained(placement string, want ...string) explain.Explana
 		switch {
 		case err != nil:
 			return err
-		case out.Stale != "" || out.Replayed:
-			return fmt.Errorf("%w: stale %q, replayed %t", errNotYet, out.Stale, out.Replayed)
-		case len(out.Clusters) < f.clusters: // the placement was decided before the manager had read all of them
+		case out.Stale != "":
+			return fmt.Errorf("%w: stale %q", errNotYet, out.Stale)
+		case len(out.Clusters) < f.clusters: // the manager has not read all of them
 			return fmt.Errorf("%w: %d of %d clusters are explained", errNotYet, len(out.Clusters), f.clusters)
 		case !slices.Equal(stored, want) || !slices.Equal(out.Chosen(), want):
 			return fmt.Errorf("%w: stored %v, explained %v, want %v", errNotYet, stored, out.Chosen(), want)
