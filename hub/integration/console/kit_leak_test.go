@@ -210,6 +210,23 @@ func (f *plantedFleet) works() {
 	f.report("lent-1", "unseen-error")
 	f.report("open-1", "known-error")
 	f.report("open-2", "")
+	f.awaitReported(own, 1, 2)
+	f.awaitReported(other, 0, 1)
+}
+
+// awaitReported waits until the status of a set counts the clusters that are healthy and those that fail.
+func (f *plantedFleet) awaitReported(set *workv1alpha1.ManifestWorkReplicaSet, available, failing int) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, limit, func(ctx context.Context) error {
+		found := &workv1alpha1.ManifestWorkReplicaSet{}
+		if err := f.Get(ctx, client.ObjectKeyFromObject(set), found); err != nil {
+			return err
+		}
+		if got := found.Status.Summary; got.Total != 5 || got.Available != available || got.Degraded != failing {
+			return fmt.Errorf("the status of %s counts %+v, want %d healthy and %d failing of 5", set.Name, got, available, failing)
+		}
+		return nil
+	})
 }
 
 // plantedRoles let subjects see the set open, and the placements and sets of works of the namespace team.

@@ -104,11 +104,14 @@ type Timeline struct {
 
 	report    *report.Report
 	revisions []Revision
+	// began is when the present template began; zero where it has reached no cluster and is not known.
+	began time.Time
 }
 
 // NewTimeline returns the timeline of a rollout, from when clusters changed their state, and from what is stored about its past.
 func NewTimeline(of *report.Report, past Past, now time.Time) *Timeline {
 	t := &Timeline{report: of, Problem: past.Problem, revisions: slices.Clone(past.Revisions)}
+	t.setBegan()
 	slices.SortFunc(t.revisions, func(a, b Revision) int { return a.Created.Compare(b.Created) })
 	var all []Moment
 	for _, each := range t.revisions {
@@ -141,6 +144,24 @@ func NewTimeline(of *report.Report, past Past, now time.Time) *Timeline {
 	}
 	t.Moments = append(t.Moments, Moment{At: now, Now: true})
 	return t
+}
+
+// setBegan determines when the present template began. The manager plans the first clusters before it stores the template, so that the
+// template can be a second younger than their start: it begins with them.
+func (t *Timeline) setBegan() {
+	for i := range t.report.Clusters {
+		if started := t.report.Clusters[i].Started; started != nil && (t.began.IsZero() || started.Time.Before(t.began)) {
+			t.began = started.Time
+		}
+	}
+	for i := range t.revisions {
+		if each := &t.revisions[i]; each.Update {
+			if t.began.IsZero() || each.Created.Before(t.began) {
+				t.began = each.Created
+			}
+			each.Created = t.began
+		}
+	}
 }
 
 // merge joins the moments that lie in the same stretch of time. Each gets the instant of its last part, so that all of it has happened.
@@ -189,11 +210,7 @@ type Replay struct {
 func (t *Timeline) Replay(index int) Replay {
 	moment := &t.Moments[min(max(index, 0), t.Last())]
 	out := Replay{Moment: moment}
-	began := time.Time{} // when the present template began
 	for i := range t.revisions {
-		if t.revisions[i].Update {
-			began = t.revisions[i].Created
-		}
 		if !t.revisions[i].Created.After(moment.At) {
 			out.Revision = &t.revisions[i]
 		}
@@ -207,13 +224,7 @@ func (t *Timeline) Replay(index int) Replay {
 		out.Waves = WavesOf(t.report, time.Time{})
 		return out
 	}
-	// A template that returned keeps its first instant. So the first cluster that started with it counts too.
-	for i := range t.report.Clusters {
-		if started := t.report.Clusters[i].Started; started != nil && (began.IsZero() || started.Time.Before(began)) {
-			began = started.Time
-		}
-	}
-	if out.Former = moment.At.Before(began); !out.Former {
+	if out.Former = moment.At.Before(t.began); !out.Former {
 		out.Waves = WavesOf(t.report, moment.At)
 	}
 	return out

@@ -85,6 +85,16 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// TestATemplateBeginsWithItsFirstCluster stores a template a second after the first cluster started with it.
+func TestATemplateBeginsWithItsFirstCluster(t *testing.T) {
+	found, now := rolledOut(t)
+	revisions := []model.Revision{{Number: 1, Hash: "new", Created: noon.Add(time.Second), Update: true}}
+	first := model.NewTimeline(found, model.Past{Revisions: revisions}, now).Replay(0)
+	if first.Former || first.Revision == nil || !cmp.Equal(first.Moment.Started, []string{"a"}) || !cmp.Equal(first.Moment.Texts, []string{"Revision 1 is stored: template new"}) {
+		t.Errorf("the first moment is %+v of the revision %+v, want the start of a with the template", first.Moment, first.Revision)
+	}
+}
+
 // TestTimelineIsBounded merges the moments of a large rollout.
 func TestTimelineIsBounded(t *testing.T) {
 	var past model.Past
