@@ -37,7 +37,7 @@ const (
 	// consoleHeartbeats is how many clusters a second write their status meanwhile.
 	consoleHeartbeats = 50
 	// consoleDecisions is how many placements are decided in each round.
-	consoleDecisions = 40
+	consoleDecisions = 150
 	// settleTime is how long the manager rests after pages were opened or closed.
 	settleTime = 5 * time.Second
 )
@@ -126,7 +126,7 @@ func consoleFigures(idle, open *consolePart) []bench.Figure {
 				mib(slices.Min(open.inUse)), openPages, mib(slices.Min(idle.inUse)), mib(slices.Min(open.resident)), mib(slices.Min(idle.resident))),
 		},
 	}
-	return append(out, open.decided.ratios("decided with open pages, beside without", idle.decided)...)
+	return append(out, open.decided.ratiosAt("decided with open pages, beside without", idle.decided, 50, 90)...)
 }
 
 // consolePart is what a manager used while pages were open, or while none was.

@@ -29,14 +29,16 @@ func (s *sample) time(step func() error) error {
 
 // ratios returns the ratios to another sample at the median and at the 99th percentile.
 func (s sample) ratios(name string, other sample) []bench.Figure {
+	return s.ratiosAt(name, other, 50, 99)
+}
+
+// ratiosAt returns the ratios to another sample at some percentiles.
+func (s sample) ratiosAt(name string, other sample, percentiles ...int) []bench.Figure {
 	var out []bench.Figure
-	for _, quantile := range []struct {
-		name  string
-		share float64
-	}{{"p50", 0.50}, {"p99", 0.99}} {
-		with, without := s.quantile(quantile.share), other.quantile(quantile.share)
+	for _, percentile := range percentiles {
+		with, without := s.quantile(float64(percentile)/100), other.quantile(float64(percentile)/100)
 		out = append(out, bench.Figure{
-			Name: name + ", " + quantile.name, Unit: bench.Ratio, Value: float64(with) / float64(without),
+			Name: fmt.Sprintf("%s, p%d", name, percentile), Unit: bench.Ratio, Value: float64(with) / float64(without),
 			Detail: fmt.Sprintf("%s / %s", millis(with), millis(without)),
 		})
 	}
