@@ -75,6 +75,9 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := r.watch(ctx, mgr); err != nil {
 		return fmt.Errorf("adding the addoninstall controller: %w", err)
 	}
+	if err := addTemplates(mgr, options); err != nil {
+		return fmt.Errorf("adding the addoninstall controller: %w", err)
+	}
 	return nil
 }
 

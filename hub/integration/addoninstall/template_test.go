@@ -1,0 +1,148 @@
+package addoninstall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+)
+
+// template returns an AddOnTemplate with a ConfigMap whose text has variables.
+func (f *fleet) template(version string) *unstructured.Unstructured {
+	f.t.Helper()
+	return parse(f.t, fmt.Sprintf(`
+apiVersion: %s
+kind: AddOnTemplate
+metadata: {name: %s}
+spec:
+  addonName: %[2]s
+  agentSpec:
+    workload:
+      manifests:
+        - apiVersion: v1
+          kind: ConfigMap
+          metadata: {namespace: default, name: agent}
+          data: {text: "%s on {{CLUSTER_NAME}}, {{VERSION}}"}
+`, addOnVersion, f.namespace, version))
+}
+
+// storeTemplate stores the template.
+func (f *fleet) storeTemplate(version string) {
+	f.t.Helper()
+	if err := f.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(f.template(version)), client.FieldOwner("test"), client.ForceOwnership); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// awaitTexts waits until the works of the add-on have these texts, in the order of the clusters and separated by ";"; "-" is no work.
+func (f *fleet) awaitTexts(want string) {
+	f.t.Helper()
+	eventually(f.t, func(ctx context.Context) error {
+		var got []string
+		for _, cluster := range f.clusters {
+			work := &workv1.ManifestWork{}
+			err := f.Get(ctx, client.ObjectKey{Namespace: cluster, Name: "addon-" + f.namespace + "-deploy-0"}, work)
+			switch {
+			case apierrors.IsNotFound(err) || err == nil && !work.DeletionTimestamp.IsZero():
+				got = append(got, "-")
+			case err != nil:
+				return err
+			default:
+				raw := string(work.Spec.Workload.Manifests[0].Raw)
+				_, text, _ := strings.Cut(raw, `"text":"`)
+				text, _, _ = strings.Cut(text, `"`)
+				got = append(got, strings.ReplaceAll(text, cluster, "it"))
+			}
+		}
+		if text := strings.Join(got, "; "); text != want {
+			return fmt.Errorf("the works have %q, want %q: %w", text, want, errNotYet)
+		}
+		return nil
+	})
+}
+
+// reportWork lets the agent of a cluster report on its work.
+func (f *fleet) reportWork(cluster string, healthy bool) {
+	f.t.Helper()
+	eventually(f.t, func(ctx context.Context) error {
+		work := &workv1.ManifestWork{}
+		if err := f.Get(ctx, client.ObjectKey{Namespace: cluster, Name: "addon-" + f.namespace + "-deploy-0"}, work); err != nil {
+			return err
+		}
+		for kind, status := range map[string]bool{workv1.WorkApplied: true, workv1.WorkAvailable: healthy, workv1.WorkDegraded: !healthy, workv1.WorkProgressing: false} {
+			text := metav1.ConditionFalse
+			if status {
+				text = metav1.ConditionTrue
+			}
+			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: kind, Status: text, Reason: "Test", ObservedGeneration: work.Generation})
+		}
+		return f.Status().Update(ctx, work)
+	})
+}
+
+// TestATemplateIsDeliveredByWorks follows an AddOnTemplate: it is rendered for each cluster, paced, stopped by a canary, and removed.
+func TestATemplateIsDeliveredByWorks(t *testing.T) {
+	f := newFleet(t, 2)
+	f.configure("v1")
+	f.storeTemplate("one")
+	startManager(t)
+	addOn := f.install(f.namespace)
+	eventually(t, func(ctx context.Context) error {
+		if err := f.Get(ctx, client.ObjectKeyFromObject(addOn), addOn); err != nil {
+			return err
+		}
+		kinds, _, _ := unstructured.NestedSlice(addOn.Object, "spec", "supportedConfigs")
+		kinds = append(kinds[:1], map[string]any{
+			"group": "addon.open-cluster-management.io", "resource": "addontemplates", "defaultConfig": map[string]any{"name": f.namespace},
+		})
+		if err := unstructured.SetNestedSlice(addOn.Object, kinds, "spec", "supportedConfigs"); err != nil {
+			return err
+		}
+		return f.Update(ctx, addOn)
+	})
+	for i, want := range []string{"one on it, v1; -", "one on it, v1; one on it, v1"} {
+		f.awaitTexts(want)
+		f.reportWork(f.clusters[i], true)
+	}
+	f.awaitProgress(f.namespace, "False", "Completed")
+
+	t.Log("a template that degrades stops at the canary")
+	f.storeTemplate("two")
+	f.awaitTexts("two on it, v1; one on it, v1")
+	f.reportWork(f.clusters[0], false)
+	f.awaitProgress(f.namespace, "False", "Failed")
+	f.awaitTexts("two on it, v1; one on it, v1")
+	f.storeTemplate("one")
+	f.awaitTexts("one on it, v1; one on it, v1")
+	f.reportWork(f.clusters[0], true)
+	f.awaitProgress(f.namespace, "False", "Completed")
+
+	t.Log("a work goes with its add-on")
+	f.label(f.clusters[1], "use", "no")
+	f.awaitTexts("one on it, v1; -")
+}
+
+// TestTheAuthorOfATemplateMayExecute holds that a user who writes templates needs the permission for the account of the agents.
+func TestTheAuthorOfATemplateMayExecute(t *testing.T) {
+	f := newFleet(t, 1)
+	templates := rbacv1.PolicyRule{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"addontemplates"}, Verbs: []string{"create"}}
+	executes := rbacv1.PolicyRule{APIGroups: []string{"work.open-cluster-management.io"}, Resources: []string{"manifestworks"}, Verbs: []string{"execute-as"}}
+	author, editor := f.account("author", templates, executes), f.account("editor", templates)
+	eventually(t, func(ctx context.Context) error { return author.Create(ctx, f.template("one"), client.DryRunAll) })
+	eventually(t, func(ctx context.Context) error {
+		err := editor.Create(ctx, f.template("one"), client.DryRunAll)
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "execute-as") {
+			return fmt.Errorf("%w: %w", errNotYet, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,139 @@
+package addon_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/rollout"
+)
+
+func templateOf(manifests ...string) *addonv1alpha1.AddOnTemplate {
+	out := &addonv1alpha1.AddOnTemplate{ObjectMeta: metav1.ObjectMeta{Name: "metrics-1"}}
+	out.Spec.AddonName = "metrics"
+	for _, text := range manifests {
+		out.Spec.AgentSpec.Workload.Manifests = append(out.Spec.AgentSpec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(text)}})
+	}
+	return out
+}
+
+func onCluster() *addonv1alpha1.ManagedClusterAddOn {
+	out := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "metrics", UID: "u", Generation: 1}}
+	out.Spec.InstallNamespace = "agents"
+	return out
+}
+
+func TestRender(t *testing.T) {
+	config := func(change func(spec *addonv1alpha1.AddOnDeploymentConfigSpec)) *addonv1alpha1.AddOnDeploymentConfig {
+		out := &addonv1alpha1.AddOnDeploymentConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "base"}}
+		change(&out.Spec)
+		return out
+	}
+	variables := func(pairs ...string) *addonv1alpha1.AddOnDeploymentConfig {
+		return config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
+			for i := 0; i < len(pairs); i += 2 {
+				spec.CustomizedVariables = append(spec.CustomizedVariables, addonv1alpha1.CustomizedVariable{Name: pairs[i], Value: pairs[i+1]})
+			}
+		})
+	}
+	deployment := `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{"containers":[{"image":"quay.example/team/agent:1"}]}}}}`
+	for sentence, test := range map[string]struct {
+		manifest string
+		config   *addonv1alpha1.AddOnDeploymentConfig
+		want     string // empty for an error with text
+		err      string
+	}{
+		"the variables of every template": {`{"a":"{{CLUSTER_NAME}} in {{INSTALL_NAMESPACE}}"}`, variables(), `{"a":"edge in agents"}`, ""},
+		"a variable of a configuration":   {`{"a":["x{{V}}y"]}`, variables("V", "1"), `{"a":["x1y"]}`, ""},
+		"the later of two values":         {`{"a":"{{V}}"}`, variables("V", "1", "V", "2"), `{"a":"2"}`, ""},
+		"no configuration renames":        {`{"a":"{{CLUSTER_NAME}}"}`, variables("CLUSTER_NAME", "other"), `{"a":"edge"}`, ""},
+		"an unknown variable stays":       {`{"a":"{{ $labels.x }} {{NONE}}"}`, variables(), `{"a":"{{ $labels.x }} {{NONE}}"}`, ""},
+		"a value adds no field":           {`{"a":"{{V}}"}`, variables("V", `","b":"c`), `{"a":"\",\"b\":\"c"}`, ""},
+		"a value is not read again":       {`{"a":"{{V}}"}`, variables("V", "{{V}}{{V}}"), `{"a":"{{V}}{{V}}"}`, ""},
+		"keys are not replaced":           {`{"{{V}}":12345678901234567890}`, variables("V", "k"), `{"{{V}}":12345678901234567890}`, ""},
+		"the namespace of the agent": {`{"a":"{{INSTALL_NAMESPACE}}"}`, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
+			spec.AgentInstallNamespace = "own"
+		}), `{"a":"own"}`, ""},
+		"a mirror": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
+			spec.Registries = []addonv1alpha1.ImageMirror{{Source: "quay.example/team", Mirror: "mirror.example/x"}}
+		}), strings.Replace(deployment, "quay.example/team", "mirror.example/x", 1), ""},
+		"a mirror of all": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
+			spec.Registries = []addonv1alpha1.ImageMirror{{Mirror: "mirror.example/x"}}
+		}), strings.Replace(deployment, "quay.example/team", "mirror.example/x", 1), ""},
+		"nodes": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
+			spec.NodePlacement = &addonv1alpha1.NodePlacement{NodeSelector: map[string]string{"a": "b"}, Tolerations: []corev1.Toleration{{Key: "k"}}}
+		}), `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{"containers":[{"image":"quay.example/team/agent:1"}],"nodeSelector":{"a":"b"},"tolerations":[{"key":"k"}]}}}}`, ""},
+		"a proxy": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
+			spec.ProxyConfig.HTTPProxy = "http://proxy.example"
+		}), "", "fleet/base sets proxyConfig"},
+		"no JSON":         {`{`, variables(), "", "manifest 0 of AddOnTemplate metrics-1"},
+		"too many values": {`{"a":"` + strings.Repeat("{{V}}", 2000) + `"}`, variables("V", strings.Repeat("x", 1024)), "", "1 MiB"},
+		"too deep":        {`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, variables(), "", "nested"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			out, err := addon.Render(onCluster(), templateOf(test.manifest), []*addonv1alpha1.AddOnDeploymentConfig{test.config})
+			if test.want == "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Fatalf("error %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(out.Spec.Workload.Manifests[0].Raw); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+	other := templateOf()
+	other.Spec.AddonName = "other"
+	if _, err := addon.Render(onCluster(), other, nil); err == nil || !strings.Contains(err.Error(), `of the add-on "other"`) {
+		t.Errorf("a template of another add-on: %v", err)
+	}
+}
+
+// TestTheReportOfAWork holds what an add-on with a template reports for each state of its work.
+func TestTheReportOfAWork(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		conditions, want string
+		state            rollout.State
+	}{
+		"nothing is reported":        {"", "Available=Unknown/WorkNotApplied Progressing=True/Progressing applied=false", rollout.StateProgressing},
+		"it is applied":              {"Applied=True Available=False", "Available=False/ProbeUnavailable Progressing=True/Progressing applied=false", rollout.StateProgressing},
+		"it is healthy":              {"Applied=True Available=True", "Available=True/ProbeAvailable Progressing=False/Completed applied=true", rollout.StateSucceeded},
+		"it cannot be applied":       {"Applied=False", "Available=False/WorkApplyFailed Progressing=False/Failed applied=false", rollout.StateFailed},
+		"it degrades while it rolls": {"Applied=True Available=True Degraded=True", "Available=False/ProbeUnavailable Progressing=False/Failed applied=false", rollout.StateFailed},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			addOn, work := onCluster(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: addon.WorkName("metrics")}}
+			addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{DesiredConfig: &addonv1alpha1.ConfigSpecHash{SpecHash: "1"}}}
+			addOn.Status.Conditions = []metav1.Condition{{Type: "Progressing", Status: metav1.ConditionTrue, Reason: "Progressing"}}
+			for text := range strings.FieldsSeq(test.conditions) {
+				kind, status, _ := strings.Cut(text, "=")
+				work.Status.Conditions = append(work.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status)})
+			}
+			out := addon.TemplateReport(addOn, work, test.state, "agents", time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC))
+			var got []string
+			for _, kind := range []string{"Available", "Progressing"} {
+				condition := meta.FindStatusCondition(out.Conditions, kind)
+				got = append(got, kind+"="+string(condition.Status)+"/"+condition.Reason)
+			}
+			applied := "applied=false"
+			if last := out.ConfigReferences[0].LastAppliedConfig; last != nil && last.SpecHash == "1" {
+				applied = "applied=true"
+			}
+			if text := strings.Join(append(got, applied), " "); text != test.want || out.Namespace != "agents" || out.HealthCheck.Mode != "Customized" {
+				t.Errorf("%s, want %s", text, test.want)
+			}
+		})
+	}
+}
