@@ -41,6 +41,28 @@ func TemplateFailed(addOn *addonv1alpha1.ManagedClusterAddOn, message string, no
 	return out
 }
 
+// conditionTemplateDelivered is False on an add-on that has the work of a template, and no template any more.
+const (
+	conditionTemplateDelivered = "TemplateDelivered"
+	reasonNoTemplate           = "NoTemplate"
+)
+
+// WithoutTemplate returns the status of an add-on without a template. A work of a former template stays: only a decision, or its deletion by
+// a user, takes away what runs.
+func WithoutTemplate(addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, now time.Time) *addonv1alpha1.ManagedClusterAddOnStatus {
+	out := addOn.Status.DeepCopy()
+	if work == nil || !metav1.IsControlledBy(work, addOn) || !work.DeletionTimestamp.IsZero() {
+		meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
+		return out
+	}
+	meta.SetStatusCondition(&out.Conditions, metav1.Condition{
+		Type: conditionTemplateDelivered, Status: metav1.ConditionFalse, Reason: reasonNoTemplate,
+		Message:            "The configurations have no AddOnTemplate any more, so ManifestWork " + work.Name + " stays as it is. Delete it to remove what it delivered",
+		ObservedGeneration: addOn.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+	})
+	return out
+}
+
 // healthByWork is the mode in which no agent follows a Lease of the add-on.
 const healthByWork addonv1alpha1.HealthCheckMode = "Customized"
 
@@ -50,6 +72,7 @@ func TemplateReport(
 ) *addonv1alpha1.ManagedClusterAddOnStatus {
 	out := addOn.Status.DeepCopy()
 	out.HealthCheck.Mode, out.Namespace = healthByWork, namespace
+	meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
 	switch state {
 	case rollout.StateSucceeded:
 		for i := range out.ConfigReferences {

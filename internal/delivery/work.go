@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/pacing"
@@ -110,11 +111,17 @@ func readConditions(list []metav1.Condition) []metav1.Condition {
 	return slices.Clip(list)
 }
 
-// Strip returns a work without what no plan reads: the manifests, the reported values, the annotations of other clients, and the
-// state of every manifest but the first that fails. It keeps deleteOption. Texts that are the same in many works are kept once. The work is
-// changed.
+// Strip returns a work without what no plan reads: the manifests, the reported values, the annotations of other clients, the owners that are
+// no add-ons, and the state of every manifest but the first that fails. It keeps deleteOption. Texts that are the same in many works are kept
+// once. The work is changed.
 func Strip(work *workv1.ManifestWork) *workv1.ManifestWork {
-	work.ManagedFields, work.OwnerReferences = nil, nil
+	work.ManagedFields = nil
+	work.OwnerReferences = slices.DeleteFunc(work.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.APIVersion != addonv1alpha1.GroupVersion.String()
+	})
+	if len(work.OwnerReferences) == 0 {
+		work.OwnerReferences = nil // empty slices of many works would take memory
+	}
 	annotated := len(work.Annotations) > 0
 	maps.DeleteFunc(work.Annotations, func(key, _ string) bool {
 		return key != annotationOwner && !strings.HasPrefix(key, "berth-project.io/")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
@@ -89,6 +90,41 @@ func (f *fleet) reportWork(cluster string, healthy bool) {
 	})
 }
 
+// setTemplates lets the add-on support templates with one as the default, or not.
+func (f *fleet) setTemplates(addOn *unstructured.Unstructured, supported bool) {
+	f.t.Helper()
+	eventually(f.t, func(ctx context.Context) error {
+		if err := f.Get(ctx, client.ObjectKeyFromObject(addOn), addOn); err != nil {
+			return err
+		}
+		kinds, _, _ := unstructured.NestedSlice(addOn.Object, "spec", "supportedConfigs")
+		if kinds = kinds[:1]; supported {
+			kinds = append(kinds, map[string]any{
+				"group": "addon.open-cluster-management.io", "resource": "addontemplates", "defaultConfig": map[string]any{"name": f.namespace},
+			})
+		}
+		if err := unstructured.SetNestedSlice(addOn.Object, kinds, "spec", "supportedConfigs"); err != nil {
+			return err
+		}
+		return f.Update(ctx, addOn)
+	})
+}
+
+// awaitWithoutTemplate waits until the add-on on a cluster reports that it has a work and no template, or no longer reports it.
+func (f *fleet) awaitWithoutTemplate(cluster string, want bool) {
+	f.t.Helper()
+	eventually(f.t, func(ctx context.Context) error {
+		addOn := &addonv1alpha1.ManagedClusterAddOn{}
+		if err := f.Get(ctx, client.ObjectKey{Namespace: cluster, Name: f.namespace}, addOn); err != nil {
+			return err
+		}
+		if got := meta.IsStatusConditionFalse(addOn.Status.Conditions, "TemplateDelivered"); got != want {
+			return fmt.Errorf("the add-on on %s has the conditions %+v: %w", cluster, addOn.Status.Conditions, errNotYet)
+		}
+		return nil
+	})
+}
+
 // TestATemplateIsDeliveredByWorks follows an AddOnTemplate: it is rendered for each cluster, paced, stopped by a canary, and removed.
 func TestATemplateIsDeliveredByWorks(t *testing.T) {
 	f := newFleet(t, 2)
@@ -96,19 +132,7 @@ func TestATemplateIsDeliveredByWorks(t *testing.T) {
 	f.storeTemplate("one")
 	startManager(t)
 	addOn := f.install(f.namespace)
-	eventually(t, func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(addOn), addOn); err != nil {
-			return err
-		}
-		kinds, _, _ := unstructured.NestedSlice(addOn.Object, "spec", "supportedConfigs")
-		kinds = append(kinds[:1], map[string]any{
-			"group": "addon.open-cluster-management.io", "resource": "addontemplates", "defaultConfig": map[string]any{"name": f.namespace},
-		})
-		if err := unstructured.SetNestedSlice(addOn.Object, kinds, "spec", "supportedConfigs"); err != nil {
-			return err
-		}
-		return f.Update(ctx, addOn)
-	})
+	f.setTemplates(addOn, true)
 	for i, want := range []string{"one on it, v1; -", "one on it, v1; one on it, v1"} {
 		f.awaitTexts(want)
 		f.reportWork(f.clusters[i], true)
@@ -125,6 +149,13 @@ func TestATemplateIsDeliveredByWorks(t *testing.T) {
 	f.awaitTexts("one on it, v1; one on it, v1")
 	f.reportWork(f.clusters[0], true)
 	f.awaitProgress(f.namespace, "False", "Completed")
+
+	t.Log("without a template, the works stay and the add-ons report it")
+	f.setTemplates(addOn, false)
+	f.awaitWithoutTemplate(f.clusters[0], true)
+	f.awaitTexts("one on it, v1; one on it, v1")
+	f.setTemplates(addOn, true)
+	f.awaitWithoutTemplate(f.clusters[0], false)
 
 	t.Log("a work goes with its add-on")
 	f.label(f.clusters[1], "use", "no")

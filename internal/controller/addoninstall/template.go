@@ -82,10 +82,7 @@ func (r *templateReconciler) pass(ctx context.Context, addOn *addonv1alpha1.Mana
 	}
 	desired := addon.DesiredTemplate(addOn)
 	if desired == nil {
-		if work != nil && metav1.IsControlledBy(work, addOn) && work.DeletionTimestamp.IsZero() {
-			return r.delete(ctx, work)
-		}
-		return nil
+		return r.report(ctx, addOn, addon.WithoutTemplate(addOn, work, r.options.Clock.Now()))
 	}
 	rendering, current, err := r.render(ctx, addOn, desired)
 	switch {
@@ -141,14 +138,6 @@ func (r *templateReconciler) read(ctx context.Context, kind string, desired *add
 		return false, fmt.Errorf("reading %s %s: %w", kind, desired.Name, err)
 	}
 	return true, nil
-}
-
-func (r *templateReconciler) delete(ctx context.Context, work *workv1.ManifestWork) error {
-	err := r.client.Delete(ctx, work, client.Preconditions{UID: &work.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting ManifestWork %s/%s: %w", work.Namespace, work.Name, err)
-	}
-	return nil
 }
 
 // write stores the spec of a work. A work that is being deleted is created again once it is gone.
