@@ -189,10 +189,16 @@ func (f *fleet) awaitVersions(p *program, want ...string) {
 // the progress.
 func (f *fleet) awaitProgress(p *program, version, reason string) map[string]any {
 	f.t.Helper()
+	return f.awaitReason(p.name, reason, func(progress map[string]any) bool { return p.versionIn(progress, "desiredConfig") == version })
+}
+
+// awaitReason waits until condition Progressing of an add-on is False for a reason, and the progress passes a test. It returns the progress.
+func (f *fleet) awaitReason(name, reason string, passes func(progress map[string]any) bool) map[string]any {
+	f.t.Helper()
 	var out map[string]any
 	eventually(f.t, func(ctx context.Context) error {
 		object := parse(f.t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn}", addOnVersion))
-		if err := f.Get(ctx, client.ObjectKey{Name: p.name}, object); err != nil {
+		if err := f.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 			return err
 		}
 		all, _, _ := unstructured.NestedSlice(object.Object, "status", "installProgressions")
@@ -200,9 +206,9 @@ func (f *fleet) awaitProgress(p *program, version, reason string) map[string]any
 			return fmt.Errorf("%d placements: %w", len(all), errNotYet)
 		}
 		out, _ = all[0].(map[string]any)
-		found, desired := condition(out, "conditions", "Progressing"), p.versionIn(out, "desiredConfig")
-		if found["status"] != "False" || found["reason"] != reason || desired != version {
-			return fmt.Errorf("%v, the version is %q: %w", found, desired, errNotYet)
+		found := condition(out, "conditions", "Progressing")
+		if found["status"] != "False" || found["reason"] != reason || !passes(out) {
+			return fmt.Errorf("the progress is %v: %w", out, errNotYet)
 		}
 		return nil
 	})
