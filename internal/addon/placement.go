@@ -101,7 +101,7 @@ func (s *placementState) message() string {
 	default:
 		text = s.step.Message()
 	}
-	if s.reading == pacing.Partial {
+	if s.reading == pacing.Partial && !s.frozen {
 		text += "; no add-on is removed before the decision is complete: " + s.cause
 	}
 	return text + pacing.Unmatched(s.step)

@@ -13,6 +13,8 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/addon"
 	"github.com/berth-project/berth/internal/pacing"
 	"github.com/berth-project/berth/rollout"
@@ -415,5 +417,28 @@ func TestSpecHash(t *testing.T) {
 	}
 	if hash(base) == hash(map[string]any{"spec": map[string]any{"a": int64(1)}}) {
 		t.Error("the hash does not cover the content")
+	}
+}
+
+// TestNoClusterStartsBeforeTheCanariesAreDecided holds that a decision whose first slice is not read yet starts no cluster of another group.
+func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
+	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	object := w.selects("p", "a|b c")
+	key := types.NamespacedName{Namespace: space, Name: "p"}
+	complete := w.placements[key]
+	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: space, Name: "p-1", Labels: map[string]string{clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: "1"},
+	}}
+	slice.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "b"}, {ClusterName: "c"}}
+	w.placements[key] = pacing.Placement{Object: object, Decisions: decision.Of(slice)}
+	out := w.settle(t)
+	const message = "Groups of the decision may be missing, so no cluster starts: the status has 3 clusters, the slices have 2"
+	if got := w.reaches(); got != "" || codes(out) != "b WaitsForDecision, c WaitsForPlace" || out.Verdicts[0].Message != message || w.progressing() != "False/Undecided" {
+		t.Errorf("%q, %s, %q, %s", got, codes(out), out.Verdicts[0].Message, w.progressing())
+	}
+	w.placements[key] = complete
+	w.settle(t)
+	if got := w.reaches(); got != "a=1" {
+		t.Errorf("%q, want the canary alone", got)
 	}
 }

@@ -202,6 +202,8 @@ func (p *planner) reason(c *cluster) string {
 		return failureOf(c.addOn)
 	case c.placement == noPlacement || c.waits:
 		return ""
+	case p.placements[c.placement].frozen && c.state == rollout.StateToApply:
+		return p.placements[c.placement].cause
 	default:
 		return p.placements[c.placement].step.Explain(c.verdict)
 	}

@@ -80,6 +80,9 @@ func (p *planner) roll() {
 		switch {
 		case s.reading == pacing.Torn:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
+		case pacing.LacksGroups(s.reading, s.Placement, s.step):
+			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
+			s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
 		case len(p.in.Set.Spec.ManifestWorkTemplate.Workload.Manifests) == 0 && s.step.Phase != rollout.PhaseUndecided:
 			// A set without manifests is a mistake: nothing is delivered, and what runs stays.
 			s.freeze(rollout.PhaseMisconfigured, rollout.WaitsForStrategy)

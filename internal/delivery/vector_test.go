@@ -378,3 +378,19 @@ func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 	w.pass(t)
 	w.expectWrites(t, "Delete a/webp")
 }
+
+// TestNoClusterStartsBeforeTheCanariesAreDecided holds that a decision whose first slice is not read yet starts no cluster of another group.
+func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
+	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 2, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w.selects("p", "a|b c")
+	complete := w.placements["p"]
+	partial := complete
+	partial.Decisions = decision.Of(slice("p", 1, 1, "b", "c"))
+	w.placements["p"] = partial
+	w.pass(t)
+	w.expectWrites(t)
+	w.expectCondition(t, "Progressing", "False", "Undecided", "Groups of the decision may be missing, so no cluster starts: the status has 3 clusters, the slices have 2")
+	w.placements["p"] = complete
+	w.pass(t)
+	w.expectWrites(t, "Create a")
+}

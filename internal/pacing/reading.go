@@ -66,6 +66,22 @@ func GroupsOf(placement Placement, rules func(cluster string) bool) rollout.Grou
 	return out
 }
 
+// LacksGroups reports whether clusters of a decision may wait for a group in a slice that is missing: a partial decision lacks a group that the
+// strategy names, or one with a lower index. No cluster may start then, because the missing group comes first.
+func LacksGroups(reading Reading, placement Placement, step rollout.Step) bool {
+	if reading != Partial {
+		return false
+	}
+	next := 0
+	for _, group := range placement.Decisions.Groups() {
+		if group.Index > next {
+			return true
+		}
+		next = group.Index + 1
+	}
+	return len(step.Unmatched) > 0
+}
+
 // Freeze lets no cluster of a step start. The clusters that would start get the code.
 func Freeze(step *rollout.Step, phase rollout.Phase, code rollout.Code) {
 	step.Wait = append(step.Wait, step.Apply...)
