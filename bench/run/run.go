@@ -49,7 +49,7 @@ func Defaults() []Run {
 	for _, size := range [][2]int{{1_000, 1_000}, {5_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}} {
 		out = append(out, sizeRun(size[0], size[1]))
 	}
-	out = append(out, worksRun(1000, 10), profilesRun(), scoresRun(scoreClusters))
+	out = append(out, worksRun(1000, 10), addOnsRun(addOnClusters), profilesRun(), scoresRun(scoreClusters))
 	return append(out, engineRuns()...)
 }
 
@@ -57,15 +57,17 @@ func Defaults() []Run {
 func Available() []Run { return append(Defaults(), soakRun()) }
 
 // Find returns the run of a name: an available run, or the run of any size, such as 300x200 clusters and
-// placements, works-200x5 clusters and sets, or scores-500 clusters.
+// placements, works-200x5 clusters and sets, or scores-500 and addons-500 clusters.
 func Find(name string) (Run, bool) {
 	known := Available()
 	if at := slices.IndexFunc(known, func(r Run) bool { return r.Name == name }); at >= 0 {
 		return known[at], true
 	}
-	if size, isScores := strings.CutPrefix(name, scoresPrefix); isScores {
-		clusters, err := strconv.Atoi(size)
-		return scoresRun(clusters), err == nil && clusters >= minSize && clusters <= maxSize
+	for prefix, sized := range map[string]func(clusters int) Run{scoresPrefix: scoresRun, addOnsPrefix: addOnsRun} {
+		if size, is := strings.CutPrefix(name, prefix); is {
+			clusters, err := strconv.Atoi(size)
+			return sized(clusters), err == nil && clusters >= minSize && clusters <= maxSize
+		}
 	}
 	size, isWorks := strings.CutPrefix(name, worksPrefix)
 	left, right, _ := strings.Cut(size, "x")

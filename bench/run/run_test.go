@@ -157,6 +157,7 @@ func TestSizeRunOfAnySize(t *testing.T) {
 	for name, want := range map[string]bool{
 		"webhook": true, "soak": true, "1000x10000": true, "300x200": true, "100x100": true,
 		"works-1000x10": true, "works-200x3": true, "works-99x3": false, "works-1000x101": false, "works-200": false, "works-x": false, "agent": true, "scores": true, "scores-500": true, "scores-99": false, "scores-x": false,
+		"addons": true, "addons-500": true, "addons-99": false, "addons-x": false,
 		"99x100": false, "100x100001": false, "x": false, "300": false, "300x": false, "300x200x100": false, "wormhole": false,
 	} {
 		if got, ok := Find(name); ok != want || ok && got.Name != name {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +49,10 @@ func worksRun(clusters, sets int) Run {
 
 // works are a hub with a manager and a hub without, both with the same clusters.
 type works struct {
-	options       Options
-	name          string
+	options Options
+	name    string
+	// manifests are applied to both hubs: the permissions of the controllers that are measured.
+	manifests     []fs.FS
 	managed, open *measuredHub
 	clusters      []string
 	sets          []*workv1alpha1.ManifestWorkReplicaSet
@@ -78,7 +82,7 @@ func worksSteps() []worksStep {
 }
 
 func measureWorks(ctx context.Context, s Options, clusters, sets int) (figures []bench.Figure, err error) {
-	w := &works{options: s, name: fmt.Sprintf("%s%dx%d", worksPrefix, clusters, sets)}
+	w := &works{options: s, manifests: []fs.FS{config.Delivery()}, name: fmt.Sprintf("%s%dx%d", worksPrefix, clusters, sets)}
 	for i := range clusters {
 		w.clusters = append(w.clusters, fmt.Sprintf("c-%05d", i))
 	}
@@ -120,8 +124,10 @@ func (w *works) startHubs(ctx context.Context) error {
 		return fmt.Errorf("storing manifests: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(manifests) }() // a leftover temporary folder does no harm
-	if err := copyManifests(manifests, config.Delivery()); err != nil {
-		return err
+	for i, files := range w.manifests {
+		if err := copyManifests(filepath.Join(manifests, strconv.Itoa(i)), files); err != nil {
+			return err
+		}
 	}
 	for _, side := range []**measuredHub{&w.managed, &w.open} {
 		started, err := hub.StartWith(ctx, w.options.Bin, manifests)
