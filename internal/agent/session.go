@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/addon"
 	"github.com/berth-project/berth/internal/agent/annotation"
 	"github.com/berth-project/berth/internal/agent/backoff"
 	"github.com/berth-project/berth/internal/agent/client"
@@ -87,6 +88,7 @@ func (a *process) session(ctx context.Context, stored credential.Credential) (er
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
 	running.Go(func() { s.keepWorks(ctx) })
+	running.Go(func() { s.reportAddOns(ctx) })
 	if s.options.ReportUsage {
 		running.Go(func() { s.usageReporter().Run(ctx) })
 	}
@@ -156,19 +158,39 @@ func (s *session) follower() *trust.Follower {
 	}
 }
 
+// reportAddOns reports the health of the add-ons of the cluster. A report that fails does not make the agent unready.
+func (s *session) reportAddOns(ctx context.Context) {
+	watcher := &addon.Watcher{
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.clock, Random: s.random, Name: s.credential.Cluster, Log: s.log,
+	}
+	reporter := &addon.Reporter{
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, AddOns: watcher, Member: s.toMember, Clock: s.clock, Random: s.random,
+		Name: s.credential.Cluster, Report: s.noting("add-ons"), Log: s.log,
+	}
+	var running sync.WaitGroup
+	running.Go(func() { watcher.Run(ctx) })
+	reporter.Run(ctx)
+	running.Wait()
+}
+
+// noting returns a function that reports what needs attention in a part that works.
+func (s *session) noting(part string) func(error) {
+	return func(err error) {
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		s.health.note(part, text)
+	}
+}
+
 // usageReporter returns the reporter of the usage of the member. A report that fails does not make the agent unready: it still renews the
 // lease and delivers.
 func (s *session) usageReporter() *usage.Reporter {
 	return &usage.Reporter{
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: s.member, Source: s.toMember, Clock: s.clock, Random: s.random,
 		Name: s.credential.Cluster, Interval: s.options.UsageInterval, Log: s.log,
-		Report: func(err error) {
-			text := ""
-			if err != nil {
-				text = err.Error()
-			}
-			s.health.note("usage", text)
-		},
+		Report:   s.noting("usage"),
 		Measured: s.metrics.ReportedUsage,
 	}
 }

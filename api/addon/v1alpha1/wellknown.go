@@ -22,6 +22,27 @@ const (
 	ProgressingReasonFailed = "Failed"
 )
 
+// Reasons on the condition Available of an add-on whose health is by Lease.
+const (
+	// AvailableReasonLeaseUpdated goes with Available=True: the add-on renews its Lease on the member.
+	AvailableReasonLeaseUpdated = "ManagedClusterAddOnLeaseUpdated"
+	// AvailableReasonLeaseUpdateStopped goes with Available=False: the add-on has not renewed its Lease for five minutes.
+	AvailableReasonLeaseUpdateStopped = "ManagedClusterAddOnLeaseUpdateStopped"
+	// AvailableReasonLeaseNotFound goes with Available=Unknown: the member has no Lease of the add-on.
+	AvailableReasonLeaseNotFound = "ManagedClusterAddOnLeaseNotFound"
+)
+
+// The values of HealthCheckMode.
+const (
+	// HealthCheckModeLease is the health by a Lease of the add-on, which the agent of the cluster reads. An empty mode is the same.
+	HealthCheckModeLease HealthCheckMode = "Lease"
+	// HealthCheckModeCustomized leaves condition Available to the add-on.
+	HealthCheckModeCustomized HealthCheckMode = "Customized"
+)
+
+// DefaultInstallNamespace is the namespace of an add-on on the member where its ManagedClusterAddOn names none.
+const DefaultInstallNamespace = "open-cluster-management-agent-addon"
+
 // Reasons on the condition Configured.
 const (
 	// ConfiguredReasonConfigured goes with Configured=True.

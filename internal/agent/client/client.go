@@ -33,6 +33,7 @@ import (
 
 	aboutv1alpha1 "github.com/berth-project/berth/api/about/v1alpha1"
 	aboutv1beta1 "github.com/berth-project/berth/api/about/v1beta1"
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
@@ -110,6 +111,7 @@ func newScheme() *runtime.Scheme {
 			&corev1.Node{}, &corev1.NodeList{}, &corev1.Namespace{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Event{},
 		},
 		authenticationv1.SchemeGroupVersion: {&authenticationv1.SelfSubjectReview{}, &authenticationv1.TokenRequest{}},
+		addonv1alpha1.SchemeGroupVersion:    {&addonv1alpha1.ManagedClusterAddOn{}, &addonv1alpha1.ManagedClusterAddOnList{}},
 		coordinationv1.SchemeGroupVersion:   {&coordinationv1.Lease{}},
 		certificatesv1.SchemeGroupVersion:   {&certificatesv1.CertificateSigningRequest{}, &certificatesv1.CertificateSigningRequestList{}},
 		clusterv1.SchemeGroupVersion:        {&clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{}},

@@ -87,6 +87,7 @@ func TestObjectPath(t *testing.T) {
 		"/apis/cluster.open-cluster-management.io/v1/managedclusters/c1":          ManagedCluster("c1"),
 		"/apis/coordination.k8s.io/v1/namespaces/c1/leases/managed-cluster-lease": Lease("c1"),
 		"/apis/certificates.k8s.io/v1/certificatesigningrequests":                 CSR(""),
+		"/apis/coordination.k8s.io/v1/namespaces/add-ons/leases/search":           AddOnLease("add-ons", "search"),
 	} {
 		if got := object.path(""); got != want {
 			t.Errorf("path = %q, want %q", got, want)

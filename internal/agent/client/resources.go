@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
@@ -20,6 +21,16 @@ func ManagedCluster(name string) Object {
 // Lease returns the path of the lease of a cluster.
 func Lease(cluster string) Object {
 	return Object{Resource: coordinationv1.SchemeGroupVersion.WithResource("leases"), Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName}
+}
+
+// AddOnLease returns the path of the lease of an add-on on the member.
+func AddOnLease(namespace, addOn string) Object {
+	return Object{Resource: coordinationv1.SchemeGroupVersion.WithResource("leases"), Namespace: namespace, Name: addOn}
+}
+
+// AddOn returns the path of one add-on of a cluster, or of all where name is empty.
+func AddOn(cluster, name string) Object {
+	return Object{Resource: addonv1alpha1.SchemeGroupVersion.WithResource("managedclusteraddons"), Namespace: cluster, Name: name}
 }
 
 // CSR returns the path of one CertificateSigningRequest, or of all where name is empty.
