@@ -113,6 +113,8 @@ func (a Agent) rules() []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
 		{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"clusterclaims"}, Verbs: read},
 		{APIGroups: []string{"about.k8s.io"}, Resources: []string{"clusterproperties"}, Verbs: read},
+		// The Leases of add-ons. Their names and namespaces come from the hub later, and a rule cannot name them before. The agent lists none.
+		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"get"}},
 	}
 	if a.ReportUsage {
 		list := []string{"list"}
