@@ -146,6 +146,7 @@ func registrationPermissions() []permission {
 		{part: partAcceptance, group: "register.open-cluster-management.io", resources: "managedclusters/clientcertificates", verbs: "renew"},
 		{part: partAcceptance, group: certificates, resources: "certificatesigningrequests", verbs: "create,get,list,watch"},
 		{part: partAcceptance, group: addOnGroup, resources: "managedclusteraddons", verbs: "get,list,watch,patch,delete"},
+		{part: partAcceptance, group: addOnGroup, resources: "managedclusteraddons/status", verbs: "patch"},
 		{part: partAcceptance, group: workGroup, resources: "manifestworks", verbs: "list,patch,delete"},
 		{part: partAcceptance, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease,registration-controller-lock", verbs: "get"},
 		{part: partAcceptance, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},

@@ -1,8 +1,10 @@
 // Package addon runs the controller that labels each ManagedCluster with the health of its add-ons:
 // feature.open-cluster-management.io/addon-<name> is available, unhealthy or unreachable. Placements select by these labels.
 //
-// It reads condition Available of the ManagedClusterAddOns in the namespace of the cluster, and writes no other label. It installs
-// no add-on. The invariant: a cluster has a feature label exactly for each add-on in its namespace that is not being deleted.
+// It reads condition Available of the ManagedClusterAddOns in the namespace of the cluster, and writes no other label. While the cluster is
+// Unknown, the controller sets this condition of its add-ons to Unknown too, since no agent reports it then. An add-on with customized health
+// keeps it. The controller installs no add-on. The invariant: a cluster has a feature label exactly for each add-on in its namespace that is
+// not being deleted.
 package addon
 
 import (
@@ -102,18 +104,31 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.List(ctx, &addOns, client.InNamespace(cluster.Name)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the add-ons of ManagedCluster %s: %w", cluster.Name, err)
 	}
-	next := cluster.DeepCopy()
-	next.Labels = labels(cluster, addOns.Items)
-	if !cluster.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(next.Labels, cluster.Labels) {
-		return reconcile.Result{}, nil
-	}
-	err := r.client.Patch(ctx, next, client.MergeFromWithOptions(cluster, client.MergeFromWithOptimisticLock{}))
-	switch {
-	case apply.IsConflict(err):
+	err := r.write(ctx, cluster, addOns.Items)
+	if apply.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("writing the feature labels of ManagedCluster %s: %w", cluster.Name, client.IgnoreNotFound(err))
 	}
-	log.FromContext(ctx).Info("the feature labels of the cluster changed", "addOns", len(addOns.Items))
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, err
+}
+
+// write writes the labels of a cluster and the conditions of its add-ons that differ.
+func (r *reconciler) write(ctx context.Context, cluster *clusterv1.ManagedCluster, addOns []addonv1alpha1.ManagedClusterAddOn) error {
+	next := cluster.DeepCopy()
+	next.Labels = labels(cluster, addOns)
+	if cluster.DeletionTimestamp.IsZero() && !equality.Semantic.DeepEqual(next.Labels, cluster.Labels) {
+		if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(cluster, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("writing the feature labels of ManagedCluster %s: %w", cluster.Name, err)
+		}
+		log.FromContext(ctx).Info("the feature labels of the cluster changed", "addOns", len(addOns))
+	}
+	for i := range addOns {
+		unknown := withUnknownHealth(cluster, &addOns[i])
+		if unknown == nil {
+			continue
+		}
+		if err := r.client.Status().Patch(ctx, unknown, client.MergeFromWithOptions(&addOns[i], client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("writing the health of ManagedClusterAddOn %s/%s: %w", cluster.Name, addOns[i].Name, err)
+		}
+	}
+	return nil
 }

@@ -37,6 +37,23 @@ func labels(cluster *clusterv1.ManagedCluster, addOns []addonv1alpha1.ManagedClu
 	return out
 }
 
+// withUnknownHealth returns an add-on with the condition Available that it gets while its cluster has Unknown: the reason and the message are
+// those of the cluster. It returns nil where nothing changes: the cluster is reachable, the add-on has no health to lose, or it alone
+// writes its health.
+func withUnknownHealth(cluster *clusterv1.ManagedCluster, addOn *addonv1alpha1.ManagedClusterAddOn) *addonv1alpha1.ManagedClusterAddOn {
+	lost := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+	present := meta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable)
+	if lost == nil || lost.Status != metav1.ConditionUnknown || present == nil || present.Status == metav1.ConditionUnknown ||
+		addOn.Status.HealthCheck.Mode == addonv1alpha1.HealthCheckModeCustomized || !addOn.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	out := addOn.DeepCopy()
+	meta.SetStatusCondition(&out.Status.Conditions, metav1.Condition{
+		Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: metav1.ConditionUnknown, Reason: lost.Reason, Message: lost.Message,
+	})
+	return out
+}
+
 // health returns the value of a feature label. Without a report of the add-on, or of its cluster, it is unreachable.
 func health(addOn *addonv1alpha1.ManagedClusterAddOn, reachable bool) string {
 	condition := meta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable)

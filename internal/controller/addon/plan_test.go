@@ -5,11 +5,69 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
+
+// TestHealthWhileItsClusterIsUnknown has the add-ons of a cluster whose agent is silent.
+func TestHealthWhileItsClusterIsUnknown(t *testing.T) {
+	lost := metav1.Condition{
+		Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionUnknown,
+		Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped, Message: "the lease is old",
+	}
+	for name, tc := range map[string]struct {
+		cluster, addOn metav1.ConditionStatus
+		mode           addonv1alpha1.HealthCheckMode
+		deleted        bool
+		want           bool
+	}{
+		"it works":                     {"Unknown", "True", "", false, true},
+		"it fails":                     {"Unknown", "False", addonv1alpha1.HealthCheckModeLease, false, true},
+		"it is Unknown already":        {"Unknown", "Unknown", "", false, false},
+		"it has not reported":          {"Unknown", "", "", false, false},
+		"it writes its health itself":  {"Unknown", "True", addonv1alpha1.HealthCheckModeCustomized, false, false},
+		"it is being deleted":          {"Unknown", "True", "", true, false},
+		"its cluster is available":     {"True", "True", "", false, false},
+		"its cluster is not available": {"False", "True", "", false, false},
+		"its cluster has not reported": {"", "True", "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, addOn := &clusterv1.ManagedCluster{}, &addonv1alpha1.ManagedClusterAddOn{}
+			if tc.cluster != "" {
+				condition := lost
+				condition.Status = tc.cluster
+				cluster.Status.Conditions = []metav1.Condition{condition}
+			}
+			addOn.Status.Conditions = []metav1.Condition{{Type: "Progressing", Status: "False", Reason: "Completed"}}
+			if tc.addOn != "" {
+				addOn.Status.Conditions = append(addOn.Status.Conditions, metav1.Condition{Type: "Available", Status: tc.addOn, Reason: "Test"})
+			}
+			addOn.Status.HealthCheck.Mode = tc.mode
+			if tc.deleted {
+				addOn.DeletionTimestamp = new(metav1.Now())
+			}
+			got := withUnknownHealth(cluster, addOn)
+			if !tc.want {
+				if got != nil {
+					t.Errorf("it becomes %+v", got.Status.Conditions)
+				}
+				return
+			}
+			if got == nil {
+				t.Fatal("nothing changes")
+			}
+			unknown := lost
+			unknown.Type = addonv1alpha1.ManagedClusterAddOnConditionAvailable
+			want := []metav1.Condition{addOn.Status.Conditions[0], unknown}
+			if diff := cmp.Diff(want, got.Status.Conditions, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
 
 func TestLabels(t *testing.T) {
 	const key = addonv1alpha1.AddonFeatureLabelPrefix
