@@ -28,6 +28,21 @@ func (s *testHub) awaitLabel(cluster, addOn, want string) {
 	})
 }
 
+// awaitHealth waits until condition Available of an add-on has a status and a reason.
+func (s *testHub) awaitHealth(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus, reason string) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		if err := s.Get(ctx, client.ObjectKeyFromObject(addOn), addOn); err != nil {
+			return err
+		}
+		found := meta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable)
+		if found == nil || found.Status != status || found.Reason != reason {
+			return fmt.Errorf("the health of %s is %+v, want %s by %s", addOn.Name, found, status, reason)
+		}
+		return nil
+	})
+}
+
 // report sets condition Available of an add-on.
 func (s *testHub) report(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus) {
 	s.t.Helper()
@@ -64,6 +79,19 @@ func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
 	}
 	s.awaitLabel("edge", "search", "unhealthy")
 	s.awaitLabel("edge", "none", "")
+
+	t.Log("an add-on of a silent cluster is Unknown")
+	s.read(cluster)
+	silent := cluster.DeepCopy()
+	meta.SetStatusCondition(&silent.Status.Conditions, metav1.Condition{
+		Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionUnknown,
+		Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped, Message: "the test",
+	})
+	if err := s.Status().Patch(t.Context(), silent, client.MergeFrom(cluster)); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitLabel("edge", "search", "unreachable")
+	s.awaitHealth(addOn, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
 
 	if err := s.Delete(t.Context(), addOn); err != nil {
 		t.Fatal(err)

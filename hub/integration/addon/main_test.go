@@ -1,5 +1,5 @@
 // Package addon tests the kinds of add-ons on a real hub: both versions and their conversion by the manager, namespaces that are
-// deleted while no manager runs, and the feature labels of clusters.
+// deleted while no manager runs, the feature labels of clusters, and the health that agents report by Leases.
 //
 // Each test starts a hub, since the conversion belongs to definitions that all tests would share.
 package addon
