@@ -85,6 +85,10 @@ type Verdict struct {
 	Group     decision.GroupKey
 	Code      rollout.Code
 	State     rollout.State
+	// Since is when the state began; zero for a cluster that has not started.
+	Since time.Time
+	// Wants are the configurations that the cluster has to reach once it is started.
+	Wants []addonv1alpha1.ConfigReference
 	// Message is the first failure, or what the cluster waits for; empty for a cluster that succeeded.
 	Message string
 }

@@ -442,3 +442,21 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 		t.Errorf("%q, want the canary alone", got)
 	}
 }
+
+// TestADelayedWriteIsReported holds that the status has the reason of a write that is sent again, such as where a cluster has no namespace.
+func TestADelayedWriteIsReported(t *testing.T) {
+	w := newWorld(t, "p")
+	w.selects("p", "a b")
+	out := addon.Plan(w.input())
+	w.faults["a"] = pacing.Fault{Hash: out.Writes[0].Hash, Message: `namespaces "a" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
+	w.settle(t)
+	condition := w.addOn.Status.InstallProgressions[0].Conditions[0]
+	if want := `1 of 2 clusters not written yet: a (the API server refused the write: namespaces "a" not found)`; !strings.Contains(condition.Message, want) {
+		t.Errorf("message %q, want %q in it", condition.Message, want)
+	}
+	delete(w.faults, "a")
+	w.settle(t)
+	if condition = w.addOn.Status.InstallProgressions[0].Conditions[0]; strings.Contains(condition.Message, "not written") {
+		t.Errorf("message %q after the write", condition.Message)
+	}
+}

@@ -72,8 +72,8 @@ func (p *planner) progression(placement int) addonv1alpha1.InstallProgression {
 // counts are the clusters that follow a placement, by how far they are.
 type counts struct {
 	total, succeeded, leftOut int
-	// failures and omissions name the first clusters that failed, or that are left out.
-	failures, omissions []string
+	// failures, omissions and delays name the first clusters that failed, that are left out, or whose write is sent again.
+	failures, omissions, delays []string
 }
 
 func (p *planner) count(placement int) counts {
@@ -92,6 +92,8 @@ func (p *planner) count(placement int) counts {
 			out.omissions = append(out.omissions, named)
 		case c.state == rollout.StateFailed || c.verdict.Code == rollout.TimedOut:
 			out.failures = append(out.failures, named)
+		case c.fault != nil && c.state == rollout.StateToApply:
+			out.delays = append(out.delays, named)
 		}
 	}
 	return out
@@ -159,6 +161,9 @@ func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 	if len(counts.failures) > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s failed: %s", len(counts.failures), pacing.ClusterCount(counts.total), pacing.List(counts.failures)))
 	}
+	if len(counts.delays) > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s not written yet: %s", len(counts.delays), pacing.ClusterCount(counts.total), pacing.List(counts.delays)))
+	}
 	if counts.leftOut > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s left out: %s", counts.leftOut, pacing.ClusterCount(counts.total), pacing.List(counts.omissions)))
 	}
@@ -222,7 +227,9 @@ func failureOf(addOn *addonv1alpha1.ManagedClusterAddOn) string {
 func (p *planner) verdicts() []Verdict {
 	out := make([]Verdict, 0, len(p.clusters))
 	for _, c := range p.clusters {
-		verdict := Verdict{Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Message: p.reason(c)}
+		verdict := Verdict{
+			Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Since: c.since, Wants: referencesTo(c.wants, nil), Message: p.reason(c),
+		}
 		switch {
 		case c.placement != noPlacement && c.follows(c.placement):
 			verdict.Placement = p.placements[c.placement].key

@@ -35,7 +35,7 @@ Exit codes: 0 when all is well, 1 when a requested check fails, 2 when the input
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newGet(streams, clock), newDescribe(streams, clock), newTree(streams, clock), newRollout(streams, clock), newExplain(streams, clock), newHistory(streams, clock),
-		newDecisions(streams, clock), newArgo(streams), newDiff(streams, clock), newSimulate(streams, clock), newTest(streams), newConsole(streams, clock),
+		newDecisions(streams, clock), newAddOn(streams, clock), newArgo(streams), newDiff(streams, clock), newSimulate(streams, clock), newTest(streams), newConsole(streams, clock),
 		newToken(streams), newJoin(streams), newAccept(streams), newDeny(streams), newUnjoin(streams), newClusters(streams), newPreflight(streams, clock), newGather(streams, clock), newMigrate(streams), newTakeover(streams, clock), newUninstall(streams, clock), newCompletion(streams), newVersion(streams))
 	return root
 }

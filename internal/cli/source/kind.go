@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -165,6 +166,15 @@ func WorkKind() Kind {
 	}
 }
 
+// AddOnKind is the kind of ClusterManagementAddOns.
+func AddOnKind() Kind {
+	return Kind{
+		addonv1alpha1.GroupVersion, "ClusterManagementAddOn", "clustermanagementaddons", false,
+		[]string{"clustermanagementaddons", "clustermanagementaddon", "cma", "cmas"},
+		func() client.ObjectList { return &addonv1alpha1.ClusterManagementAddOnList{} },
+	}
+}
+
 // fleetKinds are the kinds that decisions are made from.
 func fleetKinds() []Kind {
 	return []Kind{ClusterKind(), SetKind(), BindingKind(), PlacementKind(), DecisionKind(), ScoreKind()}
@@ -180,5 +190,5 @@ func eventKind() Kind {
 
 // kinds are all kinds that commands read.
 func kinds() []Kind {
-	return append(fleetKinds(), NamespaceKind(), eventKind(), WorkSetKind(), WorkKind())
+	return append(fleetKinds(), NamespaceKind(), eventKind(), WorkSetKind(), WorkKind(), AddOnKind())
 }

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/cli/addon"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
+)
+
+const addOnStatusLong = `Show how far an add-on is on each cluster: the placement that selects the cluster, whether the add-on is installed there, what it has
+applied and has to reach, its health, and why it is not further.
+
+CONFIGURATION is what the add-on has applied, and after > what it has to reach. A name with ' is the same object with another content.
+
+The reasons come from the planner of the manager, which runs here over what the hub stores. Which writes the API server refused is in what the
+manager reports, which is printed where it differs.
+
+You need the permission to get the ClusterManagementAddOn, its placements and its configurations, and to list their decisions,
+ManagedClusterAddOns in all namespaces, and ManagedClusters. The command writes nothing.`
+
+const addOnStatusExamples = `  # Which clusters lack the add-on metrics, and why?
+  kubectl berth addon status metrics
+
+  # Every cluster, as data
+  kubectl berth addon status metrics -o json`
+
+func newAddOn(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "addon", Short: "Show how far add-ons are",
+		Args: unknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newAddOnStatus(streams, clock))
+	return cmd
+}
+
+// addOnStatusOptions is the command line of `kubectl berth addon status`.
+type addOnStatusOptions struct {
+	streams genericiooptions.IOStreams
+	clock   clock.PassiveClock
+	flags   *source.HubFlags
+
+	output string
+	all    bool
+}
+
+func newAddOnStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &addOnStatusOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use:               "status ADDON [flags]",
+		Short:             "Show how far an add-on is on each cluster, and why",
+		Long:              addOnStatusLong,
+		Example:           addOnStatusExamples,
+		ValidArgsFunction: completer{o.flags}.completeOne(source.AddOnKind()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return source.NewUsageError(cmd, fmt.Errorf("name one add-on: %s NAME", cmd.CommandPath()))
+			}
+			if err := checkOutput(o.output, "table", "yaml", "json"); err != nil {
+				return source.NewUsageError(cmd, err)
+			}
+			return o.run(cmd.Context(), args[0])
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, yaml or json")
+	cmd.Flags().BoolVar(&o.all, "all", false, "list every cluster in the table")
+	o.flags.Add(cmd.Flags())
+	completer{o.flags}.completeFlags(cmd, []string{"table", "yaml", "json"})
+	return cmd
+}
+
+func (o *addOnStatusOptions) run(ctx context.Context, name string) error {
+	config, err := o.flags.RESTConfig(o.streams.ErrOut)
+	if err != nil {
+		return err
+	}
+	hub, err := addon.NewHub(config)
+	if err != nil {
+		return err
+	}
+	now := o.clock.Now()
+	in, err := addon.Read(ctx, hub, name, now)
+	if err != nil {
+		return err
+	}
+	report := addon.New(in)
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		if o.output == "table" {
+			return addon.PrintTable(w, &report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
+		}
+		return printer.WriteData(w, o.output, report)
+	})
+}
