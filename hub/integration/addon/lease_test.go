@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,20 +26,30 @@ import (
 	"github.com/berth-project/berth/internal/cli/join"
 )
 
-var errNotAccepted = errors.New("the cluster is not accepted")
+var (
+	errNotAccepted = errors.New("the cluster is not accepted")
+	errPermitted   = errors.New("the agent may still get Leases")
+	errNotReported = errors.New("the permission is not reported as missing")
+)
 
 // testMember is a member with an agent that has the permissions of an installed one.
 type testMember struct {
 	client.WithWatch
 	t     *testing.T
 	agent *hubtest.Agent
+	// account has the permissions of the agent.
+	account client.Client
+	// health is the address of the agent's health probes.
+	health string
 }
 
 // newTestMember creates a cluster on the hub, and starts its member and the agent of it.
 func newTestMember(t *testing.T, s *testHub, cluster string) *testMember {
 	t.Helper()
 	runs := hubtest.New(t, hubtest.Options{Manifests: config.MemberCRDs()})
-	m := &testMember{hubtest.NewClient(t, runs.Config()), t, hubtest.NewAgent(t)}
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + join.AgentNamespace}
+	account := runs.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...)
+	m := &testMember{hubtest.NewClient(t, runs.Config()), t, hubtest.NewAgent(t), hubtest.NewClient(t, account), hubtest.FreeAddress(t)}
 	installed := join.Agent{Cluster: cluster, Image: "berth-agent", Driver: "csr", Profile: join.ProfileBound}
 	if err := installed.Install(t.Context(), runs.Config()); err != nil {
 		t.Fatal(err)
@@ -51,10 +66,8 @@ func newTestMember(t *testing.T, s *testHub, cluster string) *testMember {
 		}
 		return nil
 	})
-	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + join.AgentNamespace}
-	kubeconfig := runs.WriteKubeconfig(t, runs.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...))
 	m.agent.StoreCredential(t, s.Hub, cluster, "a1")
-	m.agent.Start(t, runs, "--member-kubeconfig="+kubeconfig)
+	m.agent.Start(t, runs, "--member-kubeconfig="+runs.WriteKubeconfig(t, account), "--health-probe-bind-address="+m.health)
 	return m
 }
 
@@ -73,6 +86,45 @@ func (m *testMember) renew(namespace, addOn string, at time.Time) {
 	if err := m.Patch(m.t.Context(), lease, patch); err != nil {
 		m.t.Fatal(err)
 	}
+}
+
+// forbidLeases takes the permission to get Leases from the agent, as an agent has it that was installed before.
+func (m *testMember) forbidLeases() {
+	m.t.Helper()
+	role := &rbacv1.ClusterRole{}
+	if err := m.Get(m.t.Context(), client.ObjectKey{Name: "berth:agent"}, role); err != nil {
+		m.t.Fatal(err)
+	}
+	had := len(role.Rules)
+	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "leases") })
+	if len(role.Rules) != had-1 {
+		m.t.Errorf("the role of the agent has %d rules, and %d without Leases", had, len(role.Rules))
+	}
+	if err := m.Update(m.t.Context(), role); err != nil {
+		m.t.Fatal(err)
+	}
+	hubtest.Eventually(m.t, testTimeout, func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "late"}}
+		if err := m.account.Get(ctx, client.ObjectKeyFromObject(lease), lease); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("%w: %w", errPermitted, err)
+		}
+		return nil
+	})
+}
+
+// ready returns the page /readyz of the agent.
+func (m *testMember) ready(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.health+"/readyz", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	return string(body), err
 }
 
 // newAddOn stores an add-on of a cluster.
@@ -146,6 +198,22 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	}
 	s.awaitGone(old)
 	s.awaitLabel("edge", "old", "")
+	t.Log("a Lease that the agent may not read")
+	m.forbidLeases()
+	m.renew(usual, "unreadable", time.Now())
+	unreadable := s.newAddOn("edge", "unreadable", "")
+	s.eventually(func(ctx context.Context) error {
+		text, err := m.ready(ctx)
+		if err == nil && (!strings.HasPrefix(text, "ok\n") || !strings.Contains(text, "may not get the Leases")) {
+			err = fmt.Errorf("%w: /readyz of the agent is %s", errNotReported, text)
+		}
+		return err
+	})
+	s.awaitLabel("edge", "unreadable", "unreachable")
+	s.read(unreadable)
+	if len(unreadable.Status.Conditions) > 0 {
+		t.Errorf("an add-on whose Lease is not read has %+v", unreadable.Status.Conditions)
+	}
 	if log := m.agent.Log(); strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log of the agent:\n%s", log)
 	}

@@ -249,7 +249,8 @@ func (r *Reporter) check(ctx context.Context, addOn AddOn, known *followed) erro
 	if err := addOn.validate(); err != nil {
 		return err
 	}
-	lease, found := &coordinationv1.Lease{}, Health{}
+	var found Health
+	lease := &coordinationv1.Lease{}
 	err := r.Member.Get(ctx, client.AddOnLease(addOn.Namespace, addOn.Name), lease)
 	switch {
 	case apierrors.IsNotFound(err):
