@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,9 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/internal/cli/join"
 )
+
+// residentLimitKiB is the bound of the agent's resident memory at rest.
+const residentLimitKiB = 30 << 10
 
 var (
 	errNotAccepted = errors.New("the cluster is not accepted")
@@ -127,6 +132,25 @@ func (m *testMember) ready(ctx context.Context) (string, error) {
 	return string(body), err
 }
 
+// requireLittleMemory compares the resident memory of the agent with its bound.
+func (m *testMember) requireLittleMemory() {
+	m.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.agent.PID()))
+	if err != nil {
+		m.t.Log("no /proc on this system")
+		return
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	resident, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Logf("the agent has %d KiB resident", resident)
+	if resident > residentLimitKiB {
+		m.t.Errorf("the agent has %d KiB resident, want at most %d", resident, residentLimitKiB)
+	}
+}
+
 // newAddOn stores an add-on of a cluster.
 func (s *testHub) newAddOn(cluster, name, namespace string) *addonv1alpha1.ManagedClusterAddOn {
 	s.t.Helper()
@@ -198,6 +222,7 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	}
 	s.awaitGone(old)
 	s.awaitLabel("edge", "old", "")
+	m.requireLittleMemory()
 	t.Log("a Lease that the agent may not read")
 	m.forbidLeases()
 	m.renew(usual, "unreadable", time.Now())
