@@ -1,6 +1,9 @@
 package addon
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,8 +15,10 @@ import (
 	"github.com/berth-project/berth/rollout"
 )
 
-// templateResource is the resource of AddOnTemplates.
-const templateResource = "addontemplates"
+// The resources that a template is rendered from.
+const templateResource, deploymentConfigResource = "addontemplates", "addondeploymentconfigs"
+
+var errOtherConfig = errors.New("a template reads one AddOnTemplate and AddOnDeploymentConfigs; leave other configurations out")
 
 // Reasons on the condition Available of an add-on with a template.
 const (
@@ -21,23 +26,48 @@ const (
 	reasonWorkApplyFailed  = "WorkApplyFailed"
 	reasonProbeAvailable   = "ProbeAvailable"
 	reasonProbeUnavailable = "ProbeUnavailable"
+	reasonNoProbeResult    = "NoProbeResult"
 )
 
-// DesiredTemplate returns the AddOnTemplate that an add-on has to reach; nil for an add-on without a template.
-func DesiredTemplate(addOn *addonv1alpha1.ManagedClusterAddOn) *addonv1alpha1.ConfigSpecHash {
+// DesiredTemplate returns the AddOnTemplate that an add-on has to reach; nil for an add-on without a template. An error is a mistake of a
+// user: there are two templates, or a configuration that no template reads.
+func DesiredTemplate(addOn *addonv1alpha1.ManagedClusterAddOn) (desired *addonv1alpha1.ConfigSpecHash, err error) {
+	others := ""
 	for _, reference := range addOn.Status.ConfigReferences {
-		if reference.Group == addonv1alpha1.GroupName && reference.Resource == templateResource {
-			return reference.DesiredConfig
+		switch {
+		case reference.Group == addonv1alpha1.GroupName && reference.Resource == templateResource && desired == nil:
+			desired = reference.DesiredConfig
+		case reference.Group == addonv1alpha1.GroupName && reference.Resource == deploymentConfigResource:
+		default:
+			others = reference.Resource + " " + reference.Name
 		}
 	}
-	return nil
+	if desired != nil && others != "" {
+		err = fmt.Errorf("%s: %w", others, errOtherConfig)
+	}
+	return desired, err
+}
+
+// NamesConfigs reports whether the spec of an add-on, or the ClusterManagementAddOn, names each configuration that the add-on has to reach.
+// Whoever may write no more than the status of an add-on has nothing else delivered.
+func NamesConfigs(of *addonv1alpha1.ClusterManagementAddOn, addOn *addonv1alpha1.ManagedClusterAddOn) bool {
+	named := Objects(of, []*addonv1alpha1.ManagedClusterAddOn{addOn})
+	return !slices.ContainsFunc(addOn.Status.ConfigReferences, func(reference addonv1alpha1.ConfigReference) bool {
+		return reference.DesiredConfig == nil || !slices.Contains(named, objectOf(reference.ConfigGroupResource, reference.DesiredConfig.ConfigReferent))
+	})
+}
+
+// IsSettled reports whether an add-on has applied what it has to reach.
+func IsSettled(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
+	return isApplied(addOn.Status.ConfigReferences)
 }
 
 // TemplateFailed returns the status of an add-on whose template cannot be delivered to its cluster.
 func TemplateFailed(addOn *addonv1alpha1.ManagedClusterAddOn, message string, now time.Time) *addonv1alpha1.ManagedClusterAddOnStatus {
 	out := addOn.Status.DeepCopy()
 	out.HealthCheck.Mode = healthByWork
-	setProgress(addOn, out, addonv1alpha1.ProgressingReasonFailed, message, now)
+	meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
+	setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonFailed, message, now)
 	return out
 }
 
@@ -51,7 +81,7 @@ const (
 // a user, takes away what runs.
 func WithoutTemplate(addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, now time.Time) *addonv1alpha1.ManagedClusterAddOnStatus {
 	out := addOn.Status.DeepCopy()
-	if work == nil || !metav1.IsControlledBy(work, addOn) || !work.DeletionTimestamp.IsZero() {
+	if work == nil || !IsRendered(work) || !metav1.IsControlledBy(work, addOn) || !work.DeletionTimestamp.IsZero() {
 		meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
 		return out
 	}
@@ -70,38 +100,61 @@ const healthByWork addonv1alpha1.HealthCheckMode = "Customized"
 func TemplateReport(
 	addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, state rollout.State, namespace string, now time.Time,
 ) *addonv1alpha1.ManagedClusterAddOnStatus {
-	out := addOn.Status.DeepCopy()
-	out.HealthCheck.Mode, out.Namespace = healthByWork, namespace
+	out := TemplateHealth(addOn, work, now)
+	out.Namespace = namespace
 	meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
-	switch state {
-	case rollout.StateSucceeded:
+	switch {
+	case state == rollout.StateSucceeded:
 		for i := range out.ConfigReferences {
 			out.ConfigReferences[i].LastAppliedConfig = out.ConfigReferences[i].DesiredConfig.DeepCopy()
 		}
-		setProgress(addOn, out, addonv1alpha1.ProgressingReasonCompleted, "The work has the configurations in configReferences and is healthy", now)
-	case rollout.StateFailed:
-		if !isApplied(out.ConfigReferences) {
-			setProgress(addOn, out, addonv1alpha1.ProgressingReasonFailed, "ManifestWork "+work.Name+" failed: "+failure(work), now)
-		}
-	default: // the condition stays: the work is on its way
+		setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonCompleted, "The work has the configurations in configReferences and is healthy", now)
+	case isApplied(out.ConfigReferences) && !isObserved(work): // a return to former content, which the member does not have again yet
+		setProgress(addOn, out, metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing, "ManifestWork "+work.Name+" is being applied", now)
+	case state == rollout.StateFailed && !isApplied(out.ConfigReferences):
+		setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonFailed, "ManifestWork "+work.Name+" failed: "+failure(work), now)
+	default: // the condition stays
 	}
-	available := availability(work)
-	available.ObservedGeneration, available.LastTransitionTime = addOn.Generation, metav1.NewTime(now.Truncate(time.Second))
-	meta.SetStatusCondition(&out.Conditions, available)
 	return out
 }
 
-// setProgress ends the progress of an add-on.
-func setProgress(addOn *addonv1alpha1.ManagedClusterAddOn, status *addonv1alpha1.ManagedClusterAddOnStatus, reason, message string, now time.Time) {
+// TemplateHealth returns the status of an add-on from the health of its work alone.
+func TemplateHealth(addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, now time.Time) *addonv1alpha1.ManagedClusterAddOnStatus {
+	out := addOn.Status.DeepCopy()
+	out.HealthCheck.Mode = healthByWork
+	if available, reported := availability(work); reported || meta.FindStatusCondition(out.Conditions, available.Type) == nil {
+		available.ObservedGeneration, available.LastTransitionTime = addOn.Generation, metav1.NewTime(now.Truncate(time.Second))
+		available.Message = pacing.CutText(available.Message, pacing.MaxMessage)
+		meta.SetStatusCondition(&out.Conditions, available)
+	}
+	return out
+}
+
+// isObserved reports whether the agent has reported on the present generation of a work.
+func isObserved(work *workv1.ManifestWork) bool {
+	applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied)
+	return applied != nil && applied.ObservedGeneration == work.Generation
+}
+
+// setProgress sets the condition Progressing. Its time is that of the last change of its status or reason, because the soak time counts from
+// it.
+func setProgress(
+	addOn *addonv1alpha1.ManagedClusterAddOn, status *addonv1alpha1.ManagedClusterAddOnStatus, is metav1.ConditionStatus, reason, message string, now time.Time,
+) {
+	const kind = addonv1alpha1.ManagedClusterAddOnConditionProgressing
+	if before := meta.FindStatusCondition(status.Conditions, kind); before != nil && before.Reason != reason {
+		meta.RemoveStatusCondition(&status.Conditions, kind)
+	}
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionFalse, Reason: reason,
+		Type: kind, Status: is, Reason: reason,
 		Message: pacing.CutText(message, pacing.MaxMessage), ObservedGeneration: addOn.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 	})
 }
 
-// availability returns the condition Available from the conditions of a work.
-func availability(work *workv1.ManifestWork) metav1.Condition {
-	out := metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: metav1.ConditionFalse}
+// availability returns the condition Available from the conditions of a work. Reported is false where the agent cannot read the objects now:
+// a condition from before counts on.
+func availability(work *workv1.ManifestWork) (out metav1.Condition, reported bool) {
+	out = metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: metav1.ConditionFalse}
 	is := func(kind string, status metav1.ConditionStatus) bool {
 		return meta.IsStatusConditionPresentAndEqual(work.Status.Conditions, kind, status)
 	}
@@ -110,12 +163,16 @@ func availability(work *workv1.ManifestWork) metav1.Condition {
 		out.Reason, out.Message = reasonWorkApplyFailed, "ManifestWork "+work.Name+" is not applied: "+failure(work)
 	case !is(workv1.WorkApplied, metav1.ConditionTrue):
 		out.Status, out.Reason, out.Message = metav1.ConditionUnknown, reasonWorkNotApplied, "ManifestWork "+work.Name+" is not applied yet"
-	case !is(workv1.WorkAvailable, metav1.ConditionTrue), is(workv1.WorkDegraded, metav1.ConditionTrue):
+		return out, false
+	case is(workv1.WorkAvailable, metav1.ConditionFalse), is(workv1.WorkDegraded, metav1.ConditionTrue):
 		out.Reason, out.Message = reasonProbeUnavailable, "ManifestWork "+work.Name+" is not healthy: "+failure(work)
-	default:
+	case is(workv1.WorkAvailable, metav1.ConditionTrue):
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, reasonProbeAvailable, "ManifestWork "+work.Name+" is healthy"
+	default:
+		out.Status, out.Reason, out.Message = metav1.ConditionUnknown, reasonNoProbeResult, "The health of ManifestWork "+work.Name+" is not reported"
+		return out, false
 	}
-	return out
+	return out, true
 }
 
 // failure returns the message of the first condition of a work that reports a failure.
@@ -128,5 +185,5 @@ func failure(work *workv1.ManifestWork) string {
 	if found := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkDegraded); found != nil && found.Status == metav1.ConditionTrue {
 		return found.Message
 	}
-	return "it has not reported yet"
+	return "its conditions have no message"
 }

@@ -43,6 +43,9 @@ var (
 
 	errTooLarge = errors.New("the manifests have more than 1 MiB with the values of their variables")
 	errTooDeep  = errors.New("a manifest is nested too deeply")
+	errVariable = errors.New("the variable has no value, so the work would be about another object: set it in an AddOnDeploymentConfig")
+	errHook     = errors.New("is not supported: use spec.agentSpec.deleteOption for objects that stay, and no hooks")
+	errIdentity = errors.New("spec.registration is not supported: leave it out, and give the agent its credentials in another way")
 	errField    = errors.New("templates read customizedVariables, agentInstallNamespace, nodePlacement and registries only")
 )
 
@@ -59,6 +62,9 @@ type Rendering struct {
 func Render(addOn *addonv1alpha1.ManagedClusterAddOn, template *addonv1alpha1.AddOnTemplate, configs []*addonv1alpha1.AddOnDeploymentConfig) (Rendering, error) {
 	if template.Spec.AddonName != addOn.Name {
 		return Rendering{}, fmt.Errorf("AddOnTemplate %s is of the add-on %q: %w", template.Name, template.Spec.AddonName, errWrongAddOn)
+	}
+	if len(template.Spec.Registration) > 0 {
+		return Rendering{}, fmt.Errorf("AddOnTemplate %s: %w", template.Name, errIdentity)
 	}
 	r := renderer{variables: map[string]string{}, namespace: addOn.Spec.InstallNamespace}
 	for _, config := range configs {
@@ -78,6 +84,9 @@ func Render(addOn *addonv1alpha1.ManagedClusterAddOn, template *addonv1alpha1.Ad
 	}
 	r.variables[clusterNameVariable], r.variables[installNamespaceVariable] = addOn.Namespace, r.namespace
 	out := template.Spec.AgentSpec.DeepCopy()
+	if out.DeleteOption != nil {
+		out.DeleteOption.TTLSecondsAfterFinished = nil // the work would be created again
+	}
 	for i := range out.Workload.Manifests {
 		raw, err := r.manifest(out.Workload.Manifests[i].Raw)
 		if err != nil {
@@ -111,10 +120,31 @@ func (r *renderer) manifest(raw []byte) ([]byte, error) {
 	if _, err := r.value(content, 0); err != nil {
 		return nil, err
 	}
+	if err := checkObject(content); err != nil {
+		return nil, err
+	}
 	if kind := content["kind"]; content["apiVersion"] == "apps/v1" && (kind == "Deployment" || kind == "DaemonSet") {
 		r.pods(content)
 	}
 	return json.Marshal(content) //nolint:wrapcheck // what was decoded can be encoded
+}
+
+// checkObject returns the error of a rendered manifest that would be about another object, or that other managers of add-ons treat in a way
+// that this one does not.
+func checkObject(content map[string]any) error {
+	metadata, _ := content["metadata"].(map[string]any)
+	for _, text := range []any{content["apiVersion"], content["kind"], metadata["namespace"], metadata["name"]} {
+		if text, ok := text.(string); ok && placeholder.MatchString(text) {
+			return fmt.Errorf("%s: %w", text, errVariable)
+		}
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for _, key := range []string{"addon-pre-delete", "deletion-orphan"} {
+		if _, has := annotations[addonv1alpha1.AnnotationPrefix+key]; has {
+			return fmt.Errorf("the annotation %s %w", addonv1alpha1.AnnotationPrefix+key, errHook)
+		}
+	}
+	return nil
 }
 
 // value renders every text in a value, in place, and returns it.
@@ -190,8 +220,8 @@ func (r *renderer) image(name string) string {
 		if source == "" {
 			return strings.TrimSuffix(mirror.Mirror, "/") + "/" + name[strings.LastIndex(name, "/")+1:]
 		}
-		if rest, fits := strings.CutPrefix(name, source+"/"); fits {
-			return strings.TrimSuffix(mirror.Mirror, "/") + "/" + rest
+		if rest, fits := strings.CutPrefix(name, source); fits && rest != "" && strings.ContainsRune("/:@", rune(rest[0])) {
+			return strings.TrimSuffix(mirror.Mirror, "/") + rest
 		}
 	}
 	return name
@@ -199,6 +229,20 @@ func (r *renderer) image(name string) string {
 
 // WorkName returns the name of the work of an add-on with a template.
 func WorkName(addOn string) string { return "addon-" + addOn + "-deploy-0" }
+
+// AddOnOf returns the name of the add-on that a work is named after; empty for another work.
+func AddOnOf(work string) string {
+	name, fits := strings.CutPrefix(work, "addon-")
+	if out, ends := strings.CutSuffix(name, "-deploy-0"); fits && ends {
+		return out
+	}
+	return ""
+}
+
+// IsRendered reports whether Berth wrote the spec of a work.
+func IsRendered(work *workv1.ManifestWork) bool {
+	return work.Annotations[workv1.TemplateHashAnnotation] != ""
+}
 
 // NewWork returns the work that delivers a rendered template. It goes with its add-on.
 func NewWork(addOn *addonv1alpha1.ManagedClusterAddOn, spec *workv1.ManifestWorkSpec, hash string) *workv1.ManifestWork {
@@ -222,7 +266,7 @@ func NewWork(addOn *addonv1alpha1.ManagedClusterAddOn, spec *workv1.ManifestWork
 // WorkPatch returns the patch that replaces the spec of a work. It conflicts where another client wrote first.
 func WorkPatch(work *workv1.ManifestWork, spec *workv1.ManifestWorkSpec, hash string) (types.PatchType, []byte, error) {
 	write := delivery.Write{
-		Verb: delivery.Update, Cluster: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.ResourceVersion,
+		Verb: delivery.Update, Cluster: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.ResourceVersion, Bare: len(work.Annotations) == 0,
 		Annotations: map[string]string{
 			workv1.TemplateHashAnnotation: hash, workv1.TemplateGenerationAnnotation: strconv.FormatInt(work.Generation+1, 10),
 		},

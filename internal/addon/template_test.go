@@ -1,6 +1,7 @@
 package addon_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -74,9 +75,16 @@ func TestRender(t *testing.T) {
 		"a proxy": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
 			spec.ProxyConfig.HTTPProxy = "http://proxy.example"
 		}), "", "fleet/base sets proxyConfig"},
-		"no JSON":         {`{`, variables(), "", "manifest 0 of AddOnTemplate metrics-1"},
-		"too many values": {`{"a":"` + strings.Repeat("{{V}}", 2000) + `"}`, variables("V", strings.Repeat("x", 1024)), "", "1 MiB"},
-		"too deep":        {`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, variables(), "", "nested"},
+		"a mirror of one repository": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
+			spec.Registries = []addonv1alpha1.ImageMirror{{Source: "quay.example/team/agent", Mirror: "mirror.example/x/y"}, {Source: "quay.example/te", Mirror: "wrong"}}
+		}), strings.Replace(deployment, "quay.example/team/agent", "mirror.example/x/y", 1), ""},
+		"a name without a value":      {`{"metadata":{"name":"agent-{{ENV}}"}}`, variables(), "", "agent-{{ENV}}: the variable has no value"},
+		"a namespace without a value": {`{"metadata":{"namespace":"{{NS}}"}}`, variables(), "", "{{NS}}: the variable has no value"},
+		"a hook of another manager":   {`{"kind":"Job","metadata":{"annotations":{"addon.open-cluster-management.io/addon-pre-delete":""}}}`, variables(), "", "addon-pre-delete is not supported"},
+		"an object that stays":        {`{"metadata":{"annotations":{"addon.open-cluster-management.io/deletion-orphan":""}}}`, variables(), "", "deletion-orphan is not supported"},
+		"no JSON":                     {`{`, variables(), "", "manifest 0 of AddOnTemplate metrics-1"},
+		"too many values":             {`{"a":"` + strings.Repeat("{{V}}", 2000) + `"}`, variables("V", strings.Repeat("x", 1024)), "", "1 MiB"},
+		"too deep":                    {`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, variables(), "", "nested"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			out, err := addon.Render(onCluster(), templateOf(test.manifest), []*addonv1alpha1.AddOnDeploymentConfig{test.config})
@@ -94,6 +102,16 @@ func TestRender(t *testing.T) {
 			}
 		})
 	}
+	finishes := templateOf()
+	finishes.Spec.AgentSpec.DeleteOption = &workv1.DeleteOption{TTLSecondsAfterFinished: new(int64(0))}
+	if out, err := addon.Render(onCluster(), finishes, nil); err != nil || out.Spec.DeleteOption.TTLSecondsAfterFinished != nil {
+		t.Errorf("a work that would be deleted and created for ever: %+v, %v", out.Spec, err)
+	}
+	identity := templateOf()
+	identity.Spec.Registration = []addonv1alpha1.RegistrationSpec{{Type: "KubeClient"}}
+	if _, err := addon.Render(onCluster(), identity, nil); err == nil || !strings.Contains(err.Error(), "spec.registration is not supported") {
+		t.Errorf("a template with an identity: %v", err)
+	}
 	other := templateOf()
 	other.Spec.AddonName = "other"
 	if _, err := addon.Render(onCluster(), other, nil); err == nil || !strings.Contains(err.Error(), `of the add-on "other"`) {
@@ -109,6 +127,7 @@ func TestTheReportOfAWork(t *testing.T) {
 	}{
 		"nothing is reported":        {"", "Available=Unknown/WorkNotApplied Progressing=True/Progressing applied=false", rollout.StateProgressing},
 		"it is applied":              {"Applied=True Available=False", "Available=False/ProbeUnavailable Progressing=True/Progressing applied=false", rollout.StateProgressing},
+		"nobody reads its health":    {"Applied=True Available=Unknown", "Available=Unknown/NoProbeResult Progressing=True/Progressing applied=false", rollout.StateProgressing},
 		"it is healthy":              {"Applied=True Available=True", "Available=True/ProbeAvailable Progressing=False/Completed applied=true", rollout.StateSucceeded},
 		"it cannot be applied":       {"Applied=False", "Available=False/WorkApplyFailed Progressing=False/Failed applied=false", rollout.StateFailed},
 		"it degrades while it rolls": {"Applied=True Available=True Degraded=True", "Available=False/ProbeUnavailable Progressing=False/Failed applied=false", rollout.StateFailed},
@@ -135,5 +154,74 @@ func TestTheReportOfAWork(t *testing.T) {
 				t.Errorf("%s, want %s", text, test.want)
 			}
 		})
+	}
+}
+
+// TestTheReportOverTime follows an add-on whose work is healthy, cannot be read, fails, recovers and returns to former content.
+func TestTheReportOverTime(t *testing.T) {
+	addOn, work := onCluster(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: addon.WorkName("metrics"), Generation: 1}}
+	addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{DesiredConfig: &addonv1alpha1.ConfigSpecHash{SpecHash: "1"}}}
+	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	step := func(sentence string, state rollout.State, available, degraded metav1.ConditionStatus, want string) {
+		t.Helper()
+		now = now.Add(time.Minute)
+		for kind, status := range map[string]metav1.ConditionStatus{workv1.WorkApplied: metav1.ConditionTrue, workv1.WorkAvailable: available, workv1.WorkDegraded: degraded} {
+			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: kind, Status: status, ObservedGeneration: 1})
+		}
+		addOn.Status = *addon.TemplateReport(addOn, work, state, "agents", now)
+		is := meta.FindStatusCondition(addOn.Status.Conditions, "Available")
+		progress := meta.FindStatusCondition(addOn.Status.Conditions, "Progressing")
+		if got := fmt.Sprintf("%s, %s since 10:%02d", is.Status, progress.Reason, progress.LastTransitionTime.Minute()); got != want {
+			t.Errorf("%s: %s, want %s", sentence, got, want)
+		}
+	}
+	step("it fails at first", rollout.StateFailed, metav1.ConditionFalse, metav1.ConditionTrue, "False, Failed since 10:01")
+	step("it fails on", rollout.StateFailed, metav1.ConditionFalse, metav1.ConditionTrue, "False, Failed since 10:01")
+	step("it is healthy, and soaks from then on", rollout.StateSucceeded, metav1.ConditionTrue, metav1.ConditionFalse, "True, Completed since 10:03")
+	step("it cannot be read", rollout.StateProgressing, metav1.ConditionUnknown, metav1.ConditionFalse, "True, Completed since 10:03")
+	step("it degrades later", rollout.StateFailed, metav1.ConditionTrue, metav1.ConditionTrue, "False, Completed since 10:03")
+	work.Generation = 2
+	step("it returns to former content", rollout.StateProgressing, metav1.ConditionTrue, metav1.ConditionFalse, "True, Progressing since 10:06")
+}
+
+// TestNamesConfigs holds that what only the status of an add-on names is not delivered.
+func TestNamesConfigs(t *testing.T) {
+	kind := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs"}
+	of, addOn := &addonv1alpha1.ClusterManagementAddOn{}, onCluster()
+	of.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{ConfigGroupResource: kind, DefaultConfig: &addonv1alpha1.ConfigReferent{Namespace: "fleet", Name: "base"}}}
+	for name, want := range map[string]bool{"base": true, "planted": false} {
+		addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{ConfigGroupResource: kind, DesiredConfig: &addonv1alpha1.ConfigSpecHash{
+			ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "fleet", Name: name}, SpecHash: "1",
+		}}}
+		if got := addon.NamesConfigs(of, addOn); got != want {
+			t.Errorf("%s is named: %t, want %t", name, got, want)
+		}
+	}
+}
+
+// TestTheTemplateOfAnAddOn holds which configurations a template reads.
+func TestTheTemplateOfAnAddOn(t *testing.T) {
+	reference := func(resource, name string) addonv1alpha1.ConfigReference {
+		out := addonv1alpha1.ConfigReference{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: resource}}
+		out.Name = name
+		out.DesiredConfig = &addonv1alpha1.ConfigSpecHash{ConfigReferent: out.ConfigReferent, SpecHash: "1"}
+		return out
+	}
+	template, config := reference("addontemplates", "one"), reference("addondeploymentconfigs", "base")
+	for sentence, test := range map[string]struct {
+		references []addonv1alpha1.ConfigReference
+		want, err  string
+	}{
+		"a template and a configuration": {[]addonv1alpha1.ConfigReference{config, template}, "one", ""},
+		"no template":                    {[]addonv1alpha1.ConfigReference{config, reference("others", "x")}, "", ""},
+		"two templates":                  {[]addonv1alpha1.ConfigReference{template, reference("addontemplates", "two")}, "one", "addontemplates two"},
+		"another kind":                   {[]addonv1alpha1.ConfigReference{template, reference("others", "x")}, "one", "others x"},
+	} {
+		addOn := onCluster()
+		addOn.Status.ConfigReferences = test.references
+		desired, err := addon.DesiredTemplate(addOn)
+		if got := desired; (got == nil) != (test.want == "") || got != nil && got.Name != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: %+v, %v", sentence, desired, err)
+		}
 	}
 }

@@ -24,5 +24,5 @@ func addAddOnInstall(ctx context.Context, a *managerBuilder) error {
 	if err := a.mgr.Add(a.ocmAddOns); err != nil {
 		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
 	}
-	return addoninstall.Add(ctx, a.mgr, addoninstall.Options{Clock: clock.RealClock{}, Blocked: a.ocmAddOns.Blocked, Registry: metrics.Registry})
+	return addoninstall.Add(ctx, a.mgr, addoninstall.Options{Clock: clock.RealClock{}, Blocked: a.ocmAddOns.Blocked, ManifestLimit: a.options.Webhooks.ManifestLimit, Registry: metrics.Registry})
 }

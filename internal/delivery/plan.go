@@ -246,7 +246,7 @@ func (p *planner) specWrite(c *cluster, revision, hash string) (write Write, ok 
 		return Write{}, false
 	default:
 		write = p.update(Update, c.work)
-		write.bare = len(c.work.Annotations) == 0
+		write.Bare = len(c.work.Annotations) == 0
 	}
 	labels, annotations := p.metadataOf(c)
 	annotations[workv1.TemplateHashAnnotation] = hash

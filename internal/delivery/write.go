@@ -46,8 +46,8 @@ type Write struct {
 	// Revision is the hash of the template that a Create or an Update writes, Hash that of what it becomes on the cluster.
 	Revision, Hash string
 
-	// bare means that the stored work has no annotation yet.
-	bare bool
+	// Bare means that the stored work has no annotation yet.
+	Bare bool
 }
 
 // Object returns the work that a Create stores.
@@ -92,7 +92,7 @@ func (w Write) operations(spec *workv1.ManifestWorkSpec) []operation {
 		{"replace", "/metadata/resourceVersion", w.ResourceVersion},
 		{"add", "/spec", spec},
 	}
-	if w.bare {
+	if w.Bare {
 		out = append(out, operation{"add", "/metadata/annotations", map[string]string{}})
 	}
 	for field, values := range map[string]map[string]string{"labels": w.Labels, "annotations": w.Annotations} {

@@ -186,7 +186,7 @@ func addOnPermissions() []permission {
 		{part: partAddOnInstall, group: addOnGroup, resources: "clustermanagementaddons/status", verbs: "patch"},
 		{part: partAddOnInstall, group: addOnGroup, resources: "managedclusteraddons", verbs: "list,watch,create,patch,delete"},
 		{part: partAddOnInstall, group: addOnGroup, resources: "managedclusteraddons/status", verbs: "patch"},
-		{part: partAddOnInstall, group: workGroup, resources: "manifestworks", verbs: "list,watch,create,patch,delete"},
+		{part: partAddOnInstall, group: workGroup, resources: "manifestworks", verbs: "list,watch,create,patch"},
 		{part: partAddOnInstall, group: group, resources: "placements,placementdecisions,managedclusters", verbs: "list,watch"},
 		{part: partAddOnInstall, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
 		{part: partAddOnInstall, group: "coordination.k8s.io", resources: "leases", names: "addon-manager-lock", verbs: "get"},

@@ -27,6 +27,8 @@ type fleet struct {
 	t         *testing.T
 	namespace string
 	clusters  []string
+	// settled is how many add-ons settle has created.
+	settled int
 }
 
 // newFleet creates clusters, their namespaces and a placement that selects those with the label use=yes.

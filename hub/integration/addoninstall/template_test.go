@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/addon"
 )
 
 // template returns an AddOnTemplate with a ConfigMap whose text has variables.
@@ -164,18 +166,169 @@ func TestATemplateIsDeliveredByWorks(t *testing.T) {
 	f.awaitTexts("one on it, v1; -")
 }
 
-// TestTheAuthorOfATemplateMayExecute holds that a user who writes templates needs the permission for the account of the agents.
+// TestTheWorkOfAnotherClientStays has a work with the name of an add-on's that another client created, and one that another manager of
+// add-ons wrote.
+func TestTheWorkOfAnotherClientStays(t *testing.T) {
+	f := newFleet(t, 1)
+	f.configure("v1")
+	f.storeTemplate("one")
+	foreign := f.work("foreign")
+	f.create(foreign)
+	startManager(t)
+	f.setTemplates(f.install(f.namespace), true)
+	f.awaitReason(f.namespace, "Failed", anyProgress)
+	f.awaitTexts("foreign")
+	if err := f.Delete(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitTexts("one on it, v1")
+	f.reportWork(f.clusters[0], true)
+	f.awaitReason(f.namespace, "Completed", anyProgress)
+
+	t.Log("what another manager wrote stays until the next rollout")
+	eventually(t, func(ctx context.Context) error {
+		work := f.work("other")
+		if err := f.Get(ctx, client.ObjectKeyFromObject(work), work); err != nil {
+			return err
+		}
+		work.Annotations, work.Spec = nil, f.work("other").Spec
+		return f.Update(ctx, work)
+	})
+	f.reportWork(f.clusters[0], true)
+	f.settle()
+	f.awaitTexts("other")
+	f.storeTemplate("two")
+	f.awaitTexts("two on it, v1")
+}
+
+// work returns a work with the name of that of the add-on, on the first cluster.
+func (f *fleet) work(text string) *workv1.ManifestWork {
+	out := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: "addon-" + f.namespace + "-deploy-0"}}
+	manifest := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"agent"},"data":{"text":%q}}`, text)
+	out.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}}}
+	return out
+}
+
+// settle waits until the manager has handled what happened before: a change of another add-on, which it handles later, is done.
+func (f *fleet) settle() {
+	f.t.Helper()
+	f.settled++
+	name := fmt.Sprintf("settled-%d", f.settled)
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: "addon-" + name + "-deploy-0"}, Spec: f.work("x").Spec}
+	addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: name}}
+	f.create(addOn)
+	work.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn"))}
+	work.Annotations = map[string]string{workv1.TemplateHashAnnotation: "x"}
+	f.create(work)
+	eventually(f.t, func(ctx context.Context) error {
+		if err := f.Get(ctx, client.ObjectKeyFromObject(addOn), addOn); err != nil {
+			return err
+		}
+		if meta.FindStatusCondition(addOn.Status.Conditions, "TemplateDelivered") == nil {
+			return errNotYet
+		}
+		return nil
+	})
+	if err := f.Delete(f.t.Context(), addOn); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestAStatusDeliversNothing plants a configuration in the status of an add-on, as a program with permissions on the status could.
+func TestAStatusDeliversNothing(t *testing.T) {
+	f := newFleet(t, 1)
+	f.configure("v1")
+	f.storeTemplate("one")
+	startManager(t)
+	f.setTemplates(f.install(f.namespace), true)
+	f.awaitTexts("one on it, v1")
+	planted := &addonv1alpha1.AddOnDeploymentConfig{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "planted"}}
+	planted.Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{Name: "VERSION", Value: "evil"}}
+	f.create(planted)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(planted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := addon.SpecHash(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	works, err := f.Watch(t.Context(), &workv1.ManifestWorkList{}, client.InNamespace(f.clusters[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer works.Stop()
+	for range 5 {
+		eventually(t, func(ctx context.Context) error {
+			addOn := &addonv1alpha1.ManagedClusterAddOn{}
+			if err := f.Get(ctx, client.ObjectKey{Namespace: f.clusters[0], Name: f.namespace}, addOn); err != nil {
+				return err
+			}
+			for i := range addOn.Status.ConfigReferences {
+				if reference := &addOn.Status.ConfigReferences[i]; reference.Resource == "addondeploymentconfigs" {
+					reference.Name, reference.DesiredConfig.Name, reference.DesiredConfig.SpecHash = "planted", "planted", hash
+				}
+			}
+			return f.Status().Update(ctx, addOn)
+		})
+		f.settle()
+	}
+	f.storeTemplate("two") // the last change of the work
+	for event := range works.ResultChan() {
+		work, ok := event.Object.(*workv1.ManifestWork)
+		if !ok || len(work.Spec.Workload.Manifests) == 0 {
+			continue
+		}
+		text := string(work.Spec.Workload.Manifests[0].Raw)
+		if strings.Contains(text, "evil") {
+			t.Fatalf("the planted configuration was delivered: %s", text)
+		}
+		if strings.Contains(text, "two on") {
+			return
+		}
+	}
+}
+
+// TestTheAuthorOfATemplateMayExecute holds that a user who writes templates needs the permission for the account that they run as: the agent's
+// own, or the one that a template names.
 func TestTheAuthorOfATemplateMayExecute(t *testing.T) {
 	f := newFleet(t, 1)
-	templates := rbacv1.PolicyRule{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"addontemplates"}, Verbs: []string{"create"}}
+	templates := rbacv1.PolicyRule{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"addontemplates"}, Verbs: []string{"create", "get", "update"}}
 	executes := rbacv1.PolicyRule{APIGroups: []string{"work.open-cluster-management.io"}, Resources: []string{"manifestworks"}, Verbs: []string{"execute-as"}}
-	author, editor := f.account("author", templates, executes), f.account("editor", templates)
-	eventually(t, func(ctx context.Context) error { return author.Create(ctx, f.template("one"), client.DryRunAll) })
-	eventually(t, func(ctx context.Context) error {
-		err := editor.Create(ctx, f.template("one"), client.DryRunAll)
+	asTools := *executes.DeepCopy()
+	asTools.ResourceNames = []string{"system:serviceaccount:tools:runner"}
+	author, editor, runner := f.account("author", templates, executes), f.account("editor", templates), f.account("runner", templates, asTools)
+	named := f.template("one")
+	account := map[string]any{"namespace": "tools", "name": "runner"}
+	if err := unstructured.SetNestedField(named.Object, map[string]any{"type": "ServiceAccount", "serviceAccount": account}, "spec", "agentSpec", "executor", "subject"); err != nil {
+		t.Fatal(err)
+	}
+	allowed := func(user client.Client, template *unstructured.Unstructured) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) error { return user.Create(ctx, template.DeepCopy(), client.DryRunAll) })
+	}
+	refused := func(err error) error {
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "execute-as") {
 			return fmt.Errorf("%w: %w", errNotYet, err)
 		}
 		return nil
+	}
+	allowed(author, f.template("one"))
+	allowed(author, named)
+	allowed(runner, named)
+	for _, user := range []client.Client{editor, runner} {
+		eventually(t, func(ctx context.Context) error { return refused(user.Create(ctx, f.template("one"), client.DryRunAll)) })
+	}
+	eventually(t, func(ctx context.Context) error {
+		return refused(editor.Create(ctx, named.DeepCopy(), client.DryRunAll))
+	})
+	f.storeTemplate("one")
+	eventually(t, func(ctx context.Context) error {
+		stored := f.template("two")
+		if err := f.Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
+			return err
+		}
+		stored.Object["spec"] = f.template("two").Object["spec"]
+		return refused(editor.Update(ctx, stored, client.DryRunAll))
 	})
 }

@@ -55,6 +55,8 @@ type Options struct {
 	Blocked func() bool
 	// Registry is where the metrics are registered.
 	Registry prometheus.Registerer
+	// ManifestLimit is how many bytes the manifests of the work of a template may have together; 0 for the default.
+	ManifestLimit int
 }
 
 // Add adds the controller to a manager. The hub must have the definitions of add-ons.

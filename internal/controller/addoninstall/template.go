@@ -2,23 +2,35 @@ package addoninstall
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/addon"
 	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/work/validation"
 )
 
 const (
@@ -26,28 +38,111 @@ const (
 	templateName = "addontemplate"
 	// templateWorkers is how many works are written concurrently.
 	templateWorkers = 16
+	// templateRetry is when a template that cannot be delivered is tried again.
+	templateRetry = time.Minute
+	// importedCluster is why a cluster without an agent gets no work.
+	importedCluster = "the cluster is imported from another inventory and has no agent that applies works"
 )
 
 // templateReconciler keeps the work of each add-on whose configuration is an AddOnTemplate, and reports what the work reports.
 type templateReconciler struct {
-	client  client.Client
-	cached  client.Reader
-	options Options
+	client    client.Client
+	cached    client.Reader
+	options   Options
+	validator *validation.Validator
+
+	mu sync.Mutex // guards rendered
+	// rendered are the last renderings. Each follows from its input alone, so that a report of an agent renders nothing.
+	rendered map[client.ObjectKey]renderedTemplate
 }
 
-// addTemplates adds the reconciler of works.
+// renderedTemplate is what a template became on one cluster.
+type renderedTemplate struct {
+	// input is what it was rendered from: the hashes of the configurations.
+	input string
+	// hash is the hash of the spec, namespace that of the agent on the member.
+	hash, namespace string
+	// fault is the mistake of a user; empty without one.
+	fault string
+}
+
+// addTemplates adds the reconciler of works. On a hub without ManifestWorks it adds nothing.
 func addTemplates(mgr manager.Manager, options Options) error {
-	r := &templateReconciler{client: mgr.GetClient(), cached: mgr.GetCache(), options: options}
-	err := builder.ControllerManagedBy(mgr).
+	if _, err := mgr.GetRESTMapper().RESTMapping(workv1.GroupVersion.WithKind("ManifestWork").GroupKind(), workv1.GroupVersion.Version); err != nil {
+		if meta.IsNoMatchError(err) {
+			mgr.GetLogger().Info("the hub does not serve ManifestWorks, so AddOnTemplates are not delivered; apply config/crd and start the manager again")
+			return nil
+		}
+		return fmt.Errorf("finding the kind ManifestWork: %w", err)
+	}
+	validator, err := validation.New(validation.Limits{ManifestBytes: options.ManifestLimit})
+	if err != nil {
+		return err //nolint:wrapcheck // a defect, which it names
+	}
+	r := &templateReconciler{client: mgr.GetClient(), cached: mgr.GetCache(), options: options, validator: validator, rendered: map[client.ObjectKey]renderedTemplate{}}
+	err = builder.ControllerManagedBy(mgr).
 		Named(templateName).
 		For(&addonv1alpha1.ManagedClusterAddOn{}).
-		Watches(&workv1.ManifestWork{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &addonv1alpha1.ManagedClusterAddOn{}, handler.OnlyControllerOwner())).
+		Watches(&workv1.ManifestWork{}, handler.EnqueueRequestsFromMapFunc(addOnOfWork), builder.WithPredicates(changesReport())).
+		Watches(&addonv1alpha1.ClusterManagementAddOn{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
+			return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true }, client.MatchingFields{nameIndex: of.GetName()})
+		}), builder.WithPredicates(changesPlan())).
+		Watches(object(templateKind), r.readerHandler(templates)).
+		Watches(object(deploymentConfigKind), r.readerHandler(deploymentConfigs)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: templateWorkers}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("watching the works of add-ons: %w", err)
 	}
 	return nil
+}
+
+// addOnOfWork returns the add-on that a work is named after.
+func addOnOfWork(_ context.Context, work client.Object) []reconcile.Request {
+	name := addon.AddOnOf(work.GetName())
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: work.GetNamespace(), Name: name}}}
+}
+
+// changesReport passes the changes of a work that may change the report on it.
+func changesReport() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*workv1.ManifestWork)
+		after, also := e.ObjectNew.(*workv1.ManifestWork)
+		return !ok || !also || !delivery.SameState(before, after) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+	}}
+}
+
+// readerHandler enqueues the add-ons that have to reach a configuration.
+func (r *templateReconciler) readerHandler(resource string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, config client.Object) []reconcile.Request {
+		return r.installedWhere(ctx, func(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
+			for _, reference := range addOn.Status.ConfigReferences {
+				if reference.Group == addonv1alpha1.GroupName && reference.Resource == resource && reference.DesiredConfig != nil &&
+					reference.DesiredConfig.Name == config.GetName() && reference.DesiredConfig.Namespace == config.GetNamespace() {
+					return true
+				}
+			}
+			return false
+		})
+	})
+}
+
+// installedWhere returns the add-ons of clusters for which a function returns true.
+func (r *templateReconciler) installedWhere(ctx context.Context, passes func(*addonv1alpha1.ManagedClusterAddOn) bool, options ...client.ListOption) []reconcile.Request {
+	list := &addonv1alpha1.ManagedClusterAddOnList{}
+	if err := r.client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil // the cache ends with the manager
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if passes(&list.Items[i]) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
 }
 
 // Reconcile writes the work of an add-on and the report on it.
@@ -57,80 +152,187 @@ func (r *templateReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	}
 	addOn := &addonv1alpha1.ManagedClusterAddOn{}
 	if err := r.client.Get(ctx, request.NamespacedName, addOn); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.rendered, request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !addOn.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil // its work goes with it
 	}
-	err := r.pass(ctx, addOn)
+	again, err := r.pass(ctx, addOn)
 	if apply.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
-	return reconcile.Result{}, err
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// pass writes the work that an add-on has to reach. A template or a configuration whose content has changed since waits for the rollout, and
-// the work stays as it is.
-func (r *templateReconciler) pass(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn) error {
-	work := &workv1.ManifestWork{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: addOn.Namespace, Name: addon.WorkName(addOn.Name)}, work)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the work of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
-	}
+// pass writes the work that an add-on has to reach, and reports on it. Again is when to try again; 0 for a change only.
+func (r *templateReconciler) pass(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn) (again time.Duration, err error) {
+	work, err := r.work(ctx, addOn)
 	if err != nil {
-		work = nil
+		return 0, err
 	}
-	desired := addon.DesiredTemplate(addOn)
-	if desired == nil {
-		return r.report(ctx, addOn, addon.WithoutTemplate(addOn, work, r.options.Clock.Now()))
-	}
-	rendering, current, err := r.render(ctx, addOn, desired)
+	desired, err := addon.DesiredTemplate(addOn)
 	switch {
 	case err != nil:
-		return r.report(ctx, addOn, addon.TemplateFailed(addOn, err.Error(), r.options.Clock.Now()))
-	case !current:
-		return nil
+		return r.fail(ctx, addOn, err.Error())
+	case desired == nil:
+		return 0, r.report(ctx, addOn, addon.WithoutTemplate(addOn, work, r.options.Clock.Now()))
+	case work != nil && (!work.DeletionTimestamp.IsZero() || isOfFormer(work, addOn)):
+		return templateRetry, nil // the agent removes what the former add-on had
 	case work != nil && !metav1.IsControlledBy(work, addOn):
-		return r.report(ctx, addOn, addon.TemplateFailed(addOn, "ManifestWork "+work.Name+" is not of this add-on: delete it", r.options.Clock.Now()))
+		return r.fail(ctx, addOn, "ManifestWork "+work.Name+" is not of this add-on: delete it, or give the add-on another name")
+	case work != nil && !addon.IsRendered(work) && addon.IsSettled(addOn):
+		return 0, nil // another manager of add-ons delivered it; the next rollout replaces it
 	}
-	hash, err := delivery.TemplateHash(rendering.Spec)
-	if err != nil {
-		return r.report(ctx, addOn, addon.TemplateFailed(addOn, err.Error(), r.options.Clock.Now()))
+	if obstacle, err := r.obstacle(ctx, addOn); err != nil || obstacle == skip {
+		return 0, err
+	} else if obstacle != "" {
+		return r.fail(ctx, addOn, obstacle)
 	}
-	if work == nil || !delivery.IsCurrent(work, hash) {
-		return r.write(ctx, addOn, work, rendering.Spec, hash)
-	}
-	state, _ := delivery.StateOf(work, hash, r.options.Clock.Now())
-	return r.report(ctx, addOn, addon.TemplateReport(addOn, work, state, rendering.Namespace, r.options.Clock.Now()))
+	return r.deliver(ctx, addOn, desired, work)
 }
 
-// render returns what the add-on of a cluster has to run. Current is false while an object has another content than the add-on has to reach.
+// work returns the work of an add-on; nil without one.
+func (r *templateReconciler) work(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn) (*workv1.ManifestWork, error) {
+	work := &workv1.ManifestWork{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: addOn.Namespace, Name: addon.WorkName(addOn.Name)}, work)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // there is none, which is no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the work of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
+	}
+	return work, nil
+}
+
+// isOfFormer reports whether a work is of a deleted add-on of the same name, and goes.
+func isOfFormer(work *workv1.ManifestWork, addOn *addonv1alpha1.ManagedClusterAddOn) bool {
+	owner := metav1.GetControllerOf(work)
+	return owner != nil && owner.Kind == "ManagedClusterAddOn" && owner.Name == addOn.Name && owner.UID != addOn.UID
+}
+
+// skip is the obstacle of an add-on that another program has to deliver, or that nothing has to.
+const skip = "-"
+
+// obstacle returns why an add-on is not delivered to its cluster; empty if it is.
+func (r *templateReconciler) obstacle(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn) (string, error) {
+	of, cluster := &addonv1alpha1.ClusterManagementAddOn{}, &clusterv1.ManagedCluster{}
+	err := errors.Join(r.client.Get(ctx, client.ObjectKey{Name: addOn.Name}, of), r.client.Get(ctx, client.ObjectKey{Name: addOn.Namespace}, cluster))
+	switch {
+	case apierrors.IsNotFound(err):
+		return skip, nil
+	case err != nil:
+		return "", fmt.Errorf("reading the add-on %s and its cluster %s: %w", addOn.Name, addOn.Namespace, err)
+	case !of.DeletionTimestamp.IsZero(), of.Annotations[addonv1alpha1.LifecycleAnnotation] == addonv1alpha1.LifecycleSelf, !cluster.DeletionTimestamp.IsZero(),
+		!addon.NamesConfigs(of, addOn):
+		return skip, nil
+	case registration.Imported(cluster):
+		return importedCluster, nil
+	}
+	return "", nil
+}
+
+// deliver writes the work of a template. A template or a configuration whose content has changed since waits for the rollout, and the work
+// stays as it is.
+func (r *templateReconciler) deliver(
+	ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, desired *addonv1alpha1.ConfigSpecHash, work *workv1.ManifestWork,
+) (again time.Duration, err error) {
+	last := r.last(addOn)
+	if last.fault == "" && (work == nil || !delivery.IsCurrent(work, last.hash)) {
+		spec, current, err := r.render(ctx, addOn, desired)
+		switch {
+		case err != nil:
+			return 0, err
+		case !current && work != nil:
+			return 0, r.report(ctx, addOn, addon.TemplateHealth(addOn, work, r.options.Clock.Now()))
+		case !current:
+			return 0, nil
+		}
+		if last = r.last(addOn); last.fault == "" && (work == nil || !delivery.IsCurrent(work, last.hash)) {
+			return r.write(ctx, addOn, work, spec, last.hash)
+		}
+	}
+	if last.fault != "" {
+		return r.fail(ctx, addOn, last.fault)
+	}
+	state, _ := delivery.StateOf(work, last.hash, r.options.Clock.Now())
+	return 0, r.report(ctx, addOn, addon.TemplateReport(addOn, work, state, last.namespace, r.options.Clock.Now()))
+}
+
+// inputOf returns what a template is rendered from.
+func inputOf(addOn *addonv1alpha1.ManagedClusterAddOn) string {
+	parts := []string{string(addOn.UID), addOn.Spec.InstallNamespace}
+	for _, reference := range addOn.Status.ConfigReferences {
+		if desired := reference.DesiredConfig; desired != nil {
+			parts = append(parts, reference.Resource, desired.Namespace, desired.Name, desired.SpecHash)
+		}
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// last returns the rendering of what an add-on has to reach; the zero value where there is none.
+func (r *templateReconciler) last(addOn *addonv1alpha1.ManagedClusterAddOn) renderedTemplate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := r.rendered[client.ObjectKeyFromObject(addOn)]; last.input == inputOf(addOn) {
+		return last
+	}
+	return renderedTemplate{}
+}
+
+// render renders what the add-on of a cluster has to run, and keeps the result. Current is false while an object has another content than
+// the add-on has to reach: the watch of the object enqueues the add-on again.
 func (r *templateReconciler) render(
 	ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, desired *addonv1alpha1.ConfigSpecHash,
-) (out addon.Rendering, current bool, err error) {
+) (spec *workv1.ManifestWorkSpec, current bool, err error) {
 	template := &addonv1alpha1.AddOnTemplate{}
 	if current, err = r.read(ctx, templateKind, desired, template); !current {
-		return out, false, err
+		return nil, false, err
 	}
 	var configs []*addonv1alpha1.AddOnDeploymentConfig
 	for _, reference := range addOn.Status.ConfigReferences {
-		if reference.Group != addonv1alpha1.GroupName || reference.Resource != deploymentConfigs || reference.DesiredConfig == nil {
+		if reference.Resource != deploymentConfigs || reference.DesiredConfig == nil {
 			continue
 		}
 		config := &addonv1alpha1.AddOnDeploymentConfig{}
 		if current, err = r.read(ctx, deploymentConfigKind, reference.DesiredConfig, config); !current {
-			return out, false, err
+			return nil, false, err
 		}
 		configs = append(configs, config)
 	}
-	out, err = addon.Render(addOn, template, configs)
-	return out, true, err
+	out := renderedTemplate{input: inputOf(addOn)}
+	rendering, err := addon.Render(addOn, template, configs)
+	if err == nil {
+		err = r.validate(rendering.Spec)
+	}
+	if err == nil {
+		out.namespace = rendering.Namespace
+		out.hash, err = delivery.TemplateHash(rendering.Spec)
+	}
+	if err != nil {
+		out.fault = err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rendered[client.ObjectKeyFromObject(addOn)] = out
+	return rendering.Spec, true, nil
+}
+
+// validate returns the errors of a rendered spec. The webhook of works does not review the works of the manager.
+func (r *templateReconciler) validate(spec *workv1.ManifestWorkSpec) error {
+	errs, _ := r.validator.Work(spec, field.NewPath("spec", "agentSpec"))
+	return errs.ToAggregate() //nolint:wrapcheck // it is of the template, which the status names
 }
 
 // read reads a configuration. Ok is false if it does not exist or has another content.
 func (r *templateReconciler) read(ctx context.Context, kind string, desired *addonv1alpha1.ConfigSpecHash, into client.Object) (ok bool, err error) {
 	found := object(kind)
 	err = r.cached.Get(ctx, client.ObjectKey{Namespace: desired.Namespace, Name: desired.Name}, found)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading %s %s: %w", kind, desired.Name, err)
+	}
 	if configOf(found, err).Hash != desired.SpecHash {
 		return false, nil
 	}
@@ -140,33 +342,33 @@ func (r *templateReconciler) read(ctx context.Context, kind string, desired *add
 	return true, nil
 }
 
-// write stores the spec of a work. A work that is being deleted is created again once it is gone.
+// write stores the spec of a work.
 func (r *templateReconciler) write(
 	ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, spec *workv1.ManifestWorkSpec, hash string,
-) error {
-	switch {
-	case work == nil:
-		if err := r.client.Create(ctx, addon.NewWork(addOn, spec, hash)); err != nil {
-			return r.refused(ctx, addOn, err)
+) (again time.Duration, err error) {
+	if work == nil {
+		err = r.client.Create(ctx, addon.NewWork(addOn, spec, hash))
+	} else {
+		kind, data, patchErr := addon.WorkPatch(work, spec, hash)
+		if patchErr != nil {
+			return 0, patchErr //nolint:wrapcheck // it names the work
 		}
-	case work.DeletionTimestamp.IsZero():
-		kind, data, err := addon.WorkPatch(work, spec, hash)
-		if err != nil {
-			return err //nolint:wrapcheck // it names the work
-		}
-		if err := r.client.Patch(ctx, work.DeepCopy(), client.RawPatch(kind, data)); err != nil {
-			return r.refused(ctx, addOn, err)
-		}
+		err = r.client.Patch(ctx, work.DeepCopy(), client.RawPatch(kind, data))
 	}
-	return nil
+	switch {
+	case err == nil:
+		return 0, nil
+	case apierrors.IsAlreadyExists(err):
+		return conflictRetry, nil // the cache has it soon
+	case !apply.IsConflict(err) && apply.Refused(err):
+		return r.fail(ctx, addOn, "the API server refused the work: "+err.Error())
+	}
+	return 0, fmt.Errorf("writing the work of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
 }
 
-// refused reports a work that the API server refuses. Any other failure is retried.
-func (r *templateReconciler) refused(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, err error) error {
-	if apply.IsConflict(err) || !apply.Refused(err) {
-		return fmt.Errorf("writing the work of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
-	}
-	return r.report(ctx, addOn, addon.TemplateFailed(addOn, "the API server refused the work: "+err.Error(), r.options.Clock.Now()))
+// fail reports why a template is not delivered. Again is when to try again.
+func (r *templateReconciler) fail(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, message string) (again time.Duration, err error) {
+	return templateRetry, r.report(ctx, addOn, addon.TemplateFailed(addOn, message, r.options.Clock.Now()))
 }
 
 // report stores the status of an add-on where it changed.
