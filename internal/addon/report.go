@@ -49,7 +49,7 @@ func DesiredTemplate(addOn *addonv1alpha1.ManagedClusterAddOn) (desired *addonv1
 }
 
 // NamesConfigs reports whether the spec of an add-on, or the ClusterManagementAddOn, names each configuration that the add-on has to reach.
-// Whoever may write no more than the status of an add-on has nothing else delivered.
+// So a client that may write the status of an add-on, and nothing else, changes nothing on a member.
 func NamesConfigs(of *addonv1alpha1.ClusterManagementAddOn, addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 	named := Objects(of, []*addonv1alpha1.ManagedClusterAddOn{addOn})
 	return !slices.ContainsFunc(addOn.Status.ConfigReferences, func(reference addonv1alpha1.ConfigReference) bool {

@@ -230,8 +230,8 @@ func (r *renderer) image(name string) string {
 // WorkName returns the name of the work of an add-on with a template.
 func WorkName(addOn string) string { return "addon-" + addOn + "-deploy-0" }
 
-// AddOnOf returns the name of the add-on that a work is named after; empty for another work.
-func AddOnOf(work string) string {
+// NameOf returns the name of the add-on that a work is named after; empty for another work.
+func NameOf(work string) string {
 	name, fits := strings.CutPrefix(work, "addon-")
 	if out, ends := strings.CutSuffix(name, "-deploy-0"); fits && ends {
 		return out

@@ -166,8 +166,7 @@ func TestATemplateIsDeliveredByWorks(t *testing.T) {
 	f.awaitTexts("one on it, v1; -")
 }
 
-// TestTheWorkOfAnotherClientStays has a work with the name of an add-on's that another client created, and one that another manager of
-// add-ons wrote.
+// TestTheWorkOfAnotherClientStays has a work of another client with the name of an add-on's, and then a work of another manager of add-ons.
 func TestTheWorkOfAnotherClientStays(t *testing.T) {
 	f := newFleet(t, 1)
 	f.configure("v1")
@@ -290,7 +289,7 @@ func TestAStatusDeliversNothing(t *testing.T) {
 }
 
 // TestTheAuthorOfATemplateMayExecute holds that a user who writes templates needs the permission for the account that they run as: the agent's
-// own, or the one that a template names.
+// own, or the account in the template.
 func TestTheAuthorOfATemplateMayExecute(t *testing.T) {
 	f := newFleet(t, 1)
 	templates := rbacv1.PolicyRule{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"addontemplates"}, Verbs: []string{"create", "get", "update"}}

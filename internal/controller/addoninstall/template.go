@@ -99,7 +99,7 @@ func addTemplates(mgr manager.Manager, options Options) error {
 
 // addOnOfWork returns the add-on that a work is named after.
 func addOnOfWork(_ context.Context, work client.Object) []reconcile.Request {
-	name := addon.AddOnOf(work.GetName())
+	name := addon.NameOf(work.GetName())
 	if name == "" {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (r *templateReconciler) work(ctx context.Context, addOn *addonv1alpha1.Mana
 	work := &workv1.ManifestWork{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: addOn.Namespace, Name: addon.WorkName(addOn.Name)}, work)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none, which is no error
+		return nil, nil //nolint:nilnil // a missing work is no error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the work of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
@@ -272,7 +272,7 @@ func inputOf(addOn *addonv1alpha1.ManagedClusterAddOn) string {
 	return strings.Join(parts, "\x00")
 }
 
-// last returns the rendering of what an add-on has to reach; the zero value where there is none.
+// last returns the rendering of what an add-on has to reach; the zero value without a rendering.
 func (r *templateReconciler) last(addOn *addonv1alpha1.ManagedClusterAddOn) renderedTemplate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
