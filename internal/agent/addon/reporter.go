@@ -205,8 +205,10 @@ func (r *Reporter) report(err error) {
 	}
 }
 
-// round reads the Leases that are due, those that waited longest first. It returns an error where the others would fail too.
+// round reads the Leases that are due, those that waited longest first. It returns an error where the others would fail too. A refusal of the
+// hub may be about one add-on alone, so the others are read first.
 func (r *Reporter) round(ctx context.Context) error {
+	var refusal error
 	for _, addOn := range r.due() {
 		known := r.followed[addOn.Name]
 		known.due = r.Clock.Now().Add(r.jittered(Interval))
@@ -216,11 +218,13 @@ func (r *Reporter) round(ctx context.Context) error {
 			known.due = r.Clock.Now().Add(settleTime)
 		case err == nil, errors.Is(err, errMayNotGet), errors.Is(err, errNoName):
 			known.problem = err
+		case errors.Is(err, errRefused):
+			refusal = err
 		default:
 			return err
 		}
 	}
-	return nil
+	return refusal
 }
 
 // due returns the add-ons whose Leases are due, and drops what is kept of others that are gone.

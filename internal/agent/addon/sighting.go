@@ -29,13 +29,14 @@ const (
 type sighting struct {
 	// renewed is renewTime as the member has it; zero where the Lease was never renewed.
 	renewed time.Time
-	// since is the last sign of life, and read the last reading, both by the clock of the agent.
-	since, read time.Time
+	// since is the last sign of life, and read the last reading, both by the clock of the agent. spared is the interruption after which the
+	// add-on got time to renew its Lease; zero before the first, and after each renewal.
+	since, read, spared time.Time
 }
 
 // observe returns the sighting after a reading. available is whether the hub has the add-on as available.
 func (s sighting) observe(lease *coordinationv1.Lease, available bool, now time.Time) sighting {
-	out := sighting{since: s.since, read: now}
+	out := sighting{since: s.since, read: now, spared: s.spared}
 	if lease.Spec.RenewTime != nil {
 		out.renewed = lease.Spec.RenewTime.Time
 	}
@@ -44,12 +45,13 @@ func (s sighting) observe(lease *coordinationv1.Lease, available bool, now time.
 	case first:
 		out.since = now.Add(-min(max(now.Sub(out.renewed), 0), gracePeriod))
 	case !out.renewed.IsZero() && !out.renewed.Equal(s.renewed):
-		out.since = now
+		out.since, out.spared = now, time.Time{}
 	}
-	// The silence of a time without readings is not that of the add-on: the agent or the API server of the member was away.
-	if available && (first || now.Sub(s.read) > maxPause) {
+	// The silence of a time without readings is not that of the add-on: the agent or the API server of the member was away. Readings that are
+	// always interrupted spare it once.
+	if available && out.spared.IsZero() && (first || now.Sub(s.read) > maxPause) {
 		if earliest := now.Add(returnTime - gracePeriod); out.since.Before(earliest) {
-			out.since = earliest
+			out.since, out.spared = earliest, now
 		}
 	}
 	return out

@@ -44,6 +44,15 @@ func every(from, until, renewed time.Duration) []reading {
 	return out
 }
 
+// late returns readings that are too far apart to be uninterrupted, until a time, without a renewal.
+func late(until time.Duration) []reading {
+	var out []reading
+	for at := time.Duration(0); at <= until; at += maxPause + Interval {
+		out = append(out, reading{at: at})
+	}
+	return out
+}
+
 func TestHealthByReadings(t *testing.T) {
 	const lives, stopped = metav1.ConditionTrue, metav1.ConditionFalse
 	for sentence, test := range map[string]struct {
@@ -72,6 +81,7 @@ func TestHealthByReadings(t *testing.T) {
 		"a new agent gives two minutes":                          {true, every(0, 2*time.Minute-Interval, -time.Hour), lives},
 		"after an hour without readings":                         {true, []reading{{}, {at: time.Hour}}, lives},
 		"two minutes after an hour without readings":             {true, append([]reading{{}}, every(time.Hour, time.Hour+2*time.Minute, 0)...), stopped},
+		"no renewal, and each reading late":                      {true, late(10 * time.Minute), stopped},
 		"an hour without readings, and the hub has it as failed": {false, []reading{{}, {at: time.Hour}}, stopped},
 	} {
 		t.Run(sentence, func(t *testing.T) {
