@@ -78,10 +78,16 @@ func (p *planner) classify(c *cluster) {
 }
 
 // mayBeRuledByAnother reports whether the placement that ruled a configured cluster may still select it, because its decision is not
-// complete. Where that placement was taken out of the strategy, it is any placement: the new name may be wrong.
+// complete. Where that placement was taken out of the strategy, it is any placement: the new name may be wrong. An add-on of a user that no
+// placement ruled waits for each decision that is being made: it would get its configuration before the canaries.
 func (p *planner) mayBeRuledByAnother(c *cluster) bool {
-	if c.addOn == nil || !isConfigured(c.addOn) || c.addOn.Annotations[addonv1alpha1.PlacementAnnotation] == "" {
+	switch {
+	case c.addOn == nil:
 		return false
+	case !isConfigured(c.addOn) || c.addOn.Annotations[addonv1alpha1.PlacementAnnotation] == "":
+		return c.placement == noPlacement && slices.ContainsFunc(p.placements, func(s placementState) bool {
+			return s.slices != pacing.Decided && s.slices != pacing.Missing
+		})
 	}
 	for i := range p.placements {
 		if p.placements[i].key == c.addOn.Annotations[addonv1alpha1.PlacementAnnotation] {

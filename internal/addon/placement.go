@@ -22,8 +22,9 @@ type placementState struct {
 	key      string
 	configs  []addonv1alpha1.AddOnConfig
 	strategy clusterv1alpha1.RolloutStrategy
-	reading  pacing.Reading
-	step     rollout.Step
+	// reading is what may be done by the decision. slices is what its slices alone allow: less may be done on a misconfigured placement.
+	reading, slices pacing.Reading
+	step            rollout.Step
 	// frozen means that no cluster starts, whatever the strategy is.
 	frozen bool
 	// cause is the sign of a torn or partial decision.
@@ -64,6 +65,7 @@ func (s *placementState) read(placement pacing.Placement) {
 	if s.reading, s.cause = pacing.Read(placement); s.reading != pacing.Missing {
 		s.Placement = placement
 	}
+	s.slices = s.reading
 	if s.reading != pacing.Decided {
 		return
 	}

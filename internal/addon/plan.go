@@ -86,7 +86,7 @@ func (p *planner) roll() {
 			groups = pacing.GroupsOf(s.Placement, rules)
 		}
 		s.step = rollout.Next(&s.strategy, groups, p.statuses(i), p.in.Now)
-		if lacks := pacing.LacksGroups(s.reading, s.Placement, s.step); lacks || s.reading == pacing.Torn {
+		if lacks := pacing.LacksGroups(s.slices, s.Placement, s.step); lacks || s.reading == pacing.Torn {
 			if lacks {
 				s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
 			}

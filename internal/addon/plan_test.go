@@ -460,3 +460,34 @@ func TestADelayedWriteIsReported(t *testing.T) {
 		t.Errorf("message %q after the write", condition.Message)
 	}
 }
+
+// TestAnAddOnOfAUserWaitsForTheCanaries installs an add-on by hand before the placement is decided: it is configured in its turn.
+func TestAnAddOnOfAUserWaitsForTheCanaries(t *testing.T) {
+	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	object := w.selects("p", "a|b c")
+	key := types.NamespacedName{Namespace: space, Name: "p"}
+	complete := w.placements[key]
+	w.byHand("b")
+	w.observe()
+	w.placements[key] = pacing.Placement{Object: object, Decisions: decision.Of()}
+	w.settle(t)
+	if got := w.reaches(); got != "b=" {
+		t.Errorf("%q before the decision, want no configuration", got)
+	}
+	w.placements[key] = complete
+	w.settle(t)
+	if got := w.reaches(); got != "a=1 b=" {
+		t.Errorf("%q, want the canary alone", got)
+	}
+}
+
+// TestAMisconfiguredPlacementStartsWholeGroups holds that only missing slices hold clusters back, not a mistake in the spec since.
+func TestAMisconfiguredPlacementStartsWholeGroups(t *testing.T) {
+	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupName: misspelt}]}}")
+	object := w.selects("p", "a b")
+	object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue})
+	w.settle(t)
+	if got := w.reaches(); got != "a=1" {
+		t.Errorf("%q, want the first cluster", got)
+	}
+}

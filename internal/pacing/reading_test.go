@@ -45,8 +45,11 @@ func TestADecisionThatLacksGroups(t *testing.T) {
 			placement := pacing.Placement{Object: &clusterv1beta1.Placement{}, Decisions: decision.Of(slices...)}
 			placement.Object.Status.NumberOfSelectedClusters = tc.selected
 			reading, _ := pacing.Read(placement)
-			if got := pacing.LacksGroups(reading, placement, rollout.Step{Unmatched: tc.unmatched}); got != tc.want {
+			if got := pacing.LacksGroups(reading, placement, rollout.Step{Apply: []string{"0"}, Unmatched: tc.unmatched}); got != tc.want {
 				t.Errorf("%t, want %t", got, tc.want)
+			}
+			if pacing.LacksGroups(reading, placement, rollout.Step{Unmatched: tc.unmatched}) {
+				t.Error("a step that starts nothing has to wait")
 			}
 		})
 	}
