@@ -62,47 +62,121 @@ func IsSettled(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 	return isApplied(addOn.Status.ConfigReferences)
 }
 
-// TemplateFailed returns the status of an add-on whose template cannot be delivered to its cluster.
-func TemplateFailed(addOn *addonv1alpha1.ManagedClusterAddOn, message string, now time.Time) *addonv1alpha1.ManagedClusterAddOnStatus {
-	out := addOn.Status.DeepCopy()
-	out.HealthCheck.Mode = healthByWork
-	meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
+// TemplateFailed returns the status of an add-on whose template cannot be delivered to its cluster. What runs there keeps its health.
+func TemplateFailed(on OnCluster, message string) *addonv1alpha1.ManagedClusterAddOnStatus {
+	addOn, now := on.AddOn, on.Now
+	out := on.health()
+	on.setDelivered(out, metav1.ConditionFalse, reasonNotDelivered, message)
 	setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonFailed, message, now)
 	return out
 }
 
-// conditionTemplateDelivered is False on an add-on that has the work of a template, and no template any more.
+// conditionTemplateDelivered is whether the work of an add-on with a template has what the add-on has to reach. It is also the sign that Berth
+// writes the health of the add-on.
+const conditionTemplateDelivered = "TemplateDelivered"
+
+// The reasons of conditionTemplateDelivered.
 const (
-	conditionTemplateDelivered = "TemplateDelivered"
-	reasonNoTemplate           = "NoTemplate"
+	reasonDelivered    = "Delivered"
+	reasonNotDelivered = "NotDelivered"
+	reasonNoTemplate   = "NoTemplate"
+	reasonNotNamed     = "NotNamed"
+	reasonRemoved      = "WorkIsRemoved"
 )
 
-// WithoutTemplate returns the status of an add-on without a template. A work of a former template stays: only a decision, or its deletion by
-// a user, takes away what runs.
-func WithoutTemplate(addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, now time.Time) *addonv1alpha1.ManagedClusterAddOnStatus {
-	out := addOn.Status.DeepCopy()
-	if work == nil || !IsRendered(work) || !metav1.IsControlledBy(work, addOn) || !work.DeletionTimestamp.IsZero() {
-		meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
+// healthByWork is the mode in which no agent follows a Lease of the add-on.
+const healthByWork = addonv1alpha1.HealthCheckModeCustomized
+
+// OnCluster is an add-on with a template on one cluster.
+type OnCluster struct {
+	AddOn *addonv1alpha1.ManagedClusterAddOn
+	// Work is the work with the name of the add-on's; nil without one.
+	Work *workv1.ManifestWork
+	// Lost is the condition Available of a cluster that is Unknown; nil for another cluster.
+	Lost *metav1.Condition
+	Now  time.Time
+}
+
+// runs reports whether the cluster has a work that Berth rendered for the add-on.
+func (on *OnCluster) runs() bool {
+	return on.Work != nil && IsRendered(on.Work) && metav1.IsControlledBy(on.Work, on.AddOn) && on.Work.DeletionTimestamp.IsZero()
+}
+
+// setDelivered sets the condition TemplateDelivered.
+func (on *OnCluster) setDelivered(status *addonv1alpha1.ManagedClusterAddOnStatus, is metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: conditionTemplateDelivered, Status: is, Reason: reason, Message: pacing.CutText(message, pacing.MaxMessage),
+		ObservedGeneration: on.AddOn.Generation, LastTransitionTime: metav1.NewTime(on.Now.Truncate(time.Second)),
+	})
+}
+
+// health returns the status of an add-on with the health of its work, and as it is without a work.
+func (on *OnCluster) health() *addonv1alpha1.ManagedClusterAddOnStatus {
+	out := on.AddOn.Status.DeepCopy()
+	if !on.runs() {
 		return out
 	}
-	meta.SetStatusCondition(&out.Conditions, metav1.Condition{
-		Type: conditionTemplateDelivered, Status: metav1.ConditionFalse, Reason: reasonNoTemplate,
-		Message:            "The configurations have no AddOnTemplate any more, so ManifestWork " + work.Name + " stays as it is. Delete it to remove what it delivered",
-		ObservedGeneration: addOn.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+	out.HealthCheck.Mode = healthByWork
+	available, reported := availability(on.Work)
+	if on.Lost != nil {
+		available.Status, available.Reason, available.Message, reported = metav1.ConditionUnknown, on.Lost.Reason, on.Lost.Message, true
+	}
+	if reported || meta.FindStatusCondition(out.Conditions, available.Type) == nil {
+		on.setAvailable(out, available)
+	}
+	return out
+}
+
+func (on *OnCluster) setAvailable(status *addonv1alpha1.ManagedClusterAddOnStatus, available metav1.Condition) {
+	available.ObservedGeneration, available.LastTransitionTime = on.AddOn.Generation, metav1.NewTime(on.Now.Truncate(time.Second))
+	available.Message = pacing.CutText(available.Message, pacing.MaxMessage)
+	meta.SetStatusCondition(&status.Conditions, available)
+}
+
+// WithoutTemplate returns the status of an add-on without a template. A work of a former template stays: only a decision, or its deletion by
+// a user, takes away what runs. Without that work, the health is by Lease again.
+func WithoutTemplate(on OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
+	out := on.health()
+	switch {
+	case on.runs():
+		on.setDelivered(out, metav1.ConditionFalse, reasonNoTemplate,
+			"The configurations have no AddOnTemplate any more, so ManifestWork "+on.Work.Name+" stays as it is. Delete it to remove what it delivered")
+	case meta.FindStatusCondition(out.Conditions, conditionTemplateDelivered) != nil:
+		out.HealthCheck.Mode = addonv1alpha1.HealthCheckModeLease
+		meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
+		meta.RemoveStatusCondition(&out.Conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable)
+	}
+	return out
+}
+
+// NotNamed returns the status of an add-on whose configurations nothing names any more.
+func NotNamed(on OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
+	out := on.health()
+	on.setDelivered(out, metav1.ConditionFalse, reasonNotNamed,
+		"Neither the spec of the add-on nor the ClusterManagementAddOn names the configurations in configReferences any more, so what runs stays as it is")
+	return out
+}
+
+// WorkIsRemoved returns the status of an add-on whose work has to go before a new one is created.
+func WorkIsRemoved(on OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
+	out := on.health()
+	message := "ManifestWork " + on.Work.Name + " is being removed from the member, and is created again then"
+	on.setDelivered(out, metav1.ConditionFalse, reasonRemoved, message)
+	on.setAvailable(out, metav1.Condition{
+		Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: metav1.ConditionUnknown, Reason: reasonNoProbeResult, Message: message,
 	})
 	return out
 }
 
-// healthByWork is the mode in which no agent follows a Lease of the add-on.
-const healthByWork addonv1alpha1.HealthCheckMode = "Customized"
+// TemplateHealth returns the status of an add-on whose template or configuration has another content now than the add-on has to reach.
+func TemplateHealth(on OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus { return on.health() }
 
 // TemplateReport returns the status of an add-on from the state of its work, which has the present content.
-func TemplateReport(
-	addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, state rollout.State, namespace string, now time.Time,
-) *addonv1alpha1.ManagedClusterAddOnStatus {
-	out := TemplateHealth(addOn, work, now)
+func TemplateReport(on OnCluster, state rollout.State, namespace string) *addonv1alpha1.ManagedClusterAddOnStatus {
+	addOn, work, now := on.AddOn, on.Work, on.Now
+	out := on.health()
 	out.Namespace = namespace
-	meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
+	on.setDelivered(out, metav1.ConditionTrue, reasonDelivered, "ManifestWork "+work.Name+" has the template")
 	switch {
 	case state == rollout.StateSucceeded:
 		for i := range out.ConfigReferences {
@@ -114,18 +188,6 @@ func TemplateReport(
 	case state == rollout.StateFailed && !isApplied(out.ConfigReferences):
 		setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonFailed, "ManifestWork "+work.Name+" failed: "+failure(work), now)
 	default: // the condition stays
-	}
-	return out
-}
-
-// TemplateHealth returns the status of an add-on from the health of its work alone.
-func TemplateHealth(addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, now time.Time) *addonv1alpha1.ManagedClusterAddOnStatus {
-	out := addOn.Status.DeepCopy()
-	out.HealthCheck.Mode = healthByWork
-	if available, reported := availability(work); reported || meta.FindStatusCondition(out.Conditions, available.Type) == nil {
-		available.ObservedGeneration, available.LastTransitionTime = addOn.Generation, metav1.NewTime(now.Truncate(time.Second))
-		available.Message = pacing.CutText(available.Message, pacing.MaxMessage)
-		meta.SetStatusCondition(&out.Conditions, available)
 	}
 	return out
 }

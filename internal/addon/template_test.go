@@ -140,7 +140,8 @@ func TestTheReportOfAWork(t *testing.T) {
 				kind, status, _ := strings.Cut(text, "=")
 				work.Status.Conditions = append(work.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status)})
 			}
-			out := addon.TemplateReport(addOn, work, test.state, "agents", time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC))
+			own(work, addOn)
+			out := addon.TemplateReport(addon.OnCluster{AddOn: addOn, Work: work, Now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}, test.state, "agents")
 			var got []string
 			for _, kind := range []string{"Available", "Progressing"} {
 				condition := meta.FindStatusCondition(out.Conditions, kind)
@@ -161,14 +162,15 @@ func TestTheReportOfAWork(t *testing.T) {
 func TestTheReportOverTime(t *testing.T) {
 	addOn, work := onCluster(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: addon.WorkName("metrics"), Generation: 1}}
 	addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{DesiredConfig: &addonv1alpha1.ConfigSpecHash{SpecHash: "1"}}}
-	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	own(work, addOn)
+	now, lost := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC), (*metav1.Condition)(nil)
 	step := func(sentence string, state rollout.State, available, degraded metav1.ConditionStatus, want string) {
 		t.Helper()
 		now = now.Add(time.Minute)
 		for kind, status := range map[string]metav1.ConditionStatus{workv1.WorkApplied: metav1.ConditionTrue, workv1.WorkAvailable: available, workv1.WorkDegraded: degraded} {
 			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: kind, Status: status, ObservedGeneration: 1})
 		}
-		addOn.Status = *addon.TemplateReport(addOn, work, state, "agents", now)
+		addOn.Status = *addon.TemplateReport(addon.OnCluster{AddOn: addOn, Work: work, Lost: lost, Now: now}, state, "agents")
 		is := meta.FindStatusCondition(addOn.Status.Conditions, "Available")
 		progress := meta.FindStatusCondition(addOn.Status.Conditions, "Progressing")
 		if got := fmt.Sprintf("%s, %s since 10:%02d", is.Status, progress.Reason, progress.LastTransitionTime.Minute()); got != want {
@@ -180,8 +182,55 @@ func TestTheReportOverTime(t *testing.T) {
 	step("it is healthy, and soaks from then on", rollout.StateSucceeded, metav1.ConditionTrue, metav1.ConditionFalse, "True, Completed since 10:03")
 	step("it cannot be read", rollout.StateProgressing, metav1.ConditionUnknown, metav1.ConditionFalse, "True, Completed since 10:03")
 	step("it degrades later", rollout.StateFailed, metav1.ConditionTrue, metav1.ConditionTrue, "False, Completed since 10:03")
+	lost = &metav1.Condition{Type: "Available", Status: metav1.ConditionUnknown, Reason: "LeaseStopped"}
+	step("its cluster is silent", rollout.StateSucceeded, metav1.ConditionTrue, metav1.ConditionFalse, "Unknown, Completed since 10:03")
+	lost = nil
+	step("its cluster returns", rollout.StateSucceeded, metav1.ConditionTrue, metav1.ConditionFalse, "True, Completed since 10:03")
 	work.Generation = 2
-	step("it returns to former content", rollout.StateProgressing, metav1.ConditionTrue, metav1.ConditionFalse, "True, Progressing since 10:06")
+	step("it returns to former content", rollout.StateProgressing, metav1.ConditionTrue, metav1.ConditionFalse, "True, Progressing since 10:08")
+}
+
+// own gives a work the marks of a rendering for an add-on.
+func own(work *workv1.ManifestWork, addOn *addonv1alpha1.ManagedClusterAddOn) {
+	work.Annotations = map[string]string{workv1.TemplateHashAnnotation: "x"}
+	work.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn"))}
+}
+
+// TestTheHealthOfWhatRunsIsReported degrades the work of an add-on whose template has a mistake, is named by nothing, or is gone. Without the
+// work, the health is by Lease again.
+func TestTheHealthOfWhatRunsIsReported(t *testing.T) {
+	for sentence, status := range map[string]func(addon.OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus{
+		"a mistake": func(on addon.OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
+			return addon.TemplateFailed(on, "a mistake")
+		},
+		"not named":      addon.NotNamed,
+		"another object": addon.TemplateHealth,
+		"no template":    addon.WithoutTemplate,
+	} {
+		on := addon.OnCluster{AddOn: onCluster(), Work: &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "w", Generation: 1}}, Now: time.Now()}
+		own(on.Work, on.AddOn)
+		on.Work.Status.Conditions = []metav1.Condition{{Type: workv1.WorkApplied, Status: metav1.ConditionTrue}, {Type: workv1.WorkDegraded, Status: metav1.ConditionTrue}}
+		out := status(on)
+		if !meta.IsStatusConditionFalse(out.Conditions, "Available") || out.HealthCheck.Mode != addonv1alpha1.HealthCheckModeCustomized {
+			t.Errorf("%s: %+v by %s, want the health of the work", sentence, out.Conditions, out.HealthCheck.Mode)
+		}
+		on.AddOn.Status, on.Work = *out, nil
+		meta.SetStatusCondition(&on.AddOn.Status.Conditions, metav1.Condition{Type: "TemplateDelivered", Status: metav1.ConditionTrue, Reason: "Delivered"})
+		gone := addon.WithoutTemplate(on)
+		if len(gone.Conditions) > 1 || meta.FindStatusCondition(gone.Conditions, "Available") != nil || gone.HealthCheck.Mode != addonv1alpha1.HealthCheckModeLease {
+			t.Errorf("%s, and the work is gone: %+v by %s, want the health by Lease", sentence, gone.Conditions, gone.HealthCheck.Mode)
+		}
+	}
+	program := addon.OnCluster{AddOn: onCluster(), Now: time.Now()}
+	program.AddOn.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
+	program.AddOn.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "ProbeAvailable"}}
+	if out := addon.WithoutTemplate(program); len(out.Conditions) != 1 || out.HealthCheck.Mode != addonv1alpha1.HealthCheckModeCustomized {
+		t.Errorf("an add-on with its own program: %+v", out)
+	}
+	failed := addon.TemplateFailed(addon.OnCluster{AddOn: onCluster(), Now: time.Now()}, "a mistake")
+	if failed.HealthCheck.Mode != "" {
+		t.Errorf("without a work, the health is by %s, want by Lease", failed.HealthCheck.Mode)
+	}
 }
 
 // TestNamesConfigs holds that what only the status of an add-on names is not delivered.

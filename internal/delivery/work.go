@@ -117,7 +117,7 @@ func readConditions(list []metav1.Condition) []metav1.Condition {
 func Strip(work *workv1.ManifestWork) *workv1.ManifestWork {
 	work.ManagedFields = nil
 	work.OwnerReferences = slices.DeleteFunc(work.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return owner.APIVersion != addonv1alpha1.GroupVersion.String()
+		return !strings.HasPrefix(owner.APIVersion, addonv1alpha1.GroupName+"/")
 	})
 	if len(work.OwnerReferences) == 0 {
 		work.OwnerReferences = nil // empty slices of many works would take memory

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -212,9 +213,11 @@ func (f *fleet) work(text string) *workv1.ManifestWork {
 func (f *fleet) settle() {
 	f.t.Helper()
 	f.settled++
-	name := fmt.Sprintf("settled-%d", f.settled)
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: "addon-" + name + "-deploy-0"}, Spec: f.work("x").Spec}
+	name := fmt.Sprintf("%s-settled-%d", f.namespace, f.settled)
+	of := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: name}}
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: "addon-" + name + "-deploy-0"}, Spec: f.work("x").Spec}
+	f.create(of)
 	f.create(addOn)
 	work.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn"))}
 	work.Annotations = map[string]string{workv1.TemplateHashAnnotation: "x"}
@@ -228,8 +231,10 @@ func (f *fleet) settle() {
 		}
 		return nil
 	})
-	if err := f.Delete(f.t.Context(), addOn); err != nil {
-		f.t.Fatal(err)
+	for _, object := range []client.Object{addOn, of} {
+		if err := f.Delete(f.t.Context(), object); err != nil {
+			f.t.Fatal(err)
+		}
 	}
 }
 
@@ -273,17 +278,25 @@ func TestAStatusDeliversNothing(t *testing.T) {
 		f.settle()
 	}
 	f.storeTemplate("two") // the last change of the work
-	for event := range works.ResultChan() {
-		work, ok := event.Object.(*workv1.ManifestWork)
-		if !ok || len(work.Spec.Workload.Manifests) == 0 {
-			continue
-		}
-		text := string(work.Spec.Workload.Manifests[0].Raw)
-		if strings.Contains(text, "evil") {
-			t.Fatalf("the planted configuration was delivered: %s", text)
-		}
-		if strings.Contains(text, "two on") {
-			return
+	for {
+		select {
+		case event, more := <-works.ResultChan():
+			if !more {
+				t.Fatal("the watch ended before the last change")
+			}
+			work, ok := event.Object.(*workv1.ManifestWork)
+			if !ok || len(work.Spec.Workload.Manifests) == 0 {
+				continue
+			}
+			text := string(work.Spec.Workload.Manifests[0].Raw)
+			if strings.Contains(text, "evil") {
+				t.Fatalf("the planted configuration was delivered: %s", text)
+			}
+			if strings.Contains(text, "two on") {
+				return
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the last change of the template did not reach the work within a minute")
 		}
 	}
 }

@@ -87,6 +87,9 @@ func addTemplates(mgr manager.Manager, options Options) error {
 		Watches(&addonv1alpha1.ClusterManagementAddOn{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
 			return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true }, client.MatchingFields{nameIndex: of.GetName()})
 		}), builder.WithPredicates(changesPlan())).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, cluster client.Object) []reconcile.Request {
+			return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true }, client.InNamespace(cluster.GetName()))
+		}), builder.WithPredicates(changesHealth())).
 		Watches(object(templateKind), r.readerHandler(templates)).
 		Watches(object(deploymentConfigKind), r.readerHandler(deploymentConfigs)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: templateWorkers}).
@@ -113,6 +116,18 @@ func changesReport() predicate.Predicate {
 		after, also := e.ObjectNew.(*workv1.ManifestWork)
 		return !ok || !also || !delivery.SameState(before, after) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 	}}
+}
+
+// changesHealth passes a new cluster, and the changes of a cluster between Unknown and another health.
+func changesHealth() predicate.Predicate {
+	lost := func(object client.Object) bool {
+		cluster, ok := object.(*clusterv1.ManagedCluster)
+		return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
+	}
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool { return lost(e.ObjectOld) != lost(e.ObjectNew) },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
 }
 
 // readerHandler enqueues the add-ons that have to reach a configuration.
@@ -169,29 +184,40 @@ func (r *templateReconciler) Reconcile(ctx context.Context, request reconcile.Re
 
 // pass writes the work that an add-on has to reach, and reports on it. Again is when to try again; 0 for a change only.
 func (r *templateReconciler) pass(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn) (again time.Duration, err error) {
-	work, err := r.work(ctx, addOn)
-	if err != nil {
+	on := addon.OnCluster{AddOn: addOn, Now: r.options.Clock.Now()}
+	if on.Work, err = r.work(ctx, addOn); err != nil {
 		return 0, err
+	}
+	of, cluster := &addonv1alpha1.ClusterManagementAddOn{}, &clusterv1.ManagedCluster{}
+	err = errors.Join(r.client.Get(ctx, client.ObjectKey{Name: addOn.Name}, of), r.client.Get(ctx, client.ObjectKey{Name: addOn.Namespace}, cluster))
+	if err != nil {
+		return 0, client.IgnoreNotFound(err) // without either, nothing is delivered
+	}
+	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); found != nil && found.Status == metav1.ConditionUnknown {
+		on.Lost = found
+	}
+	if !of.DeletionTimestamp.IsZero() || of.Annotations[addonv1alpha1.LifecycleAnnotation] == addonv1alpha1.LifecycleSelf || !cluster.DeletionTimestamp.IsZero() {
+		return 0, nil
 	}
 	desired, err := addon.DesiredTemplate(addOn)
+	work := on.Work
 	switch {
 	case err != nil:
-		return r.fail(ctx, addOn, err.Error())
+		return r.fail(ctx, on, err.Error())
 	case desired == nil:
-		return 0, r.report(ctx, addOn, addon.WithoutTemplate(addOn, work, r.options.Clock.Now()))
+		return 0, r.report(ctx, addOn, addon.WithoutTemplate(on))
 	case work != nil && (!work.DeletionTimestamp.IsZero() || isOfFormer(work, addOn)):
-		return templateRetry, nil // the agent removes what the former add-on had
+		return templateRetry, r.report(ctx, addOn, addon.WorkIsRemoved(on))
 	case work != nil && !metav1.IsControlledBy(work, addOn):
-		return r.fail(ctx, addOn, "ManifestWork "+work.Name+" is not of this add-on: delete it, or give the add-on another name")
+		return r.fail(ctx, on, "ManifestWork "+work.Name+" is not of this add-on: delete it, or give the add-on another name")
 	case work != nil && !addon.IsRendered(work) && addon.IsSettled(addOn):
 		return 0, nil // another manager of add-ons delivered it; the next rollout replaces it
+	case !addon.NamesConfigs(of, addOn):
+		return 0, r.report(ctx, addOn, addon.NotNamed(on))
+	case registration.Imported(cluster):
+		return r.fail(ctx, on, importedCluster)
 	}
-	if obstacle, err := r.obstacle(ctx, addOn); err != nil || obstacle == skip {
-		return 0, err
-	} else if obstacle != "" {
-		return r.fail(ctx, addOn, obstacle)
-	}
-	return r.deliver(ctx, addOn, desired, work)
+	return r.deliver(ctx, on, desired)
 }
 
 // work returns the work of an add-on; nil without one.
@@ -210,35 +236,14 @@ func (r *templateReconciler) work(ctx context.Context, addOn *addonv1alpha1.Mana
 // isOfFormer reports whether a work is of a deleted add-on of the same name, and goes.
 func isOfFormer(work *workv1.ManifestWork, addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 	owner := metav1.GetControllerOf(work)
-	return owner != nil && owner.Kind == "ManagedClusterAddOn" && owner.Name == addOn.Name && owner.UID != addOn.UID
-}
-
-// skip is the obstacle of an add-on that another program has to deliver, or that nothing has to.
-const skip = "-"
-
-// obstacle returns why an add-on is not delivered to its cluster; empty if it is.
-func (r *templateReconciler) obstacle(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn) (string, error) {
-	of, cluster := &addonv1alpha1.ClusterManagementAddOn{}, &clusterv1.ManagedCluster{}
-	err := errors.Join(r.client.Get(ctx, client.ObjectKey{Name: addOn.Name}, of), r.client.Get(ctx, client.ObjectKey{Name: addOn.Namespace}, cluster))
-	switch {
-	case apierrors.IsNotFound(err):
-		return skip, nil
-	case err != nil:
-		return "", fmt.Errorf("reading the add-on %s and its cluster %s: %w", addOn.Name, addOn.Namespace, err)
-	case !of.DeletionTimestamp.IsZero(), of.Annotations[addonv1alpha1.LifecycleAnnotation] == addonv1alpha1.LifecycleSelf, !cluster.DeletionTimestamp.IsZero(),
-		!addon.NamesConfigs(of, addOn):
-		return skip, nil
-	case registration.Imported(cluster):
-		return importedCluster, nil
-	}
-	return "", nil
+	return owner != nil && strings.HasPrefix(owner.APIVersion, addonv1alpha1.GroupName+"/") && owner.Kind == "ManagedClusterAddOn" &&
+		owner.Name == addOn.Name && owner.UID != addOn.UID
 }
 
 // deliver writes the work of a template. A template or a configuration whose content has changed since waits for the rollout, and the work
 // stays as it is.
-func (r *templateReconciler) deliver(
-	ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, desired *addonv1alpha1.ConfigSpecHash, work *workv1.ManifestWork,
-) (again time.Duration, err error) {
+func (r *templateReconciler) deliver(ctx context.Context, on addon.OnCluster, desired *addonv1alpha1.ConfigSpecHash) (again time.Duration, err error) {
+	addOn, work := on.AddOn, on.Work
 	last := r.last(addOn)
 	if last.fault == "" && (work == nil || !delivery.IsCurrent(work, last.hash)) {
 		spec, current, err := r.render(ctx, addOn, desired)
@@ -246,19 +251,19 @@ func (r *templateReconciler) deliver(
 		case err != nil:
 			return 0, err
 		case !current && work != nil:
-			return 0, r.report(ctx, addOn, addon.TemplateHealth(addOn, work, r.options.Clock.Now()))
+			return 0, r.report(ctx, addOn, addon.TemplateHealth(on))
 		case !current:
 			return 0, nil
 		}
 		if last = r.last(addOn); last.fault == "" && (work == nil || !delivery.IsCurrent(work, last.hash)) {
-			return r.write(ctx, addOn, work, spec, last.hash)
+			return r.write(ctx, on, spec, last.hash)
 		}
 	}
 	if last.fault != "" {
-		return r.fail(ctx, addOn, last.fault)
+		return r.fail(ctx, on, last.fault)
 	}
-	state, _ := delivery.StateOf(work, last.hash, r.options.Clock.Now())
-	return 0, r.report(ctx, addOn, addon.TemplateReport(addOn, work, state, last.namespace, r.options.Clock.Now()))
+	state, _ := delivery.StateOf(work, last.hash, on.Now)
+	return 0, r.report(ctx, addOn, addon.TemplateReport(on, state, last.namespace))
 }
 
 // inputOf returns what a template is rendered from.
@@ -343,9 +348,8 @@ func (r *templateReconciler) read(ctx context.Context, kind string, desired *add
 }
 
 // write stores the spec of a work.
-func (r *templateReconciler) write(
-	ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, work *workv1.ManifestWork, spec *workv1.ManifestWorkSpec, hash string,
-) (again time.Duration, err error) {
+func (r *templateReconciler) write(ctx context.Context, on addon.OnCluster, spec *workv1.ManifestWorkSpec, hash string) (again time.Duration, err error) {
+	addOn, work := on.AddOn, on.Work
 	if work == nil {
 		err = r.client.Create(ctx, addon.NewWork(addOn, spec, hash))
 	} else {
@@ -361,14 +365,14 @@ func (r *templateReconciler) write(
 	case apierrors.IsAlreadyExists(err):
 		return conflictRetry, nil // the cache has it soon
 	case !apply.IsConflict(err) && apply.Refused(err):
-		return r.fail(ctx, addOn, "the API server refused the work: "+err.Error())
+		return r.fail(ctx, on, "the API server refused the work: "+err.Error())
 	}
 	return 0, fmt.Errorf("writing the work of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
 }
 
 // fail reports why a template is not delivered. Again is when to try again.
-func (r *templateReconciler) fail(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, message string) (again time.Duration, err error) {
-	return templateRetry, r.report(ctx, addOn, addon.TemplateFailed(addOn, message, r.options.Clock.Now()))
+func (r *templateReconciler) fail(ctx context.Context, on addon.OnCluster, message string) (again time.Duration, err error) {
+	return templateRetry, r.report(ctx, on.AddOn, addon.TemplateFailed(on, message))
 }
 
 // report stores the status of an add-on where it changed.
