@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"slices"
@@ -135,9 +136,11 @@ func (m *testMember) ready(ctx context.Context) (string, error) {
 // checkMemory returns an error while the resident memory of the agent is above its bound.
 func (m *testMember) checkMemory() error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.agent.PID()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a system without /proc
+	}
 	if err != nil {
-		m.t.Log("no /proc on this system")
-		return nil
+		return err
 	}
 	_, rest, _ := strings.Cut(string(text), "VmRSS:")
 	resident, err := strconv.Atoi(strings.Fields(rest)[0])
