@@ -33,8 +33,6 @@ const (
 
 	// settleTime is the least time between two rounds, and the pause after a conflict with another writer.
 	settleTime = time.Second
-	// refusedIntervals is the most intervals that the agent waits after the hub has refused a report.
-	refusedIntervals = 8
 	// idle is how long to wait for a change.
 	idle = time.Hour
 )
@@ -127,10 +125,10 @@ func (r *Reporter) Run(ctx context.Context) {
 			}
 			continue
 		}
-		pause := r.jittered(Interval)
+		pause := backoff.Spread(Interval, r.Random())
 		if errors.Is(err, errRefused) {
-			pause *= time.Duration(min(1<<min(refusals, maxDoublings), refusedIntervals))
 			refusals++
+			pause = backoff.AfterRefusals(pause, refusals)
 		} else {
 			refusals = 0
 		}
@@ -138,21 +136,10 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 }
 
-// granted reports whether the hub has given the agent its permissions.
-func granted(state cluster.State) bool {
-	return state.Access == cluster.Present && state.Accepted() &&
-		meta.IsStatusConditionTrue(state.Cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted)
-}
-
 // reachable reports whether the hub has the cluster as reachable. While it does not, the hub itself sets the add-ons to Unknown.
 func reachable(state cluster.State) bool {
-	return granted(state) &&
+	return state.Granted() &&
 		!meta.IsStatusConditionPresentAndEqual(state.Cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
-}
-
-// jittered returns up to a tenth less than a time: agents that started together spread.
-func (r *Reporter) jittered(of time.Duration) time.Duration {
-	return of - time.Duration(r.Random()*float64(of)/10)
 }
 
 // untilDue returns the time until a Lease is read.
@@ -211,7 +198,7 @@ func (r *Reporter) round(ctx context.Context) error {
 	var refusal error
 	for _, addOn := range r.due() {
 		known := r.followed[addOn.Name]
-		known.due = r.Clock.Now().Add(r.jittered(Interval))
+		known.due = r.Clock.Now().Add(backoff.Spread(Interval, r.Random()))
 		err := r.check(ctx, addOn, known)
 		switch {
 		case errors.Is(err, errConflict):

@@ -76,7 +76,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	failures, reported := 0, ""
 	for ctx.Err() == nil {
 		changed, state := w.Cluster.Changed(), w.Cluster.State()
-		if !granted(state) {
+		if !state.Granted() {
 			failures = 0
 			_ = backoff.SleepUntil(ctx, w.Clock, idle, changed) // the loop ends with the context
 			continue

@@ -48,3 +48,19 @@ func TestSleepEndsWithTheContextAndWithAChange(t *testing.T) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 }
+
+func TestSpreadIsUpToATenthLess(t *testing.T) {
+	for random, want := range map[float64]time.Duration{0: time.Minute, 0.5: 57 * time.Second} {
+		if got := backoff.Spread(time.Minute, random); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestAfterRefusalsDoublesUpToEightIntervals(t *testing.T) {
+	for refusals, want := range map[int]string{0: "1m0s", 1: "1m0s", 2: "2m0s", 3: "4m0s", 4: "8m0s", 5: "8m0s", 1 << 20: "8m0s"} {
+		if got := backoff.AfterRefusals(time.Minute, refusals).String(); got != want {
+			t.Errorf("after %d refusals %s, want %s", refusals, got, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
@@ -43,6 +44,11 @@ type State struct {
 // Accepted returns whether the hub accepts the cluster, and accepts it as this member.
 func (s State) Accepted() bool {
 	return s.Cluster != nil && s.Cluster.Spec.HubAcceptsClient && s.OtherMember() == ""
+}
+
+// Granted reports whether the hub has given the agent its permissions.
+func (s State) Granted() bool {
+	return s.Access == Present && s.Accepted() && meta.IsStatusConditionTrue(s.Cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted)
 }
 
 // OtherMember returns the UID of the member that the hub has recorded where that is another member; otherwise empty. A copy of a

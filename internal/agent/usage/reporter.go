@@ -15,12 +15,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/internal/agent/backoff"
 	"github.com/berth-project/berth/internal/agent/client"
@@ -39,9 +37,6 @@ const (
 	// MaxInterval is the most time between two measurements.
 	MaxInterval = time.Hour
 
-	// refusedIntervals is the most intervals that the agent waits after the hub has refused a report.
-	refusedIntervals = 8
-	maxDoublings     = 8
 	// idle is how long to wait for a change, settleTime how long for the rest of what the member has.
 	idle, settleTime = time.Hour, time.Second
 )
@@ -107,7 +102,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	refusals := 0
 	for ctx.Err() == nil {
 		onCluster, onMember, state := r.Cluster.Changed(), r.Member.Changed(), r.Cluster.State()
-		if !granted(state) {
+		if !state.Granted() {
 			_ = backoff.SleepUntil(ctx, r.Clock, idle, onCluster) // the loop ends with the context
 			continue
 		}
@@ -125,21 +120,15 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		r.Measured(err)
 		r.report(err)
-		pause := r.Interval - time.Duration(r.Random()*float64(r.Interval)/10) // agents that started together spread
+		pause := backoff.Spread(r.Interval, r.Random())
 		if errors.Is(err, errRefused) {
-			pause *= time.Duration(min(1<<min(refusals, maxDoublings), refusedIntervals))
 			refusals++
+			pause = backoff.AfterRefusals(pause, refusals)
 		} else {
 			refusals = 0
 		}
 		_ = backoff.Sleep(ctx, r.Clock, pause)
 	}
-}
-
-// granted reports whether the hub has given the agent its permissions.
-func granted(state cluster.State) bool {
-	return state.Access == cluster.Present && state.Accepted() &&
-		meta.IsStatusConditionTrue(state.Cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted)
 }
 
 // report passes a problem on. The log has it once, until it changes.
