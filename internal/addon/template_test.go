@@ -127,7 +127,7 @@ func TestTheReportOfAWork(t *testing.T) {
 	}{
 		"nothing is reported":        {"", "Available=Unknown/WorkNotApplied Progressing=True/Progressing applied=false", rollout.StateProgressing},
 		"it is applied":              {"Applied=True Available=False", "Available=False/ProbeUnavailable Progressing=True/Progressing applied=false", rollout.StateProgressing},
-		"nobody reads its health":    {"Applied=True Available=Unknown", "Available=Unknown/NoProbeResult Progressing=True/Progressing applied=false", rollout.StateProgressing},
+		"its health is not reported": {"Applied=True Available=Unknown", "Available=Unknown/NoProbeResult Progressing=True/Progressing applied=false", rollout.StateProgressing},
 		"it is healthy":              {"Applied=True Available=True", "Available=True/ProbeAvailable Progressing=False/Completed applied=true", rollout.StateSucceeded},
 		"it cannot be applied":       {"Applied=False", "Available=False/WorkApplyFailed Progressing=False/Failed applied=false", rollout.StateFailed},
 		"it degrades while it rolls": {"Applied=True Available=True Degraded=True", "Available=False/ProbeUnavailable Progressing=False/Failed applied=false", rollout.StateFailed},

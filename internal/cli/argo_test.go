@@ -12,7 +12,7 @@ func TestArgoSetup(t *testing.T) {
 	if got.code != cli.ExitOK || got.errOut != "" {
 		t.Fatalf("got %+v", got)
 	}
-	golden(t, "argo-setup.yaml", got.out)
+	checkGolden(t, "argo-setup.yaml", got.out)
 }
 
 func TestMisuseOfArgo(t *testing.T) {

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,15 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/cli/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
@@ -37,22 +34,10 @@ func run(t *testing.T, stdin string, args ...string) result {
 	return result{code, out.String(), errOut.String()}
 }
 
-// golden holds got against a golden file, or writes it.
-func golden(t *testing.T, name, got string) {
+// checkGolden compares an output with a golden file.
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", "golden", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "golden", name), got)
 }
 
 // files returns the files of a folder in testdata.
@@ -99,8 +84,8 @@ func TestHelpGoesToStandardOutput(t *testing.T) {
 			t.Errorf("%q: got %+v", args, got)
 		}
 	}
-	golden(t, "test-help.txt", run(t, "", "test", "--help").out)
-	golden(t, "simulate-help.txt", run(t, "", "simulate", "--help").out)
+	checkGolden(t, "test-help.txt", run(t, "", "test", "--help").out)
+	checkGolden(t, "simulate-help.txt", run(t, "", "simulate", "--help").out)
 }
 
 func TestCommandLinesThatAreRefused(t *testing.T) {

@@ -18,7 +18,7 @@ func TestDescribe(t *testing.T) {
 			if got.code != cli.ExitOK || got.errOut != "" {
 				t.Fatalf("got %+v", got)
 			}
-			golden(t, "describe-"+name+".txt", got.out)
+			checkGolden(t, "describe-"+name+".txt", got.out)
 		})
 	}
 	all := runGet(t, "describe", "clusters")

@@ -75,7 +75,7 @@ func TestDiffDelivery(t *testing.T) {
 					t.Errorf("a line is wider than the screen: %q", line)
 				}
 			}
-			golden(t, "diff-delivery-"+file+".txt", got.out)
+			checkGolden(t, "diff-delivery-"+file+".txt", got.out)
 			asData := run(t, tc.stdin, "diff", "--base", stored, "-f", "-", "-o", "json")
 			if !json.Valid([]byte(asData.out)) || strings.Contains(got.out+asData.out, plainPassword) {
 				t.Errorf("the data are invalid, or have the value of a Secret: %s", asData.out)

@@ -46,7 +46,7 @@ func TestDiff(t *testing.T) {
 				if got.code != tc.code || got.errOut != "" {
 					t.Fatalf("exit code %d, want %d; standard error:\n%s", got.code, tc.code, got.errOut)
 				}
-				golden(t, "diff-"+name+"-"+width+".txt", got.out)
+				checkGolden(t, "diff-"+name+"-"+width+".txt", got.out)
 			})
 		}
 	}

@@ -62,7 +62,7 @@ func TestExplainDelivery(t *testing.T) {
 					t.Errorf("a line is wider than the screen: %q", line)
 				}
 			}
-			golden(t, "explain-delivery-"+file+".txt", got.out)
+			checkGolden(t, "explain-delivery-"+file+".txt", got.out)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestExplainPlacementGoesOn(t *testing.T) {
 			if got.code != cli.ExitOK {
 				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 			}
-			golden(t, "explain-delivery-"+file+".txt", got.out)
+			checkGolden(t, "explain-delivery-"+file+".txt", got.out)
 		})
 	}
 	got := run(t, fleet, "explain", "placement", "fleet", "-f", "-", "-o", "json")

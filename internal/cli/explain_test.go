@@ -74,7 +74,7 @@ func TestExplainPlacement(t *testing.T) {
 				if got.code != cli.ExitOK || got.errOut != "" {
 					t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 				}
-				golden(t, "explain-"+name+"-"+width+".txt", got.out)
+				checkGolden(t, "explain-"+name+"-"+width+".txt", got.out)
 			})
 		}
 	}
@@ -166,7 +166,7 @@ func TestExplainedByTheHub(t *testing.T) {
 	if got.code != cli.ExitOK || got.errOut != "" {
 		t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 	}
-	golden(t, "explain-hub.txt", got.out)
+	checkGolden(t, "explain-hub.txt", got.out)
 }
 
 // TestExplainedByAnotherRun explains a placement whose run the manager no longer holds, so that it decided again.
@@ -183,7 +183,7 @@ func TestExplainedByAnotherRun(t *testing.T) {
 			if got.code != cli.ExitOK || got.errOut != "" {
 				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 			}
-			golden(t, "explain-replayed-"+name+".txt", got.out)
+			checkGolden(t, "explain-replayed-"+name+".txt", got.out)
 		})
 	}
 }

@@ -30,5 +30,5 @@ func TestFilesAreTakenAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	const added = "{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: c3}}"
-	golden(t, "diff-as-it-is.txt", run(t, added, "diff", "--base", base, "-f", "-").out)
+	checkGolden(t, "diff-as-it-is.txt", run(t, added, "diff", "--base", base, "-f", "-").out)
 }

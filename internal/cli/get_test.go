@@ -38,7 +38,7 @@ func TestGet(t *testing.T) {
 				if got.code != cli.ExitOK || got.errOut != "" {
 					t.Fatalf("got %+v", got)
 				}
-				golden(t, "look-"+name+"."+screen+".golden", got.out)
+				checkGolden(t, "look-"+name+"."+screen+".golden", got.out)
 			})
 		}
 	}
@@ -48,7 +48,7 @@ func TestGet(t *testing.T) {
 	} {
 		t.Run(name+"/data", func(t *testing.T) {
 			asJSON, asYAML := runGet(t, append(args, "-o", "json")...), runGet(t, append(args, "-o", "yaml")...)
-			golden(t, "look-"+name+".json.golden", asJSON.out)
+			checkGolden(t, "look-"+name+".json.golden", asJSON.out)
 			converted, err := yaml.YAMLToJSON([]byte(asYAML.out))
 			if err != nil {
 				t.Fatal(err)

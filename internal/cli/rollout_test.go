@@ -45,16 +45,16 @@ func TestRolloutPlan(t *testing.T) {
 			if got.code != cli.ExitOK {
 				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 			}
-			golden(t, "rollout-"+name+".table", got.out)
-			golden(t, "rollout-"+name+".stderr", got.errOut)
+			checkGolden(t, "rollout-"+name+".table", got.out)
+			checkGolden(t, "rollout-"+name+".stderr", got.errOut)
 		})
 	}
 	for name, form := range map[string]string{"waves": "yaml", "next": "json", "simulate": "yaml"} {
 		t.Run(name+"/"+form, func(t *testing.T) {
-			golden(t, "rollout-"+name+"."+form, plan(t, append(cases[name], "-o", form)...).out)
+			checkGolden(t, "rollout-"+name+"."+form, plan(t, append(cases[name], "-o", form)...).out)
 		})
 	}
-	golden(t, "rollout-help.txt", run(t, "", "rollout", "plan", "--help").out)
+	checkGolden(t, "rollout-help.txt", run(t, "", "rollout", "plan", "--help").out)
 }
 
 // TestRolloutPlanDecidesFirst plans a placement without stored decisions.

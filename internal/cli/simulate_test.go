@@ -49,7 +49,7 @@ func TestExamples(t *testing.T) {
 				if got.code != cli.ExitOK || got.errOut != "" {
 					t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 				}
-				golden(t, "example-"+name+"."+form, got.out)
+				checkGolden(t, "example-"+name+"."+form, got.out)
 			})
 		}
 	}
@@ -64,8 +64,8 @@ func TestAcceptedInput(t *testing.T) {
 				if got.code != cli.ExitOK {
 					t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 				}
-				golden(t, filepath.Base(path)+"."+form, got.out)
-				golden(t, filepath.Base(path)+".stderr", got.errOut)
+				checkGolden(t, filepath.Base(path)+"."+form, got.out)
+				checkGolden(t, filepath.Base(path)+".stderr", got.errOut)
 			})
 		}
 	}
@@ -79,7 +79,7 @@ func TestRefusedInput(t *testing.T) {
 			if got.code != cli.ExitRefused || got.out != "" {
 				t.Errorf("exit code %d, standard output %q; want 2 and nothing", got.code, got.out)
 			}
-			golden(t, filepath.Base(path)+".stderr", got.errOut)
+			checkGolden(t, filepath.Base(path)+".stderr", got.errOut)
 		})
 	}
 }
@@ -454,7 +454,7 @@ func TestManyClustersAreCounted(t *testing.T) {
 	const matches = "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {shard: l1}}}}]"
 	const fails = `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["a label that no cluster has"] == "x"']}}}]`
 	input.WriteString(placement("all", "", "") + placement("few", "", matches) + placement("keyed", "", fails))
-	golden(t, "many.table", run(t, input.String(), "simulate", "-f", "-").out)
+	checkGolden(t, "many.table", run(t, input.String(), "simulate", "-f", "-").out)
 }
 
 func TestRareReasonsArePutTogether(t *testing.T) {
@@ -464,7 +464,7 @@ func TestRareReasonsArePutTogether(t *testing.T) {
 		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%02d}, "+
 			"spec: {taints: [{key: example.com/rack, value: rack-%d-%s, effect: NoSelect}]}}", i, i/3, strings.Repeat("long", 20))
 	}
-	golden(t, "reasons.table", run(t, input.String()+placement("p", "", "numberOfClusters: 1"), "simulate", "-f", "-").out)
+	checkGolden(t, "reasons.table", run(t, input.String()+placement("p", "", "numberOfClusters: 1"), "simulate", "-f", "-").out)
 }
 
 func TestWhatKeepsClustersApartIsTold(t *testing.T) {
@@ -477,5 +477,5 @@ func TestWhatKeepsClustersApartIsTold(t *testing.T) {
 		"numberOfClusters: 4, spreadPolicy: {antiAffinity: [{topologyKey: zone, topologyKeyType: Label}]}"))
 	input.WriteString(placement("even", "",
 		"numberOfClusters: 6, spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}"))
-	golden(t, "capped.table", run(t, input.String(), "simulate", "-f", "-").out)
+	checkGolden(t, "capped.table", run(t, input.String(), "simulate", "-f", "-").out)
 }

@@ -46,7 +46,7 @@ func TestSimulateAtInstants(t *testing.T) {
 			if got.code != cli.ExitOK {
 				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 			}
-			golden(t, "at-"+strings.ReplaceAll(name, " ", "-")+".table", got.out)
+			checkGolden(t, "at-"+strings.ReplaceAll(name, " ", "-")+".table", got.out)
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestGeneratedFleet(t *testing.T) {
 ---
 {apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: set-00, namespace: shop}, spec: {clusterSet: set-00}}`
 	got := run(t, input, "simulate", "-f", "-", "--fleet", "250", "--seed", "3")
-	golden(t, "fleet.table", got.out)
+	checkGolden(t, "fleet.table", got.out)
 	if again := run(t, input, "simulate", "-f", "-", "--fleet", "250", "--seed", "3"); again != got {
 		t.Error("the same seed gives another fleet")
 	}

@@ -28,7 +28,7 @@ func TestFailedExpectations(t *testing.T) {
 		if got.code != cli.ExitUnsatisfied || got.errOut != "1 of 2 scenarios failed\n" {
 			t.Errorf("%s: exit code %d, standard error %q", form, got.code, got.errOut)
 		}
-		golden(t, "test-failing."+form, got.out)
+		checkGolden(t, "test-failing."+form, got.out)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestTreeOfADelivery(t *testing.T) {
 					t.Errorf("a line is wider than the screen: %q", line)
 				}
 			}
-			golden(t, "tree-delivery-"+file+".txt", got.out)
+			checkGolden(t, "tree-delivery-"+file+".txt", got.out)
 			data := struct {
 				Sets []struct {
 					Works []struct {

@@ -1,9 +1,7 @@
 package addon_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,11 +18,10 @@ import (
 	"github.com/berth-project/berth/decision"
 	planner "github.com/berth-project/berth/internal/addon"
 	"github.com/berth-project/berth/internal/cli/addon"
+	"github.com/berth-project/berth/internal/cli/golden"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/pacing"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
@@ -193,7 +190,7 @@ func TestTable(t *testing.T) {
 					t.Errorf("a line is wider than the screen: %q", line)
 				}
 			}
-			golden(t, name, out.String())
+			checkGolden(t, name, out.String())
 		})
 	}
 }
@@ -203,7 +200,7 @@ func TestData(t *testing.T) {
 	if err := printer.WriteData(&out, "yaml", addon.New(world(t))); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "breached.yaml", out.String())
+	checkGolden(t, "breached.yaml", out.String())
 }
 
 // TestAReportChangesNothing holds that the objects that were read stay as they are.
@@ -218,19 +215,8 @@ func TestAReportChangesNothing(t *testing.T) {
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+// checkGolden compares an output with a golden file.
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, filepath.Join("testdata", name), got)
 }

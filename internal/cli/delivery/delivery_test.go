@@ -1,9 +1,7 @@
 package delivery_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,11 +18,10 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/cli/delivery"
+	"github.com/berth-project/berth/internal/cli/golden"
 	"github.com/berth-project/berth/internal/cli/printer"
 	planner "github.com/berth-project/berth/internal/delivery"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
@@ -112,26 +109,15 @@ func TestTable(t *testing.T) {
 					t.Errorf("a line is wider than the screen: %q", line)
 				}
 			}
-			golden(t, name, out.String())
+			checkGolden(t, name, out.String())
 		})
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+// checkGolden compares an output with a golden file.
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, filepath.Join("testdata", name), got)
 }
 
 func TestChanges(t *testing.T) {

@@ -86,7 +86,7 @@ func TestWatchARolloutOf310Clusters(t *testing.T) {
 			if outcome.Reason != "" {
 				t.Errorf("the rollout ended with %+v", outcome)
 			}
-			golden(t, name, out)
+			checkGolden(t, name, out)
 			page, err := os.ReadFile("../../../docs/how-to/roll-out-in-waves.md")
 			if err != nil {
 				t.Fatal(err)
