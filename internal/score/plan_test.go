@@ -59,7 +59,7 @@ func TestWhatIsWrittenAndWhen(t *testing.T) {
 		"nothing moved":                       {10, 10, 10, 20, 10, ReasonClusterMissing, nil, ""},
 		"less than the threshold moved":       {10, 10, 10, 21, 10, ReasonClusterMissing, nil, ""},
 		"the threshold moved":                 {10, 10, 10, 18, 10, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 18}, ReasonMeasured},
-		"half of the validity has passed":     {20, 10, 20, 21, 20, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 21}, ReasonMeasured},
+		"half of the validity has passed":     {20, 10, 20, 21, 20, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 20}, ReasonMeasured},
 		"one query failed":                    {15, 10, 0, 20, 0, ReasonSourceFailed, nil, ""},
 		"queries fail for longer":             {16, 10, 0, 20, 0, ReasonSourceFailed, map[string]int32{"cpu": 10, "memory": 20}, ReasonSourceFailed},
 		"the cluster is missing in a result":  {20, 10, 20, 20, 0, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 20}, ReasonClusterMissing},
@@ -127,9 +127,35 @@ func TestNoiseIsWrittenOnceInHalfAValidity(t *testing.T) {
 			writes++
 			stored = store(status)
 		}
+		if got := values(&stored.Status)["cpu"]; got != 10 {
+			t.Fatalf("after %d queries the score is %d: noise moves placements", query, got)
+		}
 	}
 	if writes != 30 {
 		t.Errorf("%d writes in 60 queries, want one in every second", writes)
+	}
+}
+
+// TestNoiseOfOneScoreIsNotWrittenWithAnother moves one score by the threshold and the other by less. A score that drifts is written when it
+// is away from the stored one by the threshold, and one that has run out as it is measured.
+func TestNoiseOfOneScoreIsNotWrittenWithAnother(t *testing.T) {
+	stored := store(Plan(input(begin, map[string]Sighting{"cpu": {10, begin}, "memory": {20, begin}}, "", nil)))
+	for _, step := range []struct {
+		seconds     int
+		cpu, memory int32
+		want        map[string]int32
+	}{
+		{10, 15, 21, map[string]int32{"cpu": 15, "memory": 20}},
+		{20, 16, 22, map[string]int32{"cpu": 15, "memory": 22}},
+		{30, 17, 21, map[string]int32{"cpu": 17, "memory": 22}},
+		{90, 16, 21, map[string]int32{"cpu": 16, "memory": 21}},
+	} {
+		now := begin.Add(time.Duration(step.seconds) * time.Second)
+		status := Plan(input(now, map[string]Sighting{"cpu": {step.cpu, now}, "memory": {step.memory, now}}, "", stored))
+		if diff := cmp.Diff(step.want, values(status)); diff != "" {
+			t.Fatalf("after %d s (-want +got):\n%s", step.seconds, diff)
+		}
+		stored = store(status)
 	}
 }
 

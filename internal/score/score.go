@@ -1,8 +1,8 @@
 // Package score decides what a provider of AddOnPlacementScores stores, and when.
 //
 // It owns the arithmetic of scores, the condition of their objects, and the rule by which noise is not written. It reads and writes
-// nothing. The invariants: a score is from -100 to 100; a value that is not measured any more extends no validity and runs out; values that
-// move less than the threshold cause no write before half of the validity has passed.
+// nothing. The invariants: a score is from -100 to 100; a value that is not measured any more extends no validity and runs out; a stored value
+// that counts changes only by the threshold or more, and a write without such a change comes after half of the validity.
 package score
 
 import (
@@ -25,7 +25,7 @@ const (
 	ReasonClusterMissing = "ClusterMissing"
 )
 
-// DefaultThreshold is the smallest change of a score that is written at once, where no other is set.
+// DefaultThreshold is the smallest change of a score that is written, where no other is set.
 const DefaultThreshold = 2
 
 const (
@@ -70,7 +70,7 @@ type Input struct {
 	Names []string
 	// Interval is the time between two measurements.
 	Interval time.Duration
-	// Threshold is the smallest change that is written at once.
+	// Threshold is the smallest change of a value that is written.
 	Threshold int32
 	Now       time.Time
 	// Seen are the last values by score.
@@ -92,7 +92,7 @@ func Plan(in Input) *clusterv1alpha1.AddOnPlacementScoreStatus {
 		if !ok || last.At.After(in.Now) || !in.Now.Before(last.At.Add(Validity(in.Interval))) {
 			continue // it has run out, or the clock was set back
 		}
-		want.Scores = append(want.Scores, clusterv1alpha1.AddOnPlacementScoreItem{Name: name, Value: last.Value})
+		want.Scores = append(want.Scores, clusterv1alpha1.AddOnPlacementScoreItem{Name: name, Value: in.steady(name, last.Value)})
 		if in.Now.Sub(last.At) > in.Interval+in.Interval/2 {
 			stale = append(stale, name)
 		}
@@ -110,6 +110,19 @@ func Plan(in Input) *clusterv1alpha1.AddOnPlacementScoreStatus {
 		return &want
 	}
 	return nil
+}
+
+// steady returns the stored value of a score where it counts and the measured one is near, so that noise ranks no cluster anew.
+func (in *Input) steady(name string, measured int32) int32 {
+	if in.Stored == nil || in.Stored.Status.ValidUntil == nil || !in.Now.Before(in.Stored.Status.ValidUntil.Time) {
+		return measured
+	}
+	for _, item := range in.Stored.Status.Scores {
+		if item.Name == name && abs(item.Value-measured) < in.Threshold {
+			return item.Value
+		}
+	}
+	return measured
 }
 
 // condition reports whether the scores follow what they measure.
@@ -146,7 +159,7 @@ func (in *Input) mustWrite(want *clusterv1alpha1.AddOnPlacementScoreStatus) bool
 	known := 0
 	for _, item := range want.Scores {
 		value, ok := values[item.Name]
-		if !ok || abs(item.Value-value) >= in.Threshold {
+		if !ok || item.Value != value {
 			return true
 		}
 		known++
