@@ -68,8 +68,18 @@ func (l *load) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// newWorld starts all of it. source returns the URL that the manager queries, of the URL of Prometheus.
-func newWorld(t *testing.T, source func(prometheus string) string) *world {
+// twoScores is the configuration of the manager: what is free, and the same again by another query.
+func twoScores(source string) string {
+	return fmt.Sprintf(`
+sources: [{name: main, url: %q}]
+scores:
+- {name: free, source: main, query: 'sum by (cluster) (load)', min: 0, max: 100, invert: true, interval: 5s}
+- {name: idle, source: main, query: '100 - sum by (cluster) (load)', min: 0, max: 100, interval: 5s}
+`, source)
+}
+
+// newWorld starts all of it. config returns the configuration of the manager from the URL of Prometheus.
+func newWorld(t *testing.T, config func(prometheus string) string) *world {
 	t.Helper()
 	w := &world{
 		Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t), load: &load{values: map[string]float64{}},
@@ -94,12 +104,7 @@ func newWorld(t *testing.T, source func(prometheus string) string) *world {
 	}
 	prometheus := hubtest.StartPrometheus(t, w.file("prometheus.yaml", fmt.Sprintf(
 		"global: {scrape_interval: 1s}\nscrape_configs: [{job_name: load, metrics_path: /, static_configs: [{targets: [%q]}]}]\n", target.Host)))
-	scores := w.file("scores.yaml", fmt.Sprintf(`
-sources: [{name: main, url: %q}]
-scores:
-- {name: free, query: 'sum by (cluster) (load)', min: 0, max: 100, invert: true, interval: 5s}
-- {name: idle, query: '100 - sum by (cluster) (load)', min: 0, max: 100, interval: 5s}
-`, source("http://"+prometheus)))
+	scores := w.file("scores.yaml", config("http://"+prometheus))
 	w.manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{AllowErrors: true, Args: []string{"--controllers=*,score", "--score-config=" + scores}})
 	return w
 }

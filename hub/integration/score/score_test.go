@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -14,28 +14,40 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-func same(prometheus string) string { return prometheus }
-
 // TestAPlacementFollowsTheLoad moves load between two clusters, and then changes it by less than the threshold.
 func TestAPlacementFollowsTheLoad(t *testing.T) {
-	w := newWorld(t, same)
+	w := newWorld(t, twoScores)
 	w.load.set(w.cluster("a"), 80)
 	w.load.set(w.cluster("b"), 20)
+	imported := w.cluster("imported")
+	w.load.set(imported, 50)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: imported}})
+	w.create(&clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: imported, Annotations: map[string]string{clusterv1.InventoryProfileAnnotationKey: "others/imported"}},
+		Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
+	})
 	w.place("free")
 	w.place("idle")
 	w.awaitDecision("free", w.cluster("b"))
 	w.awaitDecision("idle", w.cluster("b"))
 	w.awaitCondition(w.cluster("a"), "Measured")
+	if _, err := w.scores(t.Context(), imported); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace that has the name of an imported cluster got scores: %v", err)
+	}
 	w.load.set(w.cluster("a"), 10)
 	w.load.set(w.cluster("b"), 90)
 	w.awaitDecision("free", w.cluster("a"))
@@ -45,13 +57,20 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	steady, err := w.scores(t.Context(), w.cluster("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	const queries = 4
 	began := time.Now()
-	for range queries { // the load moves by less than one score in each interval
-		w.load.set(w.cluster("a"), 10+rand.Float64()/2)
+	for query := range queries { // the score moves by one in each interval
+		w.load.set(w.cluster("a"), 10+float64(query%2)/2)
 		time.Sleep(5 * time.Second)
 		if got, err := w.decided(t.Context(), "free"); err != nil || got != w.cluster("a") {
 			t.Fatalf("noise moved the placement to %q: %v", got, err)
+		}
+		if got, err := w.scores(t.Context(), w.cluster("a")); err != nil || !equality.Semantic.DeepEqual(got.Status.Scores, steady.Status.Scores) {
+			t.Fatalf("noise changed the scores %+v to %+v: %v", steady.Status.Scores, got.Status.Scores, err)
 		}
 	}
 	after, err := w.manager.ReadMetrics(t.Context())
@@ -85,7 +104,7 @@ func TestAPrometheusThatDiesLetsScoresRunOut(t *testing.T) {
 			forward.ServeHTTP(w, r)
 		}))
 		t.Cleanup(gate.Close)
-		return gate.URL
+		return twoScores(gate.URL)
 	})
 	w.load.set(w.cluster("a"), 80)
 	w.load.set(w.cluster("b"), 20)
@@ -121,9 +140,50 @@ func TestAPrometheusThatDiesLetsScoresRunOut(t *testing.T) {
 	w.awaitCondition(w.cluster("b"), "Measured")
 }
 
+// TestASourceThatHangsHoldsUpNoOther has a second source that accepts connections and never responds.
+func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server sees a closed connection only after the body
+		<-r.Context().Done()
+	}))
+	t.Cleanup(silent.Close)
+	w := newWorld(t, func(prometheus string) string {
+		config := strings.Replace(twoScores(prometheus), "}]", fmt.Sprintf("}, {name: silent, url: %q}]", silent.URL), 1)
+		for number := range 12 { // more than are sent to a source at a time
+			config += fmt.Sprintf("- {name: silent-%d, object: silent, source: silent, query: up, min: 0, max: 1, interval: 1m}\n", number)
+		}
+		return config
+	})
+	w.load.set(w.cluster("a"), 80)
+	w.load.set(w.cluster("b"), 20)
+	w.place("free")
+	w.awaitDecision("free", w.cluster("b"))
+	w.awaitCondition(w.cluster("a"), "Measured")
+	for range 40 { // a query that hangs ends after 30 seconds
+		time.Sleep(time.Second)
+		stored, err := w.scores(t.Context(), w.cluster("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !time.Now().Before(stored.Status.ValidUntil.Time) {
+			t.Fatalf("the scores of a source that responds ran out at %s", stored.Status.ValidUntil)
+		}
+		if !meta.IsStatusConditionTrue(stored.Status.Conditions, "ScoresCurrent") {
+			t.Fatalf("the scores of a source that responds have %+v", stored.Status.Conditions)
+		}
+	}
+	metrics, err := w.manager.ReadMetrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failing := metrics.Sum("berth_score_failing"); failing < 8 {
+		t.Errorf("%v scores fail, want those of the source that hangs", failing)
+	}
+}
+
 // TestScoresOfOthersStay has another provider in the same object.
 func TestScoresOfOthersStay(t *testing.T) {
-	w := newWorld(t, same)
+	w := newWorld(t, twoScores)
 	w.load.set(w.cluster("a"), 80)
 	w.awaitCondition(w.cluster("a"), "Measured")
 	patch := []byte(`{"apiVersion":"cluster.open-cluster-management.io/v1alpha1","kind":"AddOnPlacementScore","status":{"scores":[{"name":"theirs","value":7}]}}`)

@@ -27,6 +27,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/score"
 	"github.com/berth-project/berth/internal/telemetry"
 )
@@ -37,10 +38,12 @@ const Name = "score"
 const (
 	// fieldManager owns the scores in their objects.
 	fieldManager = "berth-score"
-	// maxWrites and maxQueries bound the concurrent writes and queries.
+	// maxWrites bounds the concurrent writes, maxQueries the concurrent queries of one source.
 	maxWrites, maxQueries = 16, 8
-	// minPause is the shortest time between two passes.
+	// minPause is the shortest time between two passes. Queries that return within it are written together.
 	minPause = time.Second
+	// readRetry is when to read the clusters again after an error.
+	readRetry = 5 * time.Second
 )
 
 // Options configures the controller.
@@ -52,15 +55,11 @@ type Options struct {
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
-	c := &controller{
-		client: mgr.GetClient(), log: mgr.GetLogger().WithName(Name), config: options.Config, clock: options.Clock,
-		sources: map[string]source{}, seen: map[string]map[string]score.Sighting{}, failures: map[string]string{}, due: map[string]time.Time{},
+	kind := clusterv1alpha1.SchemeGroupVersion.WithKind("AddOnPlacementScore")
+	if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return fmt.Errorf("adding the score controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w", kind.GroupKind(), Name, err)
 	}
-	names := make([]string, 0, len(options.Config.Scores))
-	for i := range options.Config.Scores {
-		names = append(names, options.Config.Scores[i].Name)
-	}
-	c.metrics = telemetry.NewScores(options.Registry, names)
+	c := newController(mgr.GetClient(), mgr.GetLogger().WithName(Name), options)
 	for _, s := range options.Config.Sources {
 		to, err := newSource(s)
 		if err != nil {
@@ -74,7 +73,7 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// controller queries and writes. One goroutine uses it.
+// controller queries and writes.
 type controller struct {
 	client  client.Client
 	log     logr.Logger
@@ -82,34 +81,127 @@ type controller struct {
 	clock   clock.Clock
 	metrics *telemetry.Scores
 	sources map[string]source
+	// slots bounds the concurrent queries of each source, so that one which does not respond holds up no other.
+	slots map[string]chan struct{}
+	// outcomes has room for one outcome of each score.
+	outcomes chan outcome
 
-	// seen are the last values by cluster and score, failures why the last queries failed, due when the next are due, both by score.
+	// The goroutine of run alone uses the rest. seen are the last values by cluster and score. By score, failures is why the last query
+	// failed, due when the next is due, and running are those that have not returned. pending are outcomes that are not recorded.
 	seen     map[string]map[string]score.Sighting
 	failures map[string]string
 	due      map[string]time.Time
+	running  map[string]bool
+	pending  []outcome
+	// homeless is how many clusters had no namespace when their scores were last written.
+	homeless int
+}
+
+// outcome is what became of a query.
+type outcome struct {
+	query *Query
+	// at is the instant that was asked for.
+	at    time.Time
+	found result
+	err   error
+}
+
+func newController(to client.Client, log logr.Logger, options Options) *controller {
+	c := &controller{
+		client: to, log: log, config: options.Config, clock: options.Clock,
+		sources: map[string]source{}, slots: map[string]chan struct{}{}, outcomes: make(chan outcome, len(options.Config.Scores)),
+		seen: map[string]map[string]score.Sighting{}, failures: map[string]string{}, due: map[string]time.Time{}, running: map[string]bool{},
+	}
+	names := make([]string, 0, len(options.Config.Scores))
+	for i := range options.Config.Scores {
+		names = append(names, options.Config.Scores[i].Name)
+	}
+	for _, s := range options.Config.Sources {
+		c.slots[s.Name] = make(chan struct{}, maxQueries)
+	}
+	c.metrics = telemetry.NewScores(options.Registry, names)
+	return c
 }
 
 // run queries and writes until the context ends.
 func (c *controller) run(ctx context.Context) error {
 	for ctx.Err() == nil {
+		c.send(ctx)
+		c.await(ctx)
+		if len(c.pending) == 0 {
+			continue
+		}
 		if err := c.pass(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error(err, "scores were not written")
 		}
-		timer := c.clock.NewTimer(c.pause())
-		select {
-		case <-ctx.Done():
-		case <-timer.C():
-		}
-		timer.Stop()
 	}
 	return nil
 }
 
-// pause returns the time to the next query.
+// send starts the queries that are due and do not run. All ask for the same instant, so that the scores of an object run out together.
+func (c *controller) send(ctx context.Context) {
+	now := c.clock.Now()
+	for i := range c.config.Scores {
+		q := &c.config.Scores[i]
+		if c.running[q.Name] || now.Before(c.due[q.Name]) {
+			continue
+		}
+		c.due[q.Name], c.running[q.Name] = now.Add(q.Interval.Duration), true
+		go func() {
+			out := outcome{query: q, at: now}
+			select {
+			case c.slots[q.Source] <- struct{}{}:
+				out.found, out.err = c.sources[q.Source].query(ctx, q, now)
+				<-c.slots[q.Source]
+			case <-ctx.Done():
+				out.err = ctx.Err()
+			}
+			c.outcomes <- out
+		}()
+	}
+}
+
+// await waits for a query that returns, then for others that return soon after. It ends when the next query is due.
+func (c *controller) await(ctx context.Context) {
+	timer := c.clock.NewTimer(c.pause())
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-timer.C():
+		return
+	case out := <-c.outcomes:
+		c.accept(out)
+	}
+	others := c.clock.NewTimer(minPause)
+	defer others.Stop()
+	for len(c.running) > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-others.C():
+			return
+		case out := <-c.outcomes:
+			c.accept(out)
+		}
+	}
+}
+
+func (c *controller) accept(out outcome) {
+	delete(c.running, out.query.Name)
+	c.pending = append(c.pending, out)
+}
+
+// pause returns the time to the next query that can be sent, or to the next attempt to read the clusters.
 func (c *controller) pause() time.Duration {
 	out := maxInterval
-	for _, due := range c.due {
-		out = min(out, due.Sub(c.clock.Now()))
+	for name, due := range c.due {
+		if !c.running[name] {
+			out = min(out, due.Sub(c.clock.Now()))
+		}
+	}
+	if len(c.pending) > 0 {
+		out = min(out, readRetry)
 	}
 	return max(out, minPause)
 }
@@ -117,7 +209,7 @@ func (c *controller) pause() time.Duration {
 // objectKey is an object of a cluster.
 type objectKey struct{ cluster, name string }
 
-// pass sends the queries that are due, and writes what follows.
+// pass records the queries that returned, and writes what follows.
 func (c *controller) pass(ctx context.Context) error {
 	clusters, stored, err := c.read(ctx)
 	if err != nil {
@@ -137,11 +229,15 @@ func (c *controller) pass(ctx context.Context) error {
 			}
 		}
 	}
-	c.query(ctx)
+	for _, out := range c.pending {
+		c.record(out)
+	}
+	c.pending = nil
 	return c.write(ctx, c.plan(clusters, objects, stored))
 }
 
-// read returns the accepted clusters, and their scores. A cluster that is not accepted has no namespace.
+// read returns the accepted clusters, and their scores. A cluster that is not accepted has no namespace. That of the name of an imported
+// cluster may be of a team.
 func (c *controller) read(ctx context.Context) (clusters map[string]bool, stored map[objectKey]*clusterv1alpha1.AddOnPlacementScore, err error) {
 	list, scores := &clusterv1.ManagedClusterList{}, &clusterv1alpha1.AddOnPlacementScoreList{}
 	if err := errors.Join(c.client.List(ctx, list), c.client.List(ctx, scores)); err != nil {
@@ -149,7 +245,7 @@ func (c *controller) read(ctx context.Context) (clusters map[string]bool, stored
 	}
 	clusters, stored = map[string]bool{}, map[objectKey]*clusterv1alpha1.AddOnPlacementScore{}
 	for i := range list.Items {
-		if cluster := &list.Items[i]; cluster.Spec.HubAcceptsClient && cluster.DeletionTimestamp == nil {
+		if cluster := &list.Items[i]; cluster.Spec.HubAcceptsClient && cluster.DeletionTimestamp == nil && !registration.Imported(cluster) {
 			clusters[cluster.Name] = true
 		}
 	}
@@ -159,55 +255,33 @@ func (c *controller) read(ctx context.Context) (clusters map[string]bool, stored
 	return clusters, stored, nil
 }
 
-// query sends the queries that are due, and records their values. All values of one pass have the same time, so that the scores of an
-// object run out together.
-func (c *controller) query(ctx context.Context) {
-	now := c.clock.Now()
-	queries := &errgroup.Group{}
-	queries.SetLimit(maxQueries)
-	var mu sync.Mutex
-	for i := range c.config.Scores {
-		q := &c.config.Scores[i]
-		if now.Before(c.due[q.Name]) {
-			continue
-		}
-		c.due[q.Name] = now.Add(q.Interval.Duration)
-		queries.Go(func() error {
-			found, err := c.sources[q.Source].query(ctx, q, now)
-			mu.Lock()
-			defer mu.Unlock()
-			if ctx.Err() == nil {
-				c.record(q, now, found, err)
-			}
-			return nil
-		})
-	}
-	_ = queries.Wait() // no query returns an error to the group
-}
-
 // record stores the outcome of a query.
-func (c *controller) record(q *Query, now time.Time, found result, err error) {
-	c.metrics.Queried(q.Name, err)
-	if err != nil {
-		c.failures[q.Name] = message(err)
-		c.log.Error(err, "scores are not measured; the last ones count until they have run out", "score", q.Name, "source", q.Source)
+func (c *controller) record(out outcome) {
+	q := out.query
+	c.metrics.Queried(q.Name, out.err)
+	if out.err != nil {
+		c.failures[q.Name] = message(out.err)
+		c.log.Error(out.err, "scores are not measured; the last ones count until they have run out", "score", q.Name, "source", q.Source)
 		return
 	}
 	delete(c.failures, q.Name)
 	count := 0
-	for cluster, value := range found.values {
+	for cluster, value := range out.found.values {
 		last := c.seen[cluster]
 		if measured, ok := q.score(value); ok && last != nil {
-			last[q.Name] = score.Sighting{Value: measured, At: now}
+			last[q.Name] = score.Sighting{Value: measured, At: out.at}
 			count++
 		}
 	}
 	c.metrics.Measured(q.Name, count)
-	if found.several != "" || found.unnamed > 0 {
+	if out.found.several != "" || out.found.unnamed > 0 {
 		c.log.Info("a query has values that are no score: aggregate by the label of the cluster, such as avg by (cluster) (...)",
-			"score", q.Name, "label", q.ClusterLabel, "without the label", found.unnamed, "cluster with several values", found.several)
+			"score", q.Name, "label", q.ClusterLabel, "without the label", out.found.unnamed, "cluster with several values", out.found.several)
 	}
 }
+
+// errNoNamespace means that the namespace of a cluster is not there yet.
+var errNoNamespace = errors.New("the cluster has no namespace")
 
 // planned is a status to store.
 type planned struct {
@@ -224,7 +298,7 @@ func (c *controller) plan(clusters map[string]bool, objects map[string]objectSco
 			key := objectKey{cluster, name}
 			in := score.Input{
 				Names: of.names, Interval: of.interval, Threshold: c.config.Threshold, Now: c.clock.Now(),
-				Seen: c.seen[cluster], Explain: explain(c.failures), Stored: stored[key],
+				Seen: c.seen[cluster], Explain: explain(c.failures, c.running), Stored: stored[key],
 			}
 			if status := score.Plan(in); status != nil {
 				out = append(out, planned{key, status, in.Stored != nil})
@@ -240,16 +314,20 @@ func (c *controller) write(ctx context.Context, all []planned) error {
 	writes.SetLimit(maxWrites)
 	var mu sync.Mutex
 	var first error
-	failed := 0
+	failed, homeless := 0, 0
 	for _, each := range all {
 		writes.Go(func() error {
 			err := c.store(ctx, each)
 			if ctx.Err() != nil {
 				return nil
 			}
-			c.metrics.Wrote(err)
 			mu.Lock()
 			defer mu.Unlock()
+			if errors.Is(err, errNoNamespace) {
+				homeless++
+				return nil
+			}
+			c.metrics.Wrote(err)
 			if err != nil {
 				failed++
 				first = cmp.Or(first, err)
@@ -258,6 +336,10 @@ func (c *controller) write(ctx context.Context, all []planned) error {
 		})
 	}
 	_ = writes.Wait() // no write returns an error to the group
+	if homeless > 0 && c.homeless == 0 {
+		c.log.Info("accepted clusters have no namespace, so their scores are not stored and count as 0", "objects", homeless)
+	}
+	c.homeless = homeless
 	if first != nil {
 		return fmt.Errorf("%d of %d writes failed, such as %w", failed, len(all), first)
 	}
@@ -271,8 +353,8 @@ func (c *controller) store(ctx context.Context, p planned) error {
 	object := metav1.ObjectMeta{Namespace: p.cluster, Name: p.name}
 	if !p.exists {
 		err := c.client.Create(ctx, &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: object}, client.FieldOwner(fieldManager))
-		if apierrors.IsNotFound(err) { // the namespace of the cluster is not there yet
-			return nil
+		if apierrors.IsNotFound(err) {
+			return errNoNamespace
 		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating the AddOnPlacementScore %s/%s: %w", p.cluster, p.name, err)

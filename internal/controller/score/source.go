@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// queryTimeout bounds one query, maxResponseBytes its response: 10,000 clusters have some 2 MiB.
+	// queryTimeout bounds one query, as does half of its interval. maxResponseBytes bounds its response: 10,000 clusters have some 2 MiB.
 	queryTimeout     = 30 * time.Second
 	maxResponseBytes = 64 << 20
 	// maxMessage bounds what a source may add to a message.
@@ -61,7 +61,7 @@ type result struct {
 
 // query sends an instant query.
 func (s source) query(ctx context.Context, q *Query, now time.Time) (result, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, min(queryTimeout, q.Interval.Duration/2))
 	defer cancel()
 	found, _, _, err := s.api.Query(ctx, q.Query, now)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestASourceIsBounded shows what a hostile or broken server can do: nothing but fail its query.
@@ -42,7 +44,7 @@ func TestASourceIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = s.query(t.Context(), &Query{Name: "cpu", Query: "up", ClusterLabel: "cluster"}, time.Now())
+			_, err = s.query(t.Context(), &Query{Name: "cpu", Query: "up", ClusterLabel: "cluster", Interval: metav1.Duration{Duration: time.Minute}}, time.Now())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("error %v, want %q", err, test.want)
 			}
@@ -64,7 +66,7 @@ func TestAClusterWithSeveralValuesHasNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.query(t.Context(), &Query{Name: "cpu", Query: "up", ClusterLabel: "cluster"}, time.Now())
+	got, err := s.query(t.Context(), &Query{Name: "cpu", Query: "up", ClusterLabel: "cluster", Interval: metav1.Duration{Duration: time.Minute}}, time.Now())
 	if err != nil || len(got.values) != 1 || got.values["a"] != 1 || got.several != "b" || got.unnamed != 1 {
 		t.Errorf("result %+v, error %v", got, err)
 	}
