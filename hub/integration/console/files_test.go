@@ -54,7 +54,7 @@ func TestSearch(t *testing.T) {
 	b.do(chromedp.KeyEvent("/"))
 	b.wait("the focus", `document.activeElement.id === "search"`)
 	b.do(chromedp.KeyEvent("train"))
-	b.wait("the match", `document.querySelector("#suggestions li")`)
+	b.wait("the match", `document.querySelector("#suggestions li")?.innerText.includes("train")`)
 	b.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
 	b.wait("the page of the placement", `location.pathname === "/placements/data/training"`)
 	b.checkProblems(t)

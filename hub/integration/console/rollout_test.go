@@ -157,7 +157,14 @@ func (b *browser) dragBack(t *testing.T) {
 	if got := shown(); !strings.Contains(got, "Revision 1 is stored") && !strings.Contains(got, "Rollout") {
 		t.Errorf("the first moment is %q, want that of the template", got)
 	}
-	b.wait("the start of the canaries", `(() => { const at = document.querySelector("#moment"); at.value = String(Number(at.value) + 1); at.dispatchEvent(new Event("input")); return document.querySelector("#moment-shown").innerText.includes("start:"); })()`)
+	b.wait("the start of the canaries", `(() => {
+		const at = document.querySelector("#moment"), text = document.querySelector("#moment-shown").innerText;
+		if (!text.startsWith((Number(at.value) + 1) + " of")) return false; // it is being read
+		if (text.includes("start:")) return true;
+		at.value = String(Number(at.value) + 1);
+		at.dispatchEvent(new Event("input"));
+		return false;
+	})()`)
 	before := shown()
 	if !strings.Contains(before, "under way") || !strings.Contains(before, "waiting") {
 		t.Errorf("at the start, the waves are %q, want the canaries under way and the others waiting", before)

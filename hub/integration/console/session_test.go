@@ -97,7 +97,7 @@ func TestTheConnectionComesBack(t *testing.T) {
 
 // TestTheSessionEnds lets the session of a browser end while a page is open. The page shows it, and other pages are refused.
 func TestTheSessionEnds(t *testing.T) {
-	const left = 4 * time.Second
+	const left = 15 * time.Second
 	s := newServer(t)
 	s.clock.offset.Store(int64(left - 12*time.Hour)) // the session of the next login ends after a moment
 	b := open(t, s.url)

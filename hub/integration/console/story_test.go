@@ -92,7 +92,7 @@ func (s *player) search(text string) {
 	s.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/").WithCode("Slash"), input.DispatchKeyEvent(input.KeyUp).WithKey("/").WithCode("Slash"))
 	s.wait("the focus", `document.activeElement.id === "search"`)
 	s.write(text)
-	s.wait("the match", `document.querySelector("#suggestions li")`)
+	s.wait("the match", fmt.Sprintf(`document.querySelector("#suggestions li")?.innerText.includes(%q)`, text))
 	s.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
 }
 

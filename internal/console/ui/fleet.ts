@@ -14,6 +14,7 @@ class Fleet {
   private palette: Palette = { index: new Uint8Array(), colours: [], words: [], marks: [] };
   private shown = new Uint8Array();
   private current = -1;
+  private latest = 0; // which filter was typed last
   private pending = 0;
   private drawn = 0;
 
@@ -154,7 +155,9 @@ class Fleet {
   // refilter marks the clusters that meet every term: a part of a name, key=value, tainted, or a state.
   private async refilter(): Promise<void> {
     const terms = this.controls.filter.value.split(/\s+/).filter((term) => term !== "");
+    const mine = ++this.latest;
     const tests = await Promise.all(terms.map((term) => this.test(term)));
+    if (mine !== this.latest) return; // a later filter was faster
     const shown = new Uint8Array(this.grid.names.length);
     let count = 0;
     for (let i = 0; i < shown.length; i++) {
