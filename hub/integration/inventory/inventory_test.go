@@ -363,11 +363,16 @@ func (l *decisionLog) add(slice *clusterv1beta1.PlacementDecision) {
 // require requires these clusters in every version.
 func (l *decisionLog) require(clusters ...string) {
 	l.Helper()
+	hubtest.Eventually(l.T, testTimeout, func(context.Context) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.versions) < 2 {
+			return fmt.Errorf("%d versions of the decision, want the first and the last: %w", len(l.versions), errNotYet)
+		}
+		return nil
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.versions) < 2 {
-		l.Errorf("%d versions of the decision were observed, want the first and the last", len(l.versions))
-	}
 	for _, version := range l.versions {
 		for _, cluster := range clusters {
 			if !version[cluster] {

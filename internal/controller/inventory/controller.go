@@ -69,7 +69,7 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("inventory-controller"), options: options,
-		budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{}, unknown: map[client.ObjectKey]time.Time{},
+		budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{}, losses: map[loss]time.Time{}, held: map[client.ObjectKey]bool{},
 	}
 	telemetry.RegisterInventory(options.Registry, r.countStates)
 	named := predicate.NewPredicateFuncs(func(object client.Object) bool { return slices.Contains(options.Namespaces, object.GetNamespace()) })
@@ -99,9 +99,22 @@ type reconciler struct {
 	counts map[string]count
 	// states are the states of profiles, for the metric.
 	states map[client.ObjectKey]string
-	// unknown is since when profiles report no health, where their clusters were last reported with one.
-	unknown map[client.ObjectKey]time.Time
+	// losses is since when profiles lack a part of what they reported before.
+	losses map[loss]time.Time
+	// held are the clusters without their profiles whose deletion was refused.
+	held map[client.ObjectKey]bool
 }
+
+// loss is a part of the report that a profile lacks, and had before.
+type loss struct {
+	key  client.ObjectKey
+	part string
+}
+
+const (
+	lostHealth = "health"
+	lostClaims = "claims"
+)
 
 // profilesOf returns the profiles that a cluster may follow: those with its name. Clusters of a namespace that is not named any more stay as
 // they are.
@@ -119,7 +132,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	wait, err := r.keepHealth(ctx, &in)
+	wait, err := r.keep(ctx, &in)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -145,34 +158,50 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// keepHealth sets whether the cluster of a profile that reports no health keeps the last report. Wait is when to decide again.
-func (r *reconciler) keepHealth(ctx context.Context, in *input) (wait time.Duration, err error) {
-	if !in.losesHealth() {
-		r.mu.Lock()
-		delete(r.unknown, in.key)
-		r.mu.Unlock()
-		return 0, nil
+// keep sets which parts of the last report a cluster keeps, because its profile lacks them. Wait is when to decide again; 0 for no wait.
+func (r *reconciler) keep(ctx context.Context, in *input) (wait time.Duration, err error) {
+	var forClaims time.Duration
+	unknown, bare := func(c count) int { return c.unknown }, func(c count) int { return c.bare }
+	if in.keepHealth, in.manyUnknown, wait, err = r.keepPart(ctx, in, lostHealth, in.losesHealth(), unknown); err != nil {
+		return 0, err
 	}
+	if in.keepClaims, in.manyBare, forClaims, err = r.keepPart(ctx, in, lostClaims, in.losesClaims(), bare); err != nil {
+		return 0, err
+	}
+	if wait == 0 || forClaims > 0 && forClaims < wait {
+		wait = forClaims
+	}
+	return wait, nil
+}
+
+// keepPart reports whether a cluster keeps a part of its report: for a moment, or because many profiles of its inventory lack the part. Lacking
+// counts these.
+func (r *reconciler) keepPart(ctx context.Context, in *input, part string, lost bool, lacking func(count) int) (kept, many bool, wait time.Duration, err error) {
+	which := loss{in.key, part}
 	r.mu.Lock()
-	since, known := r.unknown[in.key]
-	if !known {
+	since, known := r.losses[which]
+	switch {
+	case !lost:
+		delete(r.losses, which)
+	case !known:
 		since = in.now
-		r.unknown[in.key] = since
+		r.losses[which] = since
 	}
 	r.mu.Unlock()
+	if !lost {
+		return false, false, 0, nil
+	}
 	if wait := unknownWait - in.now.Sub(since); wait > 0 {
-		in.keepHealth = true
-		return wait, nil
+		return true, false, wait, nil
 	}
 	size, err := r.size(ctx, in.key.Namespace, Label(in.key.Namespace, in.profile.Spec.ClusterManager.Name), in.now)
 	if err != nil {
-		return 0, err
+		return false, false, 0, err
 	}
-	if tooMany(size.unknown, size.profiles) {
-		in.keepHealth, in.manyUnknown = true, true
-		return heldRetry, nil
+	if tooMany(lacking(size), size.profiles) {
+		return true, true, heldRetry, nil
 	}
-	return 0, nil
+	return false, false, 0, nil
 }
 
 // gather reads what a plan is made from. A profile of this cluster manager counts as missing.
@@ -252,7 +281,9 @@ func (r *reconciler) delete(ctx context.Context, in input) (wait time.Duration, 
 		return 0, err
 	}
 	if size.profiles == 0 || !r.budget.permits(inventory, size.clusters, size.missing, in.now) {
-		log.FromContext(ctx).Info("a cluster without its profile stays for now", "profile", in.key, "clusters", size.clusters, "withoutProfile", size.missing, "otherProfiles", size.profiles)
+		if r.hold(in.key) {
+			log.FromContext(ctx).Info("a cluster without its profile stays for now", "profile", in.key, "clusters", size.clusters, "withoutProfile", size.missing, "otherProfiles", size.profiles)
+		}
 		return heldRetry, nil
 	}
 	if gone, err := r.isGone(ctx, in.key, inventory); err != nil || !gone {
@@ -267,6 +298,15 @@ func (r *reconciler) delete(ctx context.Context, in input) (wait time.Duration, 
 	}
 	log.FromContext(ctx).Info("deleted a cluster whose profile is gone", "profile", in.key)
 	return 0, nil
+}
+
+// hold records that the deletion of a cluster is refused, and reports whether that is new.
+func (r *reconciler) hold(key client.ObjectKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.held[key]
+	r.held[key] = true
+	return !was
 }
 
 // errFound ends a list.
@@ -300,8 +340,9 @@ func (r *reconciler) isGone(ctx context.Context, key client.ObjectKey, inventory
 // count is the size of an inventory in the caches at an instant.
 type count struct {
 	at time.Time
-	// clusters are imported from it, and missing of them lack their profiles. Unknown of its profiles report no health.
-	clusters, missing, profiles, unknown int
+	// clusters are imported from it, and missing of them lack their profiles. Of its profiles, unknown report no health, and bare no
+	// properties.
+	clusters, missing, profiles, unknown, bare int
 }
 
 // countInterval is how long a count is used, so that many clusters that wait do not count as often.
@@ -340,6 +381,9 @@ func (r *reconciler) size(ctx context.Context, namespace, inventory string, now 
 		if out.profiles++; reported(profile) && healthOf(profile) == metav1.ConditionUnknown {
 			out.unknown++
 		}
+		if bare(profile) {
+			out.bare++
+		}
 	}
 	r.counts[inventory] = out
 	return out, nil
@@ -360,6 +404,9 @@ func (r *reconciler) setState(in input, todo output) {
 	was := r.states[in.key]
 	if r.states[in.key] = state; state == "" {
 		delete(r.states, in.key)
+	}
+	if state != telemetry.InventoryMissing {
+		delete(r.held, in.key)
 	}
 	r.mu.Unlock()
 	if state != telemetry.InventoryBlocked || was == state {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,7 +75,7 @@ func newInventory(t *testing.T, names ...string) *inventory {
 	i.live = &liveReader{Reader: i.hub}
 	i.reconciler = &reconciler{
 		client: i.hub, live: i.live, recorder: i.events, budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{},
-		unknown: map[client.ObjectKey]time.Time{}, options: Options{Clock: i.clock, Namespaces: []string{"fleet"}, Manager: "berth", Grace: time.Hour},
+		losses: map[loss]time.Time{}, held: map[client.ObjectKey]bool{}, options: Options{Clock: i.clock, Namespaces: []string{"fleet"}, Manager: "berth", Grace: time.Hour},
 	}
 	for _, name := range names {
 		i.publish(name, metav1.ConditionTrue)
@@ -133,6 +134,37 @@ func (i *inventory) health() map[metav1.ConditionStatus]int {
 	out := map[metav1.ConditionStatus]int{}
 	for _, cluster := range list.Items {
 		out[meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable).Status]++
+	}
+	return out
+}
+
+// strip removes the properties and the version of profiles.
+func (i *inventory) strip(names ...string) {
+	i.Helper()
+	for _, name := range names {
+		stored := &multiclusterv1alpha1.ClusterProfile{}
+		if err := i.hub.Get(i.Context(), client.ObjectKey{Namespace: "fleet", Name: name}, stored); err != nil {
+			i.Fatal(err)
+		}
+		stored.Status.Properties, stored.Status.Version.Kubernetes = nil, ""
+		if err := i.hub.Status().Update(i.Context(), stored); err != nil {
+			i.Fatal(err)
+		}
+	}
+}
+
+// withClaims returns how many clusters have claims and a version.
+func (i *inventory) withClaims() int {
+	i.Helper()
+	list := &clusterv1.ManagedClusterList{}
+	if err := i.hub.List(i.Context(), list); err != nil {
+		i.Fatal(err)
+	}
+	out := 0
+	for _, cluster := range list.Items {
+		if len(cluster.Status.ClusterClaims) > 0 && cluster.Status.Version.Kubernetes != "" {
+			out++
+		}
 	}
 	return out
 }
@@ -276,5 +308,55 @@ func (i *inventory) publishFails(name string) {
 	i.fails = fails
 	if _, err := i.reconcile(name); !errors.Is(err, errBoom) {
 		i.Errorf("got %v, want %v", err, errBoom)
+	}
+}
+
+// TestProfilesWithoutPropertiesKeepClaims removes the properties of one profile, and then of all, as a manager does that starts again or that
+// writes its conditions first. Placements that select by claims keep their clusters.
+func TestProfilesWithoutPropertiesKeepClaims(t *testing.T) {
+	names := named(8)
+	i := newInventory(t, names...)
+	i.strip(names[0])
+	if result, err := i.reconcile(names[0]); err != nil || result.RequeueAfter != unknownWait || i.withClaims() != 8 {
+		t.Errorf("at first: %v, %v, %d with claims, want no change", result, err, i.withClaims())
+	}
+	i.publish(names[0], metav1.ConditionTrue)
+	i.reconcileAll(names[:1])
+	i.step(unknownWait)
+	i.strip(names[0])
+	i.reconcileAll(names[:1])
+	if got := i.withClaims(); got != 8 {
+		t.Errorf("a second loss removed the claims at once: %d have claims", got)
+	}
+	i.step(unknownWait)
+	if result, err := i.reconcile(names[0]); err != nil || result.RequeueAfter != 0 || i.withClaims() != 7 {
+		t.Errorf("after the wait: %v, %v, %d with claims, want 7", result, err, i.withClaims())
+	}
+
+	i.strip(names[1:]...)
+	i.reconcileAll(names)
+	i.step(unknownWait)
+	for _, name := range names[1:] {
+		if result, err := i.reconcile(name); err != nil || result.RequeueAfter != heldRetry {
+			t.Errorf("%s: %v, %v, want another look", name, result, err)
+		}
+	}
+	cluster := &clusterv1.ManagedCluster{}
+	if err := i.hub.Get(t.Context(), client.ObjectKey{Name: names[1]}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionInventoried)
+	if i.withClaims() != 7 || !strings.Contains(found.Message, "keeps the claims") {
+		t.Errorf("%d with claims, and the message %q", i.withClaims(), found.Message)
+	}
+
+	t.Log("the manager is back")
+	for _, name := range names {
+		i.publish(name, metav1.ConditionTrue)
+	}
+	i.step(heldRetry)
+	i.reconcileAll(names)
+	if got := i.withClaims(); got != 8 {
+		t.Errorf("%d have claims after the manager is back", got)
 	}
 }

@@ -62,6 +62,8 @@ type input struct {
 	// keepHealth is set where the profile reports no health, and the cluster keeps the last reported health: for a moment, or, where
 	// manyUnknown is set, because so many profiles report none that their cluster manager has failed.
 	keepHealth, manyUnknown bool
+	// keepClaims and manyBare are the same for a profile that reports no properties, and for a version that it does not report either.
+	keepClaims, manyBare bool
 }
 
 // output is what to do.
@@ -181,6 +183,16 @@ func (in *input) losesHealth() bool {
 	return stored != nil && stored.Status != metav1.ConditionUnknown
 }
 
+// losesClaims reports whether the cluster has claims, and its profile has no properties any more.
+func (in *input) losesClaims() bool {
+	return in.profile != nil && in.cluster != nil && follows(in.cluster, in.key) && bare(in.profile) && len(in.cluster.Status.ClusterClaims) > 0
+}
+
+// bare reports whether a profile has a status without properties.
+func bare(profile *multiclusterv1alpha1.ClusterProfile) bool {
+	return reported(profile) && len(profile.Status.Properties) == 0
+}
+
 // desired returns the cluster of a profile. What other clients added stays: labels, annotations, taints, addresses, conditions. So does the
 // last report of a profile that has none.
 func (in *input) desired() *clusterv1.ManagedCluster {
@@ -195,8 +207,11 @@ func (in *input) desired() *clusterv1.ManagedCluster {
 	setEntry(&out.Annotations, clusterv1.InventoryProfileAnnotationKey, in.key.String())
 	setEntry(&out.Annotations, clusterv1.InventoryManagerAnnotationKey, manager)
 	found := "The cluster follows ClusterProfile " + in.key.String() + "."
-	if in.cluster != nil && !reported(in.profile) {
+	switch {
+	case in.cluster != nil && !reported(in.profile):
 		found = "ClusterProfile " + in.key.String() + " has no status. The cluster stays as it was last reported."
+	case in.manyBare:
+		found = "ClusterProfile " + in.key.String() + " and many others of the inventory have no properties. The cluster keeps the claims that were last reported."
 	}
 	in.set(out, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionTrue, clusterv1.ReasonProfileFound, found)
 	if in.cluster == nil || reported(in.profile) {
@@ -207,11 +222,20 @@ func (in *input) desired() *clusterv1.ManagedCluster {
 
 // setReport sets what a profile reports: the version, the claims and the health.
 func (in *input) setReport(out *clusterv1.ManagedCluster) {
-	out.Status.Version.Kubernetes = in.profile.Status.Version.Kubernetes
-	facts, omitted := claims(in.profile.Status.Properties)
-	out.Status.ClusterClaims = facts
+	if version := in.profile.Status.Version.Kubernetes; version != "" || !in.keepClaims {
+		out.Status.Version.Kubernetes = version
+	}
 	in.set(out, clusterv1.ManagedClusterConditionJoined, metav1.ConditionTrue, clusterv1.ReasonImported, "The cluster is managed by another cluster manager.")
 	in.setHealth(out)
+	if !in.keepClaims {
+		in.setClaims(out)
+	}
+}
+
+// setClaims sets the claims, and the condition where some are left out.
+func (in *input) setClaims(out *clusterv1.ManagedCluster) {
+	facts, omitted := claims(in.profile.Status.Properties)
+	out.Status.ClusterClaims = facts
 	switch stored := meta.FindStatusCondition(out.Status.Conditions, clusterv1.ManagedClusterConditionClaimsTruncated); {
 	case omitted > 0:
 		in.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionTrue, clusterv1.ReasonClaimsOmitted,
