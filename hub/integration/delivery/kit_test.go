@@ -268,9 +268,13 @@ func report(ctx context.Context, as client.Client, work *workv1.ManifestWork, co
 func (f *testFleet) healthy(works []workv1.ManifestWork) {
 	f.t.Helper()
 	for i := range works {
-		if err := report(f.t.Context(), f.agent(works[i].Namespace), &works[i], "Applied Available Progressing=False Degraded=False"); err != nil {
-			f.t.Fatal(err)
-		}
+		work, agent := works[i].DeepCopy(), f.agent(works[i].Namespace)
+		eventually(f.t, func(ctx context.Context) error { // the manager may write too, and the API server learns of a binding after a moment
+			if err := f.Get(ctx, client.ObjectKeyFromObject(work), work); err != nil {
+				return err
+			}
+			return report(ctx, agent, work, "Applied Available Progressing=False Degraded=False")
+		})
 	}
 }
 

@@ -28,7 +28,7 @@ func TestOnlyTheHubHandsAnAgentOver(t *testing.T) {
 	to.awaitDefaultSet()
 	victim := h.members[members-1]
 	victim.agent.Kill()
-	running := h.export(to, "--timeout=30s")
+	running := h.export(to, "--timeout=1m")
 	to.keepManager()
 	if code, printed := exported(t, running); code != 1 || !strings.Contains(printed, "not yet: "+victim.name) {
 		t.Fatalf("the export = %d: %s", code, printed)

@@ -1,7 +1,10 @@
 package explain
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 // TestDebugContract sends the requests of OCM's clients to its debug server, and compares the responses and refusals.
@@ -71,7 +75,23 @@ func TestDebugContract(t *testing.T) {
 	if err != nil || len(tried) != 0 {
 		t.Errorf("trying stored %v, %v", tried, err)
 	}
-	_, _, data := sendToManager(t, m, root, http.MethodGet, stored, "")
+	want := map[string][]string{
+		"Predicate": f.names(0, 1, 3), "Predicate,TaintToleration": f.names(0, 3), "scores": f.names(0, 3),
+	}
+	hubtest.Eventually(t, testTimeout, func(context.Context) error { // the taint is decided after a moment
+		_, _, data := sendToManager(t, m, root, http.MethodGet, stored, "")
+		got, err := debugStages(data)
+		if diff := cmp.Diff(want, got); err == nil && diff != "" {
+			err = fmt.Errorf("%w: stages (-want +got):\n%s", errOther, diff)
+		}
+		return err
+	})
+}
+
+var errOther = errors.New("another response")
+
+// debugStages returns the clusters that are left after each filter, and those that have scores.
+func debugStages(data []byte) (map[string][]string, error) {
 	var report struct {
 		Filtered []struct {
 			Name     string   `json:"name"`
@@ -82,7 +102,7 @@ func TestDebugContract(t *testing.T) {
 		} `json:"aggregatedScores"`
 	}
 	if err := json.Unmarshal(data, &report); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	got := map[string][]string{}
 	for _, stage := range report.Filtered {
@@ -91,10 +111,5 @@ func TestDebugContract(t *testing.T) {
 	for _, row := range report.Aggregated {
 		got["scores"] = append(got["scores"], row.Cluster)
 	}
-	want := map[string][]string{
-		"Predicate": f.names(0, 1, 3), "Predicate,TaintToleration": f.names(0, 3), "scores": f.names(0, 3),
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("stages (-want +got):\n%s", diff)
-	}
+	return got, nil
 }

@@ -43,8 +43,16 @@ func TestRegionFails(t *testing.T) {
 	for name := range budgets {
 		s.eventually(func(ctx context.Context) error { return s.checkHeld(ctx, name) })
 	}
+	spent := map[string]map[time.Time]int32{}
+	for name := range budgets {
+		times, err := s.evictionTimes(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spent[name] = times
+	}
 	s.restart()
-	s.awaitEvictions(slices.Sorted(maps.Keys(budgets)), want, interval)
+	s.awaitEvictions(spent, want, interval)
 
 	s.StartAgents(stopped...)
 	for _, number := range stopped {
@@ -70,17 +78,14 @@ func steady(spec *clusterv1beta1.PlacementSpec) {
 }
 
 // awaitEvictions waits until placements have selected exactly some clusters, and checks that each placement evicted the others
-// one by one.
-func (s *testFleet) awaitEvictions(names, want []string, interval time.Duration) {
+// one by one. spent are the evictions so far by placement.
+func (s *testFleet) awaitEvictions(spent map[string]map[time.Time]int32, want []string, interval time.Duration) {
 	s.t.Helper()
-	spent := map[string]map[time.Time]int32{}
+	names := slices.Sorted(maps.Keys(spent))
 	s.eventually(func(ctx context.Context) error {
 		var errs []error
 		for _, name := range names { // all placements each time, because a budget drops old evictions
 			got, err := s.evictionTimes(ctx, name)
-			if spent[name] == nil {
-				spent[name] = map[time.Time]int32{}
-			}
 			maps.Copy(spent[name], got)
 			selected, listErr := s.selected(ctx, name)
 			if !slices.Equal(selected, want) {

@@ -63,7 +63,7 @@ func (f *fleet) awaitReported() {
 
 // atRest observes the fleet while nothing changes.
 func (f *fleet) atRest(t *testing.T) {
-	before := f.evaluations(t)
+	before := f.settled(t)
 	seen := f.observe(t, f.steady, nil)
 	if after := f.evaluations(t); after != before {
 		t.Errorf("%v placements were evaluated while nothing changed", after-before)
@@ -93,6 +93,22 @@ func (f *fleet) atRest(t *testing.T) {
 		}
 	}
 	t.Logf("%d agents in %s: at most %s between renewals", f.agents, f.steady, longest)
+}
+
+// settled returns how many placements were evaluated, once that is the same for two seconds.
+func (f *fleet) settled(t *testing.T) float64 {
+	t.Helper()
+	last := f.evaluations(t)
+	for end := time.Now().Add(f.timeout); time.Now().Before(end); {
+		time.Sleep(2 * time.Second)
+		now := f.evaluations(t)
+		if now == last {
+			return now
+		}
+		last = now
+	}
+	t.Fatalf("placements are evaluated all the time, %v so far", last)
+	return last
 }
 
 // restart kills the hub and starts it again.

@@ -25,7 +25,7 @@ func launch(t *testing.T, via *proxy, views string) *hubtest.Manager {
 		Kubeconfig: via.Kubeconfig, Webhooks: true,
 		AllowErrors: true, // rules are missing
 		Args: []string{
-			"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
+			"--leader-elect=true", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s", "--leader-elect-retry-period=200ms", // a busy machine must not end it
 			"--view-bind-address=" + views, "--view-service-port=" + port,
 		},
 	})

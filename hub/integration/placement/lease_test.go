@@ -56,13 +56,20 @@ func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 	for round := range 2 {
 		holdLease(t, hub, "another")
 		hubtest.Eventually(t, testTimeout, func(context.Context) error { return checkRestarts(hub, round+1) })
-		name := fmt.Sprintf("meanwhile-%d", round)
-		f.placement(name, number(2))
 		wrong := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "wrong"}}
 		expression(`managedCluster.metadata.name ==`)(&wrong.Spec)
-		if err := f.Create(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "compilation failed") {
-			t.Errorf("a wrong placement: %v, want the webhook to refuse it", err)
-		}
+		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+			err := f.Create(ctx, wrong.DeepCopy())
+			if err == nil {
+				t.Fatal("a wrong placement was stored, want the webhook to refuse it")
+			}
+			if !strings.Contains(err.Error(), "compilation failed") {
+				return err
+			}
+			return nil
+		})
+		name := fmt.Sprintf("meanwhile-%d", round)
+		f.placement(name, number(2))
 		hubtest.Eventually(t, testTimeout, func(context.Context) error {
 			_, err := hub.Client(t).Discovery().ServerResourcesForGroupVersion("view.cluster.open-cluster-management.io/v1")
 			return err
@@ -102,26 +109,26 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	for end, round := time.Now().Add(12*time.Second), 0; time.Now().Before(end); round++ {
 		for n := range clusters {
 			change(f, f.cluster(n), func(c *clusterv1.ManagedCluster) { c.Labels["round"] = fmt.Sprint(round) })
+			now := awaitLease(t, shared, nil)
+			if *now.Spec.HolderIdentity != *held.Spec.HolderIdentity || *now.Spec.LeaseTransitions != *held.Spec.LeaseTransitions {
+				t.Fatalf("the lease changed hands: it was %+v and is %+v", held.Spec, now.Spec)
+			}
+			if held.Spec.RenewTime.Before(now.Spec.RenewTime) {
+				renewed++
+			}
+			held = now
 		}
-		now := awaitLease(t, shared, nil)
-		if *now.Spec.HolderIdentity != *held.Spec.HolderIdentity || *now.Spec.LeaseTransitions != *held.Spec.LeaseTransitions {
-			t.Fatalf("the lease changed hands: it was %+v and is %+v", held.Spec, now.Spec)
-		}
-		if held.Spec.RenewTime.Before(now.Spec.RenewTime) {
-			renewed++
-		}
-		held = now
 	}
 	if renewed < 3 {
 		t.Errorf("the lease was seen renewed %d times in 12 s, want 3 at least", renewed)
 	}
-	measured, err := m.ReadMetrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if after := measured.Sum("berth_placement_evaluations_total"); after-before < placements {
-		t.Errorf("%v evaluations meanwhile, want each of %d placements decided at least once", after-before, placements)
-	}
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		measured, err := m.ReadMetrics(ctx)
+		if after := measured.Sum("berth_placement_evaluations_total"); err == nil && after-before < placements {
+			err = fmt.Errorf("%v evaluations meanwhile, want each of %d placements decided at least once", after-before, placements)
+		}
+		return err
+	})
 	select {
 	case <-m.Done():
 		t.Errorf("the manager ended: %s", m.Tail())
@@ -129,14 +136,14 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	}
 }
 
-// checkRestarts returns an error unless the log of a hub contains a number of restarts of its manager.
+// checkRestarts returns an error unless the log of a hub contains a number of restarts of its manager, or more.
 func checkRestarts(hub *hubtest.Hub, times int) error {
 	log, err := os.ReadFile(filepath.Join(hub.DataDir(), "hub.log"))
 	if err != nil {
 		return err
 	}
-	if got := strings.Count(string(log), "the manager has ended, and starts again"); got != times {
-		return fmt.Errorf("the manager started again %d times, want %d", got, times)
+	if got := strings.Count(string(log), "the manager has ended, and starts again"); got < times {
+		return fmt.Errorf("the manager started again %d times, want %d at least", got, times)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
@@ -28,6 +29,7 @@ import (
 func TestATokenIsRenewedBeforeItExpires(t *testing.T) {
 	manager := startManager(t)
 	c := newCluster(t, "renewed")
+	c.awaitCondition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, "") // the manager runs
 	ends := time.Now().Add(30 * time.Second)
 	given := tokenUntil(t, ends)
 	c.setSecret(kubeconfig(t, member.Config().Host, given))

@@ -137,7 +137,7 @@ func (h *rotatingHub) awaitRenewal(name string) {
 func (h *rotatingHub) token(cluster string) []string {
 	h.t.Helper()
 	printed := strings.Fields(strings.ReplaceAll(h.plugin("token", "create", "--cluster", cluster), "\\\n", " "))
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"leaseDurationSeconds":1}}`))
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"leaseDurationSeconds":3}}`))
 	if err := h.Patch(h.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, patch); err != nil {
 		h.t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	o := newObserver(t, hub)
 	election := hubtest.ManagerOptions{AllowErrors: true, Args: []string{ // a replica that stops logs that it lost the lease
-		"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
+		"--leader-elect=true", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=200ms",
 	}}
 	one, two := startReplica(t, hub, election), startReplica(t, hub, election)
 	all := func(ctx context.Context, replicas []*replica, want []byte) error {

@@ -92,7 +92,7 @@ func TestEveryReplicaServesTheRecordOfTheLeader(t *testing.T) {
 	hub.GrantViews(t)
 	o := newObserver(t, hub)
 	election := hubtest.ManagerOptions{AllowErrors: true, Args: []string{
-		"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
+		"--leader-elect=true", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=200ms",
 	}}
 	one, two := startReplica(t, hub, election), startReplica(t, hub, election)
 	hubtest.Eventually(t, timeout, o.checkAnswers)
