@@ -19,6 +19,8 @@ const (
 	ReasonManagedElsewhere = "ManagedElsewhere"
 	// ActionProfileLeft goes with it.
 	ActionProfileLeft = "Left"
+	// ReasonDecisionIncomplete is on a Placement: its decision stays incomplete, so that Berth does not publish it. ActionDecisionKept goes with it.
+	ReasonDecisionIncomplete = "DecisionIncomplete"
 )
 
 // The results of a write of the controller profile.
@@ -77,5 +79,14 @@ func DecisionBlockedEvent(name string) Event {
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonManagedElsewhere, Action: ActionProfileLeft,
 		Note: truncate(fmt.Sprintf("The decision is not written for readers of multicluster.x-k8s.io: PlacementDecision %s in this group belongs to another client. Remove it", name)),
+	}
+}
+
+// DecisionIncompleteEvent returns the event of a Placement whose decision stays incomplete.
+func DecisionIncompleteEvent(obstacle string) Event {
+	return Event{
+		Type: corev1.EventTypeWarning, Reason: ReasonDecisionIncomplete, Action: ActionDecisionKept,
+		Note: truncate("The PlacementDecisions of multicluster.x-k8s.io stay as they are, because the decision of the placement is not complete. " +
+			"Check that a manager with the controller placement runs, and that no other client writes PlacementDecisions of the placement: " + obstacle),
 	}
 }

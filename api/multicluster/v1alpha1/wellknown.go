@@ -25,9 +25,9 @@ const (
 )
 
 const (
-	// MaxPropertyNameLength is how many bytes the name of a property has at most.
+	// MaxPropertyNameLength is how many characters the name of a property has at most.
 	MaxPropertyNameLength = 253
-	// MaxPropertyValueLength is how many bytes the value of a property has at most.
+	// MaxPropertyValueLength is how many characters the value of a property has at most.
 	MaxPropertyValueLength = 1024
 )
 

@@ -79,7 +79,7 @@ func TestDebugContract(t *testing.T) {
 		"Predicate": f.names(0, 1, 3), "Predicate,TaintToleration": f.names(0, 3), "scores": f.names(0, 3),
 	}
 	hubtest.Eventually(t, testTimeout, func(context.Context) error { // the taint is decided after a moment
-		_, _, data := sendToManager(t, m, root, http.MethodGet, stored, "")
+		_, _, data := sendToManager(t, m, root, http.MethodGet, stored, "") //nolint:contextcheck // it has the context of the test
 		got, err := debugStages(data)
 		if diff := cmp.Diff(want, got); err == nil && diff != "" {
 			err = fmt.Errorf("%w: stages (-want +got):\n%s", errOther, diff)

@@ -149,7 +149,7 @@ func (w *world) awaitStay(profile *multiclusterv1alpha1.ClusterProfile) {
 // TestHeartbeatsWriteNothing lets agents send heartbeats, and restarts the manager. It has a hub of its own, whose writes it counts.
 func TestHeartbeatsWriteNothing(t *testing.T) {
 	w := newWorldOn(t, hubtest.New(t, hubtest.Options{Manifests: config.Profile()}))
-	fleet := hubtest.NewFleet(t, w.hub, hubtest.FleetOptions{Clusters: 6, Labels: func(int) map[string]string {
+	fleet := hubtest.NewFleet(t, w.hub, hubtest.FleetOptions{Clusters: 6, LeaseSeconds: 2, Labels: func(int) map[string]string {
 		return map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}
 	}})
 	w.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}})

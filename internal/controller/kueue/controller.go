@@ -110,12 +110,23 @@ func Add(mgr manager.Manager, options Options) error {
 		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(r.listOfPlacement)).
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(r.listOfPlacement))
 	if options.Source == SourceProfile {
-		b = b.Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.listsOfProfile), existence)
+		b = b.Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.listsOfProfile), existence).
+			Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.listsOfImported), builder.WithPredicates(importChanged()))
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("adding the kueue controller: %w", err)
 	}
 	return nil
+}
+
+// importChanged passes creations and deletions of clusters, and changes of the profile that a cluster is imported from.
+func importChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+			before[clusterv1.InventoryProfileAnnotationKey] != after[clusterv1.InventoryProfileAnnotationKey] ||
+			before[clusterv1.InventoryManagerAnnotationKey] != after[clusterv1.InventoryManagerAnnotationKey]
+	}}
 }
 
 // object returns an empty object of a kind of Kueue. Its types are in no module.
@@ -208,6 +219,19 @@ func (r *reconciler) listsOfProfile(ctx context.Context, profile client.Object) 
 	if profile.GetNamespace() != r.options.Namespace {
 		return nil
 	}
+	return r.listsOfChecks(ctx)
+}
+
+// listsOfImported returns the lists of all checks, where a cluster is imported from Kueue's namespace.
+func (r *reconciler) listsOfImported(ctx context.Context, cluster client.Object) []reconcile.Request {
+	if !strings.HasPrefix(cluster.GetAnnotations()[clusterv1.InventoryProfileAnnotationKey], r.options.Namespace+"/") {
+		return nil
+	}
+	return r.listsOfChecks(ctx)
+}
+
+// listsOfChecks returns the lists of all checks.
+func (r *reconciler) listsOfChecks(ctx context.Context) []reconcile.Request {
 	checks, err := checksOf(ctx, r.cache)
 	if err != nil {
 		return nil // the context has ended
@@ -328,7 +352,14 @@ func (r *reconciler) gatherSources(ctx context.Context, in *input) error {
 	if r.options.Source != SourceProfile {
 		return nil
 	}
-	in.profiles = sets.New[string]()
+	byProfile := sets.New[string]() // the MultiKueueClusters of this controller that refer to the profile of their name
+	for i := range clusters {
+		profile, _, _ := unstructured.NestedString(clusters[i].Object, "spec", "clusterSource", "clusterProfileRef", "name")
+		if profile == clusters[i].GetName() && clusters[i].GetLabels()[PlacementLabel] != "" {
+			byProfile.Insert(profile)
+		}
+	}
+	in.profiles, in.unusable = sets.New[string](), sets.New[string]()
 	found := &multiclusterv1alpha1.ClusterProfileList{}
 	if err := r.cache.List(ctx, found, client.InNamespace(in.namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the profiles in namespace %s: %w", in.namespace, err)
@@ -338,8 +369,11 @@ func (r *reconciler) gatherSources(ctx context.Context, in *input) error {
 		if err != nil {
 			return err
 		}
-		if usable {
-			in.profiles.Insert(found.Items[i].Name)
+		switch name := found.Items[i].Name; {
+		case usable:
+			in.profiles.Insert(name)
+		case byProfile.Has(name):
+			in.unusable.Insert(name)
 		}
 	}
 	return nil
@@ -358,5 +392,6 @@ func (r *reconciler) usable(ctx context.Context, profile *multiclusterv1alpha1.C
 		}
 		return false, fmt.Errorf("reading ManagedCluster %s: %w", profile.Name, err)
 	}
-	return cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] == client.ObjectKeyFromObject(profile).String(), nil
+	return cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] == client.ObjectKeyFromObject(profile).String() &&
+		cluster.Annotations[clusterv1.InventoryManagerAnnotationKey] == profile.Spec.ClusterManager.Name, nil
 }

@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 )
 
 var errUnfenced = errors.New("the deletion names no version")
@@ -27,8 +29,10 @@ var errUnfenced = errors.New("the deletion names no version")
 func newHub(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	kinds := runtime.NewScheme()
-	if err := clusterv1beta1.AddToScheme(kinds); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1beta1.AddToScheme, multiclusterv1alpha1.AddToScheme} {
+		if err := add(kinds); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, kind := range []string{checkKind, configKind, clusterKind} {
 		kinds.AddKnownTypeWithName(groupVersion().WithKind(kind), &unstructured.Unstructured{})
@@ -138,12 +142,72 @@ func TestAListWhoseCheckTheCacheLacksStays(t *testing.T) {
 	}
 }
 
+// newSource returns a MultiKueueCluster that refers to the profile of its name.
+func newSource(name string, labels map[string]string) *unstructured.Unstructured {
+	out := object(clusterKind)
+	out.SetName(name)
+	out.SetLabels(labels)
+	out.Object["spec"] = map[string]any{"clusterSource": map[string]any{"clusterProfileRef": map[string]any{"name": name}}}
+	return out
+}
+
+// TestAProfileThatReplacedAnotherLeavesTheList has a listed cluster whose profile is now of some cluster manager.
+func TestAProfileThatReplacedAnotherLeavesTheList(t *testing.T) {
+	imported := map[string]string{clusterv1.InventoryProfileAnnotationKey: "kueue-system/a", clusterv1.InventoryManagerAnnotationKey: "theirs"}
+	ours := map[string]string{PlacementLabel: "true"}
+	for name, test := range map[string]struct {
+		annotations, labels map[string]string
+		manager             string // empty for no profile
+		want                []string
+	}{
+		"of this manager":                                  {nil, ours, "berth", []string{"a", "b"}},
+		"of another manager":                               {nil, ours, "theirs", []string{"b"}},
+		"gone for a moment":                                {nil, ours, "", []string{"a", "b"}},
+		"of the manager that the cluster came from":        {imported, ours, "theirs", []string{"a", "b"}},
+		"of a manager that the cluster did not come from":  {imported, ours, "others", []string{"b"}},
+		"of another manager, as an administrator wants it": {nil, nil, "others", []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			placement, slices := decided(chosen("a", 1), chosen("b", 1))
+			objects := []client.Object{
+				placement, slices[0], config("a", "b"), check("queue", "gpu"), newSource("a", test.labels), newSource("b", ours),
+				&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: test.annotations}},
+			}
+			if test.manager != "" {
+				profile := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "a"}}
+				profile.Spec.ClusterManager.Name = test.manager
+				objects = append(objects, profile)
+			}
+			hub := newHub(t, objects...)
+			r := newReconciler(hub, "")
+			r.cache, r.options.Source, r.options.Manager = hub, SourceProfile, "berth"
+			if _, err := r.Reconcile(t.Context(), requestFor("gpu")); err != nil {
+				t.Fatal(err)
+			}
+			stored := object(configKind)
+			if err := hub.Get(t.Context(), client.ObjectKey{Name: "gpu"}, stored); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, sets.List(clustersOf(stored))); diff != "" {
+				t.Errorf("the list (-want +got):\n%s", diff)
+			}
+			left, err := list(t.Context(), hub, clusterKind)
+			if err != nil || len(left) != len(test.want) {
+				t.Errorf("%d MultiKueueClusters, %v, want %d", len(left), err, len(test.want))
+			}
+		})
+	}
+}
+
 // TestEventsNeedNoRequest maps events to lists. The cache fails no list while the manager runs.
 func TestEventsNeedNoRequest(t *testing.T) {
 	placement, slices := decided()
 	elsewhere := placement.DeepCopy()
 	elsewhere.Namespace = "shop"
-	r := newReconciler(newHub(t), "")
+	from := func(profile string) client.Object {
+		return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{clusterv1.InventoryProfileAnnotationKey: profile}}}
+	}
+	r := newReconciler(newHub(t, check("queue", "gpu")), "")
 	for name, test := range map[string]struct {
 		object client.Object
 		mapped func(context.Context, client.Object) []reconcile.Request
@@ -153,6 +217,8 @@ func TestEventsNeedNoRequest(t *testing.T) {
 		"a placement":                      {placement, r.listOfPlacement, []reconcile.Request{requestFor("gpu")}},
 		"a slice":                          {slices[0], r.listOfPlacement, []reconcile.Request{requestFor("gpu")}},
 		"a placement of another namespace": {elsewhere, r.listOfPlacement, nil},
+		"an imported cluster":              {from("kueue-system/a"), r.listsOfImported, []reconcile.Request{requestFor("gpu")}},
+		"a cluster from another namespace": {from("shop/a"), r.listsOfImported, nil},
 	} {
 		if diff := cmp.Diff(test.want, test.mapped(t.Context(), test.object)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -41,6 +41,8 @@ type input struct {
 	slices    []*clusterv1beta1.PlacementDecision
 	// stored are the MultiKueueClusters. profiles are the clusters with a usable profile; nil where Kueue reads kubeconfigs.
 	stored, profiles sets.Set[string]
+	// unusable are the stored clusters whose profile has been replaced by one of another cluster manager.
+	unusable sets.Set[string]
 }
 
 // foreign reports whether another client made the stored list.
@@ -59,7 +61,7 @@ func (in *input) listed() []string {
 
 // usable reports whether Kueue finds a cluster, or will once it has a MultiKueueCluster.
 func (in *input) usable(cluster string) bool {
-	return in.profiles == nil || in.stored.Has(cluster) || in.profiles.Has(cluster)
+	return in.profiles == nil || in.stored.Has(cluster) && !in.unusable.Has(cluster) || in.profiles.Has(cluster)
 }
 
 // output is what a list and its checks get.

@@ -82,7 +82,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	d := &decisionReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), writer: w, recorder: r.recorder, clock: options.Clock, of: r.of,
-		waiting: map[client.ObjectKey]time.Time{}, blocked: map[client.ObjectKey]string{},
+		waiting: map[client.ObjectKey]time.Time{}, blocked: map[client.ObjectKey]string{}, incomplete: map[client.ObjectKey]incompleteDecision{},
 	}
 	if err := d.watch(mgr); err != nil {
 		return fmt.Errorf("adding the profile controller: %w", err)

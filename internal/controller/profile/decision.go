@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,8 +35,11 @@ const (
 	// profileWait is how long a decision waits for the profiles of its new clusters. Then it is written without those that lack one, so
 	// that a profile that cannot be stored keeps no other cluster in or out.
 	profileWait = 10 * time.Second
-	// inconsistentRetry is the delay after slices that were read in the middle of a change. The next event is usually earlier.
-	inconsistentRetry = time.Second
+	// incompleteRetry is the delay after a decision that was read in the middle of a change. The next event is usually earlier.
+	incompleteRetry = time.Second
+	// incompleteLimit is how long a decision may be incomplete. Then an event reports it, and lateRetry is the delay.
+	incompleteLimit = time.Minute
+	lateRetry       = 30 * time.Second
 	// blockedRetry is the delay after a decision whose name belongs to another client. The cache lacks that object.
 	blockedRetry = time.Minute
 )
@@ -52,18 +56,27 @@ type decisionReconciler struct {
 	of       identity
 
 	mu sync.Mutex // guards the rest
-	// waiting is since when placements wait for profiles. blocked are the slices of other clients by placement.
-	waiting map[client.ObjectKey]time.Time
-	blocked map[client.ObjectKey]string
+	// waiting is since when placements wait for profiles. blocked are the slices of other clients by placement. incomplete are the placements
+	// whose decision is not complete.
+	waiting    map[client.ObjectKey]time.Time
+	blocked    map[client.ObjectKey]string
+	incomplete map[client.ObjectKey]incompleteDecision
+}
+
+// incompleteDecision is since when a decision is not complete, and whether an event has reported it.
+type incompleteDecision struct {
+	since    time.Time
+	reported bool
 }
 
 func (r *decisionReconciler) watch(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named(Name+"-decision").
-		For(&clusterv1beta1.Placement{}, builder.WithPredicates(existenceChanged())).
+		For(&clusterv1beta1.Placement{}, builder.WithPredicates(placementChanged())).
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(byLabel(clusterv1beta1.PlacementLabel))).
 		Watches(&multiclusterv1alpha1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(byLabel(multiclusterv1alpha1.DecisionKeyLabel))).
 		Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.placementsOf), builder.WithPredicates(existenceChanged())).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.placementsOfImported), builder.WithPredicates(importChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: decisionWorkers}).
 		Complete(r)
 }
@@ -80,8 +93,21 @@ func byLabel(key string) handler.MapFunc {
 
 // placementsOf returns the placements in the namespace of a profile that have decisions.
 func (r *decisionReconciler) placementsOf(ctx context.Context, profile client.Object) []reconcile.Request {
+	return r.placementsIn(ctx, profile.GetNamespace())
+}
+
+// placementsOfImported returns the placements that have decisions in the namespace that a cluster is imported from.
+func (r *decisionReconciler) placementsOfImported(ctx context.Context, cluster client.Object) []reconcile.Request {
+	namespace, _, imported := strings.Cut(cluster.GetAnnotations()[clusterv1.InventoryProfileAnnotationKey], "/")
+	if !imported || namespace == "" {
+		return nil
+	}
+	return r.placementsIn(ctx, namespace)
+}
+
+func (r *decisionReconciler) placementsIn(ctx context.Context, namespace string) []reconcile.Request {
 	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := r.client.List(ctx, list, client.InNamespace(profile.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the context has ended
 	}
 	names := sets.New[string]()
@@ -92,7 +118,7 @@ func (r *decisionReconciler) placementsOf(ctx context.Context, profile client.Ob
 	}
 	out := make([]reconcile.Request, 0, names.Len())
 	for name := range names {
-		out = append(out, requestFor(profile.GetNamespace(), name))
+		out = append(out, requestFor(namespace, name))
 	}
 	return out
 }
@@ -105,11 +131,15 @@ func (r *decisionReconciler) Reconcile(ctx context.Context, request reconcile.Re
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	from, err := r.slices(ctx, placement)
-	if err != nil || len(from) == 0 { // a placement without slices is not decided yet
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if decision.Of(from...).Inconsistent() {
-		return reconcile.Result{RequeueAfter: inconsistentRetry}, nil
+	var obstacles []string
+	if len(from) > 0 { // a placement without slices is not decided yet
+		obstacles = decision.Of(from...).Obstacles(placement)
+	}
+	if retry := r.complete(placement, obstacles); len(from) == 0 || retry > 0 {
+		return reconcile.Result{RequeueAfter: retry}, nil
 	}
 	cached, leftOut, err := r.plan(ctx, r.client, placement, from)
 	if err != nil || len(cached) == 0 {
@@ -152,8 +182,8 @@ func (r *decisionReconciler) slices(ctx context.Context, placement *clusterv1bet
 	return out, nil
 }
 
-// plan returns the writes of a decision from what a reader returns of the present state, and the clusters that the decision lacks,
-// because they are new and have no profile of this cluster manager.
+// plan returns the writes of a decision from what a reader returns of the present state, and the clusters that the decision lacks. These
+// are new clusters without a profile, and clusters whose profile may not be named. A stored cluster whose profile is gone stays.
 func (r *decisionReconciler) plan(
 	ctx context.Context, reader client.Reader, placement *clusterv1beta1.Placement, from []*clusterv1beta1.PlacementDecision,
 ) (writes []sliceWrite, leftOut []string, err error) {
@@ -178,6 +208,8 @@ func (r *decisionReconciler) plan(
 		}
 		if usableProfile {
 			usable.Insert(profiles.Items[i].Name)
+		} else {
+			usable.Delete(profiles.Items[i].Name)
 		}
 	}
 	wanted, leftOut := targets(placement.Namespace, from, usable.Has)
@@ -197,7 +229,7 @@ func (r *decisionReconciler) usable(ctx context.Context, profile *multiclusterv1
 		}
 		return false, fmt.Errorf("reading ManagedCluster %s: %w", profile.Name, err)
 	}
-	return importedFrom(cluster, profile.Namespace), nil
+	return follows(cluster, profile), nil
 }
 
 // stored returns the decisions of a placement that are of this cluster manager.
@@ -243,6 +275,33 @@ func (r *decisionReconciler) wait(key client.ObjectKey, lacks bool) time.Duratio
 	}
 	r.waiting[key] = now
 	return 0
+}
+
+// complete records the obstacles of a decision, and returns the delay until it is read again; 0 without obstacles. It emits an event
+// about a decision that stays incomplete, once.
+func (r *decisionReconciler) complete(placement *clusterv1beta1.Placement, obstacles []string) time.Duration {
+	key := client.ObjectKeyFromObject(placement)
+	r.mu.Lock()
+	state, known := r.incomplete[key]
+	if !known {
+		state.since = r.clock.Now()
+	}
+	reported, late := state.reported, r.clock.Since(state.since) >= incompleteLimit
+	state.reported = late
+	if r.incomplete[key] = state; len(obstacles) == 0 {
+		delete(r.incomplete, key)
+	}
+	r.mu.Unlock()
+	switch {
+	case len(obstacles) == 0:
+		return 0
+	case !late:
+		return incompleteRetry
+	case !reported:
+		event := telemetry.DecisionIncompleteEvent(obstacles[0])
+		r.recorder.Eventf(placement, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+	}
+	return lateRetry
 }
 
 // apply sends writes in their order, and stops at the first error.
@@ -318,4 +377,5 @@ func (r *decisionReconciler) remove(key client.ObjectKey) {
 	defer r.mu.Unlock()
 	delete(r.waiting, key)
 	delete(r.blocked, key)
+	delete(r.incomplete, key)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -104,7 +105,7 @@ func properties(claims []clusterv1.ManagedClusterClaim, stored []multiclusterv1a
 		before[property.Name] = property
 	}
 	for name, value := range values {
-		if name == "" || value == "" || len(name) > multiclusterv1alpha1.MaxPropertyNameLength || len(value) > multiclusterv1alpha1.MaxPropertyValueLength {
+		if name == "" || value == "" || tooLong(name, multiclusterv1alpha1.MaxPropertyNameLength) || tooLong(value, multiclusterv1alpha1.MaxPropertyValueLength) {
 			omitted = append(omitted, name)
 			continue
 		}
@@ -117,6 +118,17 @@ func properties(claims []clusterv1.ManagedClusterClaim, stored []multiclusterv1a
 	slices.SortFunc(out, func(a, b multiclusterv1alpha1.Property) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(omitted)
 	return out, omitted
+}
+
+// tooLong reports whether a text has more characters than a schema permits. Schemas count characters and not bytes.
+func tooLong(text string, limit int) bool { return utf8.RuneCountInString(text) > limit }
+
+// shortened returns at most the first characters of a text.
+func shortened(text string, limit int) string {
+	if !tooLong(text, limit) {
+		return text
+	}
+	return string([]rune(text)[:limit]) + "..."
 }
 
 // conditions returns the conditions of a profile: those of the controller, then those of other clients.
@@ -181,16 +193,13 @@ func joinedMessage(status metav1.ConditionStatus) string {
 func omittedMessage(omitted []string) string {
 	named := make([]string, 0, maxNamed)
 	for _, name := range omitted[:min(maxNamed, len(omitted))] {
-		if len(name) > multiclusterv1alpha1.MaxPropertyNameLength {
-			name = strings.ToValidUTF8(name[:multiclusterv1alpha1.MaxPropertyNameLength], "") + "..."
-		}
-		named = append(named, fmt.Sprintf("%q", name))
+		named = append(named, fmt.Sprintf("%q", shortened(name, multiclusterv1alpha1.MaxPropertyNameLength)))
 	}
 	out := strings.Join(named, ", ")
 	if more := len(omitted) - len(named); more > 0 {
 		out += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("Claims that no property can hold: %s. A name has 1 to %d bytes, and a value 1 to %d.",
+	return fmt.Sprintf("Claims that no property can hold: %s. A name has 1 to %d characters, and a value 1 to %d.",
 		out, multiclusterv1alpha1.MaxPropertyNameLength, multiclusterv1alpha1.MaxPropertyValueLength)
 }
 

@@ -128,8 +128,9 @@ func TestOnlyNewValuesGetANewTime(t *testing.T) {
 func TestClaimsThatNoPropertyCanHoldAreReported(t *testing.T) {
 	with := cluster(func(c *clusterv1.ManagedCluster) {
 		c.Status.ClusterClaims = append(c.Status.ClusterClaims,
-			clusterv1.ManagedClusterClaim{Name: "long", Value: strings.Repeat("é", 513)}, clusterv1.ManagedClusterClaim{Name: "empty"},
+			clusterv1.ManagedClusterClaim{Name: "long", Value: strings.Repeat("é", 1025)}, clusterv1.ManagedClusterClaim{Name: "empty"},
 			clusterv1.ManagedClusterClaim{Name: strings.Repeat("n", 254), Value: "1"}, clusterv1.ManagedClusterClaim{Name: "longest", Value: strings.Repeat("x", 1024)},
+			clusterv1.ManagedClusterClaim{Name: "multi-byte", Value: strings.Repeat("語", 400)}, clusterv1.ManagedClusterClaim{Name: strings.Repeat("é", 253), Value: "1"},
 			clusterv1.ManagedClusterClaim{Name: "zone", Value: "z"})
 	})
 	got := desired(with, "shop", nil, own, start)
@@ -137,14 +138,14 @@ func TestClaimsThatNoPropertyCanHoldAreReported(t *testing.T) {
 	for _, property := range got.Status.Properties {
 		values[property.Name] = len(property.Value)
 	}
-	if diff := cmp.Diff(map[string]int{"id.k8s.io": 1, "zone": 1, "longest": 1024}, values); diff != "" {
+	if diff := cmp.Diff(map[string]int{"id.k8s.io": 1, "zone": 1, "longest": 1024, "multi-byte": 1200, strings.Repeat("é", 253): 1}, values); diff != "" {
 		t.Errorf("lengths of the values (-want +got):\n%s", diff)
 	}
-	if value := got.Status.Properties[2].Value; value != "z" {
+	if value := got.Status.Properties[3].Value; value != "z" {
 		t.Errorf("the last of two claims is z, and the property %q", value)
 	}
 	condition := got.Status.Conditions[2]
-	if condition.Type != "PropertiesOmitted" || condition.Status != "True" || !strings.Contains(condition.Message, `"empty", "long", "nnn`) {
+	if condition.Type != "PropertiesOmitted" || condition.Status != "True" || !strings.Contains(condition.Message, `"empty", "long", "nnn`) || !strings.Contains(condition.Message, "1 to 253 characters, and a value 1 to 1024") {
 		t.Errorf("the condition is %+v", condition)
 	}
 	if after := desired(cluster(), "shop", got, own, later); len(after.Status.Conditions) != 2 {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 )
 
@@ -44,6 +46,27 @@ func specChanged() predicate.Predicate {
 // existenceChanged passes creations and deletions, and an object that was replaced by another of its name.
 func existenceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() }}
+}
+
+// placementChanged passes creations and deletions of placements, and changes of what a decision is compared with: the status, and whether
+// another scheduler writes it. The status is written last.
+func placementChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*clusterv1beta1.Placement)
+		after, same := e.ObjectNew.(*clusterv1beta1.Placement)
+		return !ok || !same || before.UID != after.UID || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
+			before.Annotations[clusterv1beta1.PlacementDisableAnnotation] != after.Annotations[clusterv1beta1.PlacementDisableAnnotation]
+	}}
+}
+
+// importChanged passes creations and deletions of clusters, and changes of the profile that a cluster is imported from.
+func importChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+			before[clusterv1.InventoryProfileAnnotationKey] != after[clusterv1.InventoryProfileAnnotationKey] ||
+			before[clusterv1.InventoryManagerAnnotationKey] != after[clusterv1.InventoryManagerAnnotationKey]
+	}}
 }
 
 func isDeleted(object client.Object) bool { return object.GetDeletionTimestamp() != nil }
