@@ -21,6 +21,18 @@ func Imported(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] != ""
 }
 
+// FollowsProfile returns whether a cluster is imported from the profile of a key, NAMESPACE/NAME, and of a cluster manager. Replaced is set
+// where it was imported from a profile of this key and of another manager: the profile may be of another cluster. A cluster without a
+// recorded manager follows any.
+func FollowsProfile(cluster *clusterv1.ManagedCluster, key, manager string) (follows, replaced bool) {
+	if cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] != key {
+		return false, false
+	}
+	recorded := cluster.Annotations[clusterv1.InventoryManagerAnnotationKey]
+	replaced = recorded != "" && recorded != manager
+	return !replaced, replaced
+}
+
 // Condition returns a condition of a cluster; nil if it is missing. A condition of a simulation that has ended does not
 // count.
 func Condition(cluster *clusterv1.ManagedCluster, kind string) *metav1.Condition {

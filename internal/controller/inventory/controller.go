@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -69,7 +70,7 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("inventory-controller"), options: options,
-		budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{}, losses: map[loss]time.Time{}, held: map[client.ObjectKey]bool{},
+		budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{}, losses: map[loss]lossState{}, held: map[client.ObjectKey]bool{},
 	}
 	telemetry.RegisterInventory(options.Registry, r.countStates)
 	named := predicate.NewPredicateFuncs(func(object client.Object) bool { return slices.Contains(options.Namespaces, object.GetNamespace()) })
@@ -100,7 +101,7 @@ type reconciler struct {
 	// states are the states of profiles, for the metric.
 	states map[client.ObjectKey]string
 	// losses is since when profiles lack a part of what they reported before.
-	losses map[loss]time.Time
+	losses map[loss]lossState
 	// held are the clusters without their profiles whose deletion was refused.
 	held map[client.ObjectKey]bool
 }
@@ -109,6 +110,13 @@ type reconciler struct {
 type loss struct {
 	key  client.ObjectKey
 	part string
+}
+
+// lossState is since when a part is kept. Held is set while many profiles lack it: a cluster manager that returns writes them one by one, and
+// the others have as long as at the start.
+type lossState struct {
+	since time.Time
+	held  bool
 }
 
 const (
@@ -161,7 +169,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // keep sets which parts of the last report a cluster keeps, because its profile lacks them. Wait is when to decide again; 0 for no wait.
 func (r *reconciler) keep(ctx context.Context, in *input) (wait time.Duration, err error) {
 	var forClaims time.Duration
-	unknown, bare := func(c count) int { return c.unknown }, func(c count) int { return c.bare }
+	unknown := func(c count) bool { return tooMany(c.unknown, c.profiles) }
+	bare := func(c count) bool { return tooMany(c.bare, c.withClaims) }
 	if in.keepHealth, in.manyUnknown, wait, err = r.keepPart(ctx, in, lostHealth, in.losesHealth(), unknown); err != nil {
 		return 0, err
 	}
@@ -174,34 +183,38 @@ func (r *reconciler) keep(ctx context.Context, in *input) (wait time.Duration, e
 	return wait, nil
 }
 
-// keepPart reports whether a cluster keeps a part of its report: for a moment, or because many profiles of its inventory lack the part. Lacking
-// counts these.
-func (r *reconciler) keepPart(ctx context.Context, in *input, part string, lost bool, lacking func(count) int) (kept, many bool, wait time.Duration, err error) {
+// keepPart reports whether a cluster keeps a part of its report: for a moment, or because many profiles of its inventory lack the part.
+func (r *reconciler) keepPart(ctx context.Context, in *input, part string, lost bool, manyLack func(count) bool) (kept, many bool, wait time.Duration, err error) {
 	which := loss{in.key, part}
-	r.mu.Lock()
-	since, known := r.losses[which]
-	switch {
-	case !lost:
-		delete(r.losses, which)
-	case !known:
-		since = in.now
-		r.losses[which] = since
-	}
-	r.mu.Unlock()
 	if !lost {
+		r.mu.Lock()
+		delete(r.losses, which)
+		r.mu.Unlock()
 		return false, false, 0, nil
 	}
-	if wait := unknownWait - in.now.Sub(since); wait > 0 {
-		return true, false, wait, nil
+	r.mu.Lock()
+	state, known := r.losses[which]
+	r.mu.Unlock()
+	if !known {
+		state.since = in.now
 	}
-	size, err := r.size(ctx, in.key.Namespace, Label(in.key.Namespace, in.profile.Spec.ClusterManager.Name), in.now)
-	if err != nil {
-		return false, false, 0, err
+	wait = unknownWait - in.now.Sub(state.since)
+	if wait <= 0 {
+		size, err := r.size(ctx, in.key.Namespace, Label(in.key.Namespace, in.profile.Spec.ClusterManager.Name), in.now)
+		if err != nil {
+			return false, false, 0, err
+		}
+		switch many = manyLack(size); {
+		case many:
+			state.held, wait = true, heldRetry
+		case state.held:
+			state, wait = lossState{since: in.now}, unknownWait
+		}
 	}
-	if tooMany(lacking(size), size.profiles) {
-		return true, true, heldRetry, nil
-	}
-	return false, false, 0, nil
+	r.mu.Lock()
+	r.losses[which] = state
+	r.mu.Unlock()
+	return wait > 0, many, max(wait, 0), nil
 }
 
 // gather reads what a plan is made from. A profile of this cluster manager counts as missing.
@@ -340,9 +353,9 @@ func (r *reconciler) isGone(ctx context.Context, key client.ObjectKey, inventory
 // count is the size of an inventory in the caches at an instant.
 type count struct {
 	at time.Time
-	// clusters are imported from it, and missing of them lack their profiles. Of its profiles, unknown report no health, and bare no
-	// properties.
-	clusters, missing, profiles, unknown, bare int
+	// clusters are imported from it, and missing of them lack their profiles. Of its profiles, unknown report no health. withClaims of the
+	// clusters have claims, and the profiles of bare of these have no properties.
+	clusters, missing, profiles, unknown, withClaims, bare int
 }
 
 // countInterval is how long a count is used, so that many clusters that wait do not count as often.
@@ -356,6 +369,7 @@ func (r *reconciler) size(ctx context.Context, namespace, inventory string, now 
 		return found, nil
 	}
 	out := count{at: now}
+	claimed := sets.New[string]()
 	clusters := &clusterv1.ManagedClusterList{}
 	if err := r.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return count{}, fmt.Errorf("listing the clusters of inventory %s: %w", inventory, err)
@@ -368,7 +382,11 @@ func (r *reconciler) size(ctx context.Context, namespace, inventory string, now 
 		if out.clusters++; meta.IsStatusConditionFalse(cluster.Status.Conditions, clusterv1.ManagedClusterConditionInventoried) {
 			out.missing++
 		}
+		if len(cluster.Status.ClusterClaims) > 0 {
+			claimed.Insert(cluster.Name)
+		}
 	}
+	out.withClaims = claimed.Len()
 	profiles := &multiclusterv1alpha1.ClusterProfileList{}
 	if err := r.client.List(ctx, profiles, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return count{}, fmt.Errorf("listing the profiles of inventory %s: %w", inventory, err)
@@ -381,7 +399,7 @@ func (r *reconciler) size(ctx context.Context, namespace, inventory string, now 
 		if out.profiles++; reported(profile) && healthOf(profile) == metav1.ConditionUnknown {
 			out.unknown++
 		}
-		if bare(profile) {
+		if bare(profile) && claimed.Has(profile.Name) {
 			out.bare++
 		}
 	}

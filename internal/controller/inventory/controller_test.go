@@ -75,7 +75,7 @@ func newInventory(t *testing.T, names ...string) *inventory {
 	i.live = &liveReader{Reader: i.hub}
 	i.reconciler = &reconciler{
 		client: i.hub, live: i.live, recorder: i.events, budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{},
-		losses: map[loss]time.Time{}, held: map[client.ObjectKey]bool{}, options: Options{Clock: i.clock, Namespaces: []string{"fleet"}, Manager: "berth", Grace: time.Hour},
+		losses: map[loss]lossState{}, held: map[client.ObjectKey]bool{}, options: Options{Clock: i.clock, Namespaces: []string{"fleet"}, Manager: "berth", Grace: time.Hour},
 	}
 	for _, name := range names {
 		i.publish(name, metav1.ConditionTrue)
@@ -219,6 +219,11 @@ func TestAFailedManagerTakesNoClusterOut(t *testing.T) {
 		i.publish(name, metav1.ConditionTrue)
 	}
 	i.step(heldRetry)
+	i.reconcileAll(names)
+	if got := i.health(); got[metav1.ConditionTrue] != 7 || got[metav1.ConditionUnknown] != 1 {
+		t.Errorf("the health of the clusters is %v, want 7 True: the manager may report the last one in a moment", got)
+	}
+	i.step(unknownWait)
 	i.reconcileAll(names)
 	if got := i.health(); got[metav1.ConditionTrue] != 6 || got[metav1.ConditionUnknown] != 2 {
 		t.Errorf("the health of the clusters is %v, want 6 True", got)

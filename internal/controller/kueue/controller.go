@@ -30,6 +30,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.
@@ -365,14 +366,14 @@ func (r *reconciler) gatherSources(ctx context.Context, in *input) error {
 		return fmt.Errorf("listing the profiles in namespace %s: %w", in.namespace, err)
 	}
 	for i := range found.Items {
-		usable, err := r.usable(ctx, &found.Items[i])
+		usable, replaced, err := r.usable(ctx, &found.Items[i])
 		if err != nil {
 			return err
 		}
 		switch name := found.Items[i].Name; {
 		case usable:
 			in.profiles.Insert(name)
-		case byProfile.Has(name):
+		case replaced && byProfile.Has(name):
 			in.unusable.Insert(name)
 		}
 	}
@@ -380,18 +381,19 @@ func (r *reconciler) gatherSources(ctx context.Context, in *input) error {
 }
 
 // usable reports whether a profile is of the cluster of its name: a profile of this cluster manager, or the profile that the cluster is
-// imported from. Any other profile may be of another cluster.
-func (r *reconciler) usable(ctx context.Context, profile *multiclusterv1alpha1.ClusterProfile) (bool, error) {
+// imported from. Any other profile may be of another cluster. Replaced is set where the profile that the cluster is imported from was of
+// another cluster manager.
+func (r *reconciler) usable(ctx context.Context, profile *multiclusterv1alpha1.ClusterProfile) (usable, replaced bool, err error) {
 	if profile.Spec.ClusterManager.Name == r.options.Manager {
-		return true, nil
+		return true, false, nil
 	}
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.cache.Get(ctx, client.ObjectKey{Name: profile.Name}, cluster); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return false, nil
+			return false, false, nil
 		}
-		return false, fmt.Errorf("reading ManagedCluster %s: %w", profile.Name, err)
+		return false, false, fmt.Errorf("reading ManagedCluster %s: %w", profile.Name, err)
 	}
-	return cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] == client.ObjectKeyFromObject(profile).String() &&
-		cluster.Annotations[clusterv1.InventoryManagerAnnotationKey] == profile.Spec.ClusterManager.Name, nil
+	usable, replaced = registration.FollowsProfile(cluster, client.ObjectKeyFromObject(profile).String(), profile.Spec.ClusterManager.Name)
+	return usable, replaced, nil
 }

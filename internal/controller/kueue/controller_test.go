@@ -154,6 +154,7 @@ func newSource(name string, labels map[string]string) *unstructured.Unstructured
 // TestAProfileThatReplacedAnotherLeavesTheList has a listed cluster whose profile is now of some cluster manager.
 func TestAProfileThatReplacedAnotherLeavesTheList(t *testing.T) {
 	imported := map[string]string{clusterv1.InventoryProfileAnnotationKey: "kueue-system/a", clusterv1.InventoryManagerAnnotationKey: "theirs"}
+	unrecorded := map[string]string{clusterv1.InventoryProfileAnnotationKey: "kueue-system/a"}
 	ours := map[string]string{PlacementLabel: "true"}
 	for name, test := range map[string]struct {
 		annotations, labels map[string]string
@@ -161,7 +162,8 @@ func TestAProfileThatReplacedAnotherLeavesTheList(t *testing.T) {
 		want                []string
 	}{
 		"of this manager":                                  {nil, ours, "berth", []string{"a", "b"}},
-		"of another manager":                               {nil, ours, "theirs", []string{"b"}},
+		"of another manager":                               {nil, ours, "theirs", []string{"a", "b"}},
+		"of a manager that is not recorded":                {unrecorded, ours, "theirs", []string{"a", "b"}},
 		"gone for a moment":                                {nil, ours, "", []string{"a", "b"}},
 		"of the manager that the cluster came from":        {imported, ours, "theirs", []string{"a", "b"}},
 		"of a manager that the cluster did not come from":  {imported, ours, "others", []string{"b"}},

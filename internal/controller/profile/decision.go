@@ -26,6 +26,7 @@ import (
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -202,13 +203,14 @@ func (r *decisionReconciler) plan(
 		return nil, nil, fmt.Errorf("listing the profiles in namespace %s: %w", placement.Namespace, err)
 	}
 	for i := range profiles.Items {
-		usableProfile, err := r.usable(ctx, &profiles.Items[i])
+		usableProfile, replaced, err := r.usable(ctx, &profiles.Items[i])
 		if err != nil {
 			return nil, nil, err
 		}
-		if usableProfile {
+		switch {
+		case usableProfile:
 			usable.Insert(profiles.Items[i].Name)
-		} else {
+		case replaced:
 			usable.Delete(profiles.Items[i].Name)
 		}
 	}
@@ -217,19 +219,21 @@ func (r *decisionReconciler) plan(
 }
 
 // usable reports whether a decision may name a profile: a profile of this cluster manager, or the profile that the cluster of its name is
-// imported from. Any other profile may be of another cluster.
-func (r *decisionReconciler) usable(ctx context.Context, profile *multiclusterv1alpha1.ClusterProfile) (bool, error) {
+// imported from. Any other profile may be of another cluster. Replaced is set where the profile that the cluster is imported from was of
+// another cluster manager.
+func (r *decisionReconciler) usable(ctx context.Context, profile *multiclusterv1alpha1.ClusterProfile) (usable, replaced bool, err error) {
 	if r.of.owns(profile) {
-		return true, nil
+		return true, false, nil
 	}
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: profile.Name}, cluster); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return false, nil
+			return false, false, nil
 		}
-		return false, fmt.Errorf("reading ManagedCluster %s: %w", profile.Name, err)
+		return false, false, fmt.Errorf("reading ManagedCluster %s: %w", profile.Name, err)
 	}
-	return follows(cluster, profile), nil
+	usable, replaced = registration.FollowsProfile(cluster, client.ObjectKeyFromObject(profile).String(), profile.Spec.ClusterManager.Name)
+	return usable, replaced, nil
 }
 
 // stored returns the decisions of a placement that are of this cluster manager.

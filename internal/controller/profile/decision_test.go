@@ -166,13 +166,15 @@ func webDecision(clusters ...string) *multiclusterv1alpha1.PlacementDecision {
 // TestADecisionNamesNoProfileThatReplacedAnother has a cluster in the stored decision whose profile is now of some cluster manager.
 func TestADecisionNamesNoProfileThatReplacedAnother(t *testing.T) {
 	imported := map[string]string{clusterv1.InventoryProfileAnnotationKey: "shop/a", clusterv1.InventoryManagerAnnotationKey: "theirs"}
+	unrecorded := map[string]string{clusterv1.InventoryProfileAnnotationKey: "shop/a"}
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		profile     *multiclusterv1alpha1.ClusterProfile
 		want        []string
 	}{
 		"of this manager":                                 {nil, profileOf("berth"), []string{"a"}},
-		"of another manager":                              {nil, profileOf("theirs"), nil},
+		"of another manager":                              {nil, profileOf("theirs"), []string{"a"}},
+		"of a manager that is not recorded":               {unrecorded, profileOf("theirs"), []string{"a"}},
 		"gone for a moment":                               {nil, nil, []string{"a"}},
 		"of the manager that the cluster came from":       {imported, profileOf("theirs"), []string{"a"}},
 		"of a manager that the cluster did not come from": {imported, profileOf("others"), nil},

@@ -79,13 +79,6 @@ func importedFrom(cluster *clusterv1.ManagedCluster, namespace string) bool {
 	return strings.HasPrefix(cluster.Annotations[clusterv1.InventoryProfileAnnotationKey], namespace+"/")
 }
 
-// follows reports whether a cluster is imported from a profile. A profile of another cluster manager that has replaced it may be of another
-// cluster.
-func follows(cluster *clusterv1.ManagedCluster, profile *multiclusterv1alpha1.ClusterProfile) bool {
-	return cluster.Annotations[clusterv1.InventoryProfileAnnotationKey] == client.ObjectKeyFromObject(profile).String() &&
-		cluster.Annotations[clusterv1.InventoryManagerAnnotationKey] == profile.Spec.ClusterManager.Name
-}
-
 // membership returns whether a namespace may use a cluster.
 func (r *reach) membership(ctx context.Context, namespace string, cluster *clusterv1.ManagedCluster) (membership, error) {
 	bindings, err := r.bindings(ctx, client.InNamespace(namespace))

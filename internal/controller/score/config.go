@@ -30,8 +30,8 @@ const (
 
 // Config has the queries of the controller. It is a file in YAML.
 type Config struct {
-	// Threshold is the smallest change of a score that is written at once, from 1 to 200; by default 2. A smaller change is written when
-	// half of the validity has passed.
+	// Threshold is the smallest change of a score that is written, from 1 to 200; by default 2. A score that moves by less keeps its stored
+	// value.
 	Threshold int32 `json:"threshold,omitempty"`
 	// Sources are servers with the HTTP API of Prometheus: 1 to 8.
 	Sources []Source `json:"sources"`

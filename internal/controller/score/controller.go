@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,8 +39,8 @@ const Name = "score"
 const (
 	// fieldManager owns the scores in their objects.
 	fieldManager = "berth-score"
-	// maxWrites bounds the concurrent writes, maxQueries the concurrent queries of one source.
-	maxWrites, maxQueries = 16, 8
+	// maxWrites bounds the concurrent writes. Each score has one query at a time at most.
+	maxWrites = 16
 	// minPause is the shortest time between two passes. Queries that return within it are written together.
 	minPause = time.Second
 	// readRetry is when to read the clusters again after an error.
@@ -81,13 +82,12 @@ type controller struct {
 	clock   clock.Clock
 	metrics *telemetry.Scores
 	sources map[string]source
-	// slots bounds the concurrent queries of each source, so that one which does not respond holds up no other.
-	slots map[string]chan struct{}
 	// outcomes has room for one outcome of each score.
 	outcomes chan outcome
 
 	// The goroutine of run alone uses the rest. seen are the last values by cluster and score. By score, failures is why the last query
-	// failed, due when the next is due, and running are those that have not returned. pending are outcomes that are not recorded.
+	// failed, due when the next is due, and running are those that have not returned. pending are outcomes that are not recorded: those of
+	// one object are recorded together.
 	seen     map[string]map[string]score.Sighting
 	failures map[string]string
 	due      map[string]time.Time
@@ -109,15 +109,12 @@ type outcome struct {
 func newController(to client.Client, log logr.Logger, options Options) *controller {
 	c := &controller{
 		client: to, log: log, config: options.Config, clock: options.Clock,
-		sources: map[string]source{}, slots: map[string]chan struct{}{}, outcomes: make(chan outcome, len(options.Config.Scores)),
+		sources: map[string]source{}, outcomes: make(chan outcome, len(options.Config.Scores)),
 		seen: map[string]map[string]score.Sighting{}, failures: map[string]string{}, due: map[string]time.Time{}, running: map[string]bool{},
 	}
 	names := make([]string, 0, len(options.Config.Scores))
 	for i := range options.Config.Scores {
 		names = append(names, options.Config.Scores[i].Name)
-	}
-	for _, s := range options.Config.Sources {
-		c.slots[s.Name] = make(chan struct{}, maxQueries)
 	}
 	c.metrics = telemetry.NewScores(options.Registry, names)
 	return c
@@ -128,7 +125,7 @@ func (c *controller) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.send(ctx)
 		c.await(ctx)
-		if len(c.pending) == 0 {
+		if ctx.Err() != nil || !c.returned() {
 			continue
 		}
 		if err := c.pass(ctx); err != nil && ctx.Err() == nil {
@@ -148,15 +145,8 @@ func (c *controller) send(ctx context.Context) {
 		}
 		c.due[q.Name], c.running[q.Name] = now.Add(q.Interval.Duration), true
 		go func() {
-			out := outcome{query: q, at: now}
-			select {
-			case c.slots[q.Source] <- struct{}{}:
-				out.found, out.err = c.sources[q.Source].query(ctx, q, now)
-				<-c.slots[q.Source]
-			case <-ctx.Done():
-				out.err = ctx.Err()
-			}
-			c.outcomes <- out
+			found, err := c.sources[q.Source].query(ctx, q, now)
+			c.outcomes <- outcome{q, now, found, err}
 		}()
 	}
 }
@@ -192,6 +182,16 @@ func (c *controller) accept(out outcome) {
 	c.pending = append(c.pending, out)
 }
 
+// settled reports whether no query of an object runs. Each ends after half of its interval at the latest.
+func (c *controller) settled(object string) bool {
+	return !slices.ContainsFunc(c.config.Scores, func(q Query) bool { return q.Object == object && c.running[q.Name] })
+}
+
+// returned reports whether all queries of an object have returned that are not recorded.
+func (c *controller) returned() bool {
+	return slices.ContainsFunc(c.pending, func(out outcome) bool { return c.settled(out.query.Object) })
+}
+
 // pause returns the time to the next query that can be sent, or to the next attempt to read the clusters.
 func (c *controller) pause() time.Duration {
 	out := maxInterval
@@ -200,7 +200,7 @@ func (c *controller) pause() time.Duration {
 			out = min(out, due.Sub(c.clock.Now()))
 		}
 	}
-	if len(c.pending) > 0 {
+	if c.returned() {
 		out = min(out, readRetry)
 	}
 	return max(out, minPause)
@@ -229,10 +229,7 @@ func (c *controller) pass(ctx context.Context) error {
 			}
 		}
 	}
-	for _, out := range c.pending {
-		c.record(out)
-	}
-	c.pending = nil
+	c.recordReturned()
 	return c.write(ctx, c.plan(clusters, objects, stored))
 }
 
@@ -253,6 +250,17 @@ func (c *controller) read(ctx context.Context) (clusters map[string]bool, stored
 		stored[objectKey{scores.Items[i].Namespace, scores.Items[i].Name}] = &scores.Items[i]
 	}
 	return clusters, stored, nil
+}
+
+// recordReturned records the outcomes of objects whose queries have all returned. A cluster that is new then has all its scores or none.
+func (c *controller) recordReturned() {
+	c.pending = slices.DeleteFunc(c.pending, func(out outcome) bool {
+		settled := c.settled(out.query.Object)
+		if settled {
+			c.record(out)
+		}
+		return settled
+	})
 }
 
 // record stores the outcome of a query.
@@ -295,10 +303,13 @@ func (c *controller) plan(clusters map[string]bool, objects map[string]objectSco
 	var out []planned
 	for cluster := range clusters {
 		for name, of := range objects {
+			if !c.settled(name) {
+				continue // without a score that is being measured, placements would rank the cluster anew twice
+			}
 			key := objectKey{cluster, name}
 			in := score.Input{
 				Names: of.names, Interval: of.interval, Threshold: c.config.Threshold, Now: c.clock.Now(),
-				Seen: c.seen[cluster], Explain: explain(c.failures, c.running), Stored: stored[key],
+				Seen: c.seen[cluster], Explain: explain(c.failures), Stored: stored[key],
 			}
 			if status := score.Plan(in); status != nil {
 				out = append(out, planned{key, status, in.Stored != nil})

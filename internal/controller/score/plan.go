@@ -14,15 +14,10 @@ type objectScores struct {
 	interval time.Duration
 }
 
-// explain returns why a score of a cluster is not measured any more. failures are why the last queries of scores failed, and running those
-// that have not returned, both by score.
-func explain(failures map[string]string, running map[string]bool) func(name string) (reason, message string) {
+// explain returns why a score of a cluster is not measured any more. failures are why the last queries of scores failed, by score.
+func explain(failures map[string]string) func(name string) (reason, message string) {
 	return func(name string) (reason, message string) {
-		failure := failures[name]
-		if failure == "" && running[name] {
-			failure = "the source has not responded"
-		}
-		if failure != "" {
+		if failure, failed := failures[name]; failed {
 			return score.ReasonSourceFailed, fmt.Sprintf("The query of %s fails, and the last value counts until it has run out: %s", name, failure)
 		}
 		return score.ReasonClusterMissing, fmt.Sprintf("The query of %s has no value of this cluster any more. The last one counts until it has run out.", name)
