@@ -387,24 +387,32 @@ func (r *reconciler) size(ctx context.Context, namespace, inventory string, now 
 		}
 	}
 	out.withClaims = claimed.Len()
+	if err := r.countProfiles(ctx, namespace, inventory, claimed, &out); err != nil {
+		return count{}, err
+	}
+	r.counts[inventory] = out
+	return out, nil
+}
+
+// countProfiles counts the profiles of an inventory. Claimed are its clusters with claims.
+func (r *reconciler) countProfiles(ctx context.Context, namespace, inventory string, claimed sets.Set[string], into *count) error {
 	profiles := &multiclusterv1alpha1.ClusterProfileList{}
 	if err := r.client.List(ctx, profiles, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return count{}, fmt.Errorf("listing the profiles of inventory %s: %w", inventory, err)
+		return fmt.Errorf("listing the profiles of inventory %s: %w", inventory, err)
 	}
 	for i := range profiles.Items {
 		profile := &profiles.Items[i]
 		if Label(namespace, profile.Spec.ClusterManager.Name) != inventory {
 			continue
 		}
-		if out.profiles++; reported(profile) && healthOf(profile) == metav1.ConditionUnknown {
-			out.unknown++
+		if into.profiles++; reported(profile) && healthOf(profile) == metav1.ConditionUnknown {
+			into.unknown++
 		}
 		if bare(profile) && claimed.Has(profile.Name) {
-			out.bare++
+			into.bare++
 		}
 	}
-	r.counts[inventory] = out
-	return out, nil
+	return nil
 }
 
 // setState records the state of a profile for the metric, and emits an event about a profile that is not imported, once.
