@@ -137,7 +137,7 @@ func TestNoiseIsWrittenOnceInHalfAValidity(t *testing.T) {
 }
 
 // TestNoiseOfOneScoreIsNotWrittenWithAnother moves one score by the threshold and the other by less. A score that drifts is written when it
-// is away from the stored one by the threshold, and one that has run out as it is measured.
+// is away from the stored one by the threshold. A score that has run out is written as it is measured.
 func TestNoiseOfOneScoreIsNotWrittenWithAnother(t *testing.T) {
 	stored := store(Plan(input(begin, map[string]Sighting{"cpu": {10, begin}, "memory": {20, begin}}, "", nil)))
 	for _, step := range []struct {

@@ -100,7 +100,7 @@ type controller struct {
 // outcome is what became of a query.
 type outcome struct {
 	query *Query
-	// at is the instant that was asked for.
+	// at is the instant that the values describe.
 	at    time.Time
 	found result
 	err   error
@@ -135,7 +135,7 @@ func (c *controller) run(ctx context.Context) error {
 	return nil
 }
 
-// send starts the queries that are due and do not run. All ask for the same instant, so that the scores of an object run out together.
+// send starts the queries that are due and do not run. All are of the same instant, so that the scores of an object run out together.
 func (c *controller) send(ctx context.Context) {
 	now := c.clock.Now()
 	for i := range c.config.Scores {
