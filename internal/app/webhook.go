@@ -29,8 +29,9 @@ import (
 const (
 	// webhookTimeout bounds how long the shutdown waits for requests, and how long a caller may take to send its header.
 	webhookTimeout = 10 * time.Second
-	// webhookIdleTimeout keeps the connections of the API server open between requests.
-	webhookIdleTimeout = 90 * time.Second
+	// webhookIdleTimeout keeps the connections of the API server open between requests. The API server closes them after 90 seconds, as every
+	// client of client-go does. Closing them earlier or at the same time would fail a request that is sent at that moment.
+	webhookIdleTimeout = 3 * time.Minute
 	// answerTimeout bounds the check whether the webhooks answer. A probe of the kubelet waits a second.
 	answerTimeout = 800 * time.Millisecond
 )

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -80,5 +81,12 @@ func TestARequestOutlivesTheManager(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheAPIServerClosesIdleConnections compares the servers' patience with that of clients such as the API server.
+func TestTheAPIServerClosesIdleConnections(t *testing.T) {
+	if client := utilnet.SetTransportDefaults(&http.Transport{}).IdleConnTimeout; client == 0 || webhookIdleTimeout <= client {
+		t.Errorf("the webhooks close idle connections after %s and their clients after %s: a request that is sent at that moment fails", webhookIdleTimeout, client)
 	}
 }
