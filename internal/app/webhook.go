@@ -27,10 +27,11 @@ import (
 )
 
 const (
-	// webhookTimeout bounds how long the shutdown waits for requests, and how long a caller may take to send its header.
+	// webhookTimeout bounds how long the shutdown waits for requests.
 	webhookTimeout = 10 * time.Second
-	// webhookIdleTimeout keeps the connections of the API server open between requests. The API server closes them after 90 seconds, as every
-	// client of client-go does. Closing them earlier or at the same time would fail a request that is sent at that moment.
+	// webhookIdleTimeout keeps the connections of the API server open between requests, and before the first: it opens more than it needs at
+	// once. It closes them after 90 seconds, as every client of client-go does. Closing them earlier or at the same time would fail a request
+	// that is sent at that moment.
 	webhookIdleTimeout = 3 * time.Minute
 	// answerTimeout bounds the check whether the webhooks answer. A probe of the kubelet waits a second.
 	answerTimeout = 800 * time.Millisecond
@@ -88,7 +89,7 @@ func (a *managerBuilder) addWebhooks(ctx context.Context) error {
 		Server: &http.Server{
 			// A request that is being reviewed when the manager stops is reviewed to its end.
 			Handler: closing(paths, stopping), BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-			ReadHeaderTimeout: webhookTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
+			ReadHeaderTimeout: webhookIdleTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
 		},
 	}
 	err = errors.Join(a.mgr.Add(deferredServer{server, a.certificates.Ready(), stopping}), a.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
