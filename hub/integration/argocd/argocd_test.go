@@ -109,14 +109,7 @@ func TestPlacementDeletedAndMadeAnew(t *testing.T) {
 	if hubtest.LongTests() {
 		rounds = 20
 	}
-	a := install(t, 120)
-	if err := a.client.Create(t.Context(), a.placement(120)); err != nil {
-		t.Fatal(err)
-	}
-	a.setUp(t)
-	before := a.awaitFollowed(t, 120)
-	a.checkSlices(t, 3)
-	seen := a.record(t)
+	a, before, seen := installFollowed(t)
 	for range rounds {
 		if err := a.client.Delete(t.Context(), a.placement(0)); err != nil {
 			t.Fatal(err)
@@ -124,6 +117,10 @@ func TestPlacementDeletedAndMadeAnew(t *testing.T) {
 		a.awaitNoSlice(t)
 		a.awaitError(t, metav1.ConditionTrue)
 		a.makeAnew(t)
+		hubtest.Eventually(t, limit, func(ctx context.Context) error {
+			_, err := a.decided(ctx)
+			return err
+		})
 		a.awaitError(t, metav1.ConditionFalse)
 		checkSame(t, before, a.awaitFollowed(t, 120))
 	}
@@ -143,14 +140,7 @@ func TestPlacementMadeAnewInEveryInstant(t *testing.T) {
 	if hubtest.LongTests() {
 		rounds = 80
 	}
-	a := install(t, 120)
-	if err := a.client.Create(t.Context(), a.placement(120)); err != nil {
-		t.Fatal(err)
-	}
-	a.setUp(t)
-	before := a.awaitFollowed(t, 120)
-	a.checkSlices(t, 3)
-	seen := a.record(t)
+	a, before, seen := installFollowed(t)
 	stop := a.refreshConstantly(t)
 	disturbed, lost := 0, 0
 	for round := range rounds {
@@ -183,6 +173,19 @@ func TestPlacementMadeAnewInEveryInstant(t *testing.T) {
 		t.Errorf("%d of %d rounds took Applications, %d of %d: readers see some slices without the others for too long", disturbed, rounds, lost, rounds*120)
 	}
 	t.Logf("%d times deleted and made anew while the controller read: %d rounds took %d Applications of %d", rounds, disturbed, lost, rounds*120)
+}
+
+// installFollowed starts the controller with a placement of 120 clusters in three slices at least, and returns their Applications.
+func installFollowed(t *testing.T) (a *installation, applications map[string]types.UID, seen *recorder) {
+	t.Helper()
+	a = install(t, 120)
+	if err := a.client.Create(t.Context(), a.placement(120)); err != nil {
+		t.Fatal(err)
+	}
+	a.setUp(t)
+	applications = a.awaitFollowed(t, 120)
+	a.checkSlices(t, 3)
+	return a, applications, a.record(t)
 }
 
 // makeAnew creates the placement as soon as the former is gone.
