@@ -93,7 +93,7 @@ type controller struct {
 	due      map[string]time.Time
 	running  map[string]bool
 	pending  []outcome
-	// homeless is how many clusters had no namespace when their scores were last written.
+	// homeless is how many objects had no namespace in the last pass.
 	homeless int
 }
 
