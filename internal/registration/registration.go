@@ -33,6 +33,13 @@ func FollowsProfile(cluster *clusterv1.ManagedCluster, key, manager string) (fol
 	return !replaced, replaced
 }
 
+// SameImport returns whether two states of a cluster are imported from the same profile and cluster manager, or both from none.
+func SameImport(before, after metav1.Object) bool {
+	a, b := before.GetAnnotations(), after.GetAnnotations()
+	return before.GetUID() == after.GetUID() && a[clusterv1.InventoryProfileAnnotationKey] == b[clusterv1.InventoryProfileAnnotationKey] &&
+		a[clusterv1.InventoryManagerAnnotationKey] == b[clusterv1.InventoryManagerAnnotationKey]
+}
+
 // Condition returns a condition of a cluster; nil if it is missing. A condition of a simulation that has ended does not
 // count.
 func Condition(cluster *clusterv1.ManagedCluster, kind string) *metav1.Condition {

@@ -17,6 +17,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 // maxClaims is how many properties of a profile become claims. The others are left out, and the condition ClaimsTruncated reports them.
@@ -117,11 +118,11 @@ func plan(in input) output {
 // replaced reports whether the profile is of another cluster manager than the profile that the cluster was imported from. It may describe
 // another cluster.
 func (in *input) replaced() bool {
-	if in.profile == nil || in.cluster == nil || !follows(in.cluster, in.key) {
+	if in.profile == nil || in.cluster == nil {
 		return false
 	}
-	recorded := in.cluster.Annotations[clusterv1.InventoryManagerAnnotationKey]
-	return recorded != "" && recorded != in.profile.Spec.ClusterManager.Name
+	_, replaced := registration.FollowsProfile(in.cluster, in.key.String(), in.profile.Spec.ClusterManager.Name)
+	return replaced
 }
 
 // missing returns what to do with a cluster whose profile is gone: first a condition with the time, then, after the grace, its deletion.

@@ -122,12 +122,7 @@ func Add(mgr manager.Manager, options Options) error {
 
 // importChanged passes creations and deletions of clusters, and changes of the profile that a cluster is imported from.
 func importChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
-			before[clusterv1.InventoryProfileAnnotationKey] != after[clusterv1.InventoryProfileAnnotationKey] ||
-			before[clusterv1.InventoryManagerAnnotationKey] != after[clusterv1.InventoryManagerAnnotationKey]
-	}}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !registration.SameImport(e.ObjectOld, e.ObjectNew) }}
 }
 
 // object returns an empty object of a kind of Kueue. Its types are in no module.

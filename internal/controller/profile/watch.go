@@ -15,6 +15,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 // Decisions selects the PlacementDecisions of multicluster.x-k8s.io that a cluster manager writes.
@@ -61,12 +62,7 @@ func placementChanged() predicate.Predicate {
 
 // importChanged passes creations and deletions of clusters, and changes of the profile that a cluster is imported from.
 func importChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
-			before[clusterv1.InventoryProfileAnnotationKey] != after[clusterv1.InventoryProfileAnnotationKey] ||
-			before[clusterv1.InventoryManagerAnnotationKey] != after[clusterv1.InventoryManagerAnnotationKey]
-	}}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !registration.SameImport(e.ObjectOld, e.ObjectNew) }}
 }
 
 func isDeleted(object client.Object) bool { return object.GetDeletionTimestamp() != nil }
