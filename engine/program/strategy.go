@@ -87,8 +87,8 @@ func compileGroup(in clusterv1beta1.DecisionGroup, env *celenv.Env, path *field.
 	return Group{Name: in.GroupName, Predicate: selector}, append(faults, errs...)
 }
 
-// parseGroupSize reads how many clusters a group may have. A count of 0 is no limit: it stands for an absent length, and
-// admission once accepted 0.
+// parseGroupSize reads how many clusters a group may have. A count of 0 is no limit: it stands for an absent length, which Go
+// programs write as 0.
 func parseGroupSize(in intstr.IntOrString) (count int, percent bool, err error) {
 	if in == (intstr.IntOrString{}) {
 		return 0, false, nil

@@ -22,16 +22,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definitions returns every CRD in the form of kube-apiserver: defaulted and internal, by file name.
+// definitions returns every CRD of hubs in the form of kube-apiserver: defaulted and internal, by file name.
 func definitions(t *testing.T) map[string]*apiextensions.CustomResourceDefinition {
 	t.Helper()
+	return definitionsIn(t, filepath.Join("..", "..", "config", "crd"))
+}
+
+func definitionsIn(t *testing.T, folder string) map[string]*apiextensions.CustomResourceDefinition {
+	t.Helper()
+	_ = os.Getenv("BERTH_AREA_CONFIG_CRD") // go test keeps the result while no definition changes, see internal/checkout
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{apiextensions.AddToScheme, apiextensionsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	files := os.DirFS(filepath.Join("..", "..", "config", "crd"))
+	files := os.DirFS(folder)
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("listing the CRDs: %v, %v", names, err)
@@ -62,11 +68,16 @@ type servedKind struct {
 	strategy rest.RESTCreateUpdateStrategy
 }
 
-// servedKinds returns every kind in every version.
+// servedKinds returns every kind of hubs in every version.
 func servedKinds(t *testing.T) map[schema.GroupVersionKind]servedKind {
 	t.Helper()
+	return servedKindsOf(t, definitions(t))
+}
+
+func servedKindsOf(t *testing.T, definitions map[string]*apiextensions.CustomResourceDefinition) map[schema.GroupVersionKind]servedKind {
+	t.Helper()
 	out := map[schema.GroupVersionKind]servedKind{}
-	for _, crd := range definitions(t) {
+	for _, crd := range definitions {
 		for _, version := range crd.Spec.Versions {
 			gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
 			props, err := apiextensions.GetSchemaForVersion(crd, version.Name)

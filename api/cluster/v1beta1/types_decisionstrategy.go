@@ -26,13 +26,13 @@ type GroupStrategy struct {
 
 	// How many clusters a group may have, named or not: a number, or a percentage
 	// of all selected clusters, rounded up. Defaults to `100%`. A larger group is
-	// divided into several with the same name and successive indices.
+	// divided into several with the same name and successive indices. 0 stands
+	// for an absent value: Go programs that set nothing write it.
 	//
 	// +optional
 	// +kubebuilder:default="100%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^((100|[1-9][0-9]{0,1})%|[1-9][0-9]*)$`
-	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1 && self <= 2147483647",message="must be from 1 to 2147483647, or a percentage"
 	ClustersPerDecisionGroup intstr.IntOrString `json:"clustersPerDecisionGroup,omitzero"`
 }
 
