@@ -1,5 +1,5 @@
-# Everything a developer runs. `make help` lists the targets; CI runs `.ci/run`. Needs Go, gcc, make, git and node,
-# and apt and dpkg for the Prometheus of a test.
+# Everything a developer runs. `make help` lists the targets; CI runs `.ci/run`. Needs Go, gcc, make and git. `make generate`, `make verify` and
+# `make slow` need node too, and `make slow` apt, dpkg and root.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -8,6 +8,9 @@ MAKEFLAGS += --no-print-directory
 
 # No program of Berth needs a C library: every binary is static, and runs in an image without any other file.
 export CGO_ENABLED := 0
+
+# No program or test depends on the folder of its checkout, so that all checkouts of this machine share what is compiled.
+export GOFLAGS := -trimpath $(GOFLAGS)
 
 # Every module of this repository, by folder.
 MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './bin/*' | sort))
@@ -38,9 +41,6 @@ AXE := bin/axe.min.js
 
 # How often each benchmark of the engine runs: benchstat needs several runs to tell a difference from noise.
 COUNT ?= 6
-
-# Flags of go test. A machine under load gets the time it needs: nothing here is a timed test.
-TESTFLAGS ?= -timeout 60m
 
 # The prose that Vale lints. hack/vale/vale.ini lists the exceptions.
 PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs examples hub/README.md
@@ -133,49 +133,42 @@ lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the c
 	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
 	hack/deadcode $(DEADCODE)
 
-.PHONY: test
-test: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
-	$(call in_each_module,test,go test $(TESTFLAGS) ./...)
-	@$(MAKE) fuzz
+# What make test and make slow run: folders such as engine or hub/integration/join; empty for all. RUN is a pattern of tests, and FLAGS has
+# further flags of go test.
+PKGS ?=
+RUN ?=
+FLAGS ?=
+RUNTESTS := go run ./hack/runtests -run '$(RUN)' -flags '$(FLAGS)'
 
-# How long each fuzz target runs.
+.PHONY: test
+test: ## Run the tests that a change must pass; PKGS='engine hub/integration/join' runs those of some packages.
+	$(RUNTESTS) $(PKGS)
+
+# A part of the slow tests, such as 2/8; empty for all.
+SHARD ?=
+
+.PHONY: slow
+slow: ## Run what needs other programs, root or long time: browser, node, Helm, Argo CD, old Kubernetes; SHARD=2/8 runs a part.
+	$(RUNTESTS) -slow -shard '$(SHARD)' $(PKGS)
+
+.PHONY: test-env
+test-env: ## Build the programs under test and print the variables that go test needs: eval "$$(make -s test-env)".
+	@go run ./hack/runtests -env
+
+# How long make fuzz fuzzes each target.
 FUZZTIME ?= 2s
 
 .PHONY: fuzz
-fuzz: ## Fuzz everything that reads bytes from users, each target for seconds.
-	hack/fuzz $(FUZZTIME) bin/fuzz $(WITH_CODE)
+fuzz: ## Fuzz everything that reads bytes from users, each target for seconds; make slow does so too.
+	hack/fuzz $(FUZZTIME) bin/fuzz $(sort $(dir $(shell grep -rl '^func Fuzz' --include='*_test.go' . | grep -v '/testdata/')))
 
-# How long make long fuzzes each target, and flags of its tests.
+# How long make long fuzzes each target.
 LONGFUZZTIME ?= 5m
-LONGFLAGS ?= -timeout 12h
 
 .PHONY: long
-long: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
-	$(call in_each_module,long,BERTH_LONG=1 go test $(LONGFLAGS) ./...)
-	@$(MAKE) fuzz FUZZTIME=$(LONGFUZZTIME)
-	@$(MAKE) compat
-
-.PHONY: integration
-integration: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run only the tests against a real hub.
-	cd hub && go test $(TESTFLAGS) -count=1 ./integration/...
-
-# The packages that run on the oldest API server: installation, decisions, permissions, webhooks, views, agents and delivery.
-COMPAT := compat install placement permission admission workadmission boundary tenancy explain view join registration member memberagent agent delivery endtoend rotation
-
-.PHONY: compat
-compat: $(OLDEST) $(FORMER) $(HELM) ## Run the core of the tests on the oldest API server, and upgrade the data of the former one.
-	cd hub && BERTH_KUBERNETES=$(CURDIR)/$(OLDEST) go test $(TESTFLAGS) -count=1 -p 1 $(addprefix ./integration/,$(COMPAT))
-	cd hub && BERTH_FORMER_KUBERNETES=$(CURDIR)/$(FORMER) go test $(TESTFLAGS) -count=1 ./integration/compat
-
-.PHONY: ecosystem
-ecosystem: $(ARGOCD) ## Run the tests with programs of other projects: Argo CD. It is built first, which takes minutes.
-	cd hub && go test $(TESTFLAGS) -v -count=1 ./integration/argocd
-	cd hub && go test $(TESTFLAGS) -v -count=1 -run TestHowTos/argo-cd ./integration/howto
-
-.PHONY: e2e
-e2e: $(HELM) $(NODE) ## Install Berth on a real node of this machine, deliver containers that run, and disturb it. Needs root.
-	@[ "$$(id -u)" = 0 ] || { echo "make e2e needs root"; exit 1; }
-	cd hub && BERTH_LONG=1 go test -v -timeout 60m -count=1 ./integration/node
+long: ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
+	BERTH_LONG=1 go run ./hack/runtests -flags -timeout=12h $(PKGS)
+	BERTH_LONG=1 FUZZTIME=$(LONGFUZZTIME) go run ./hack/runtests -slow -flags -timeout=12h $(PKGS)
 
 .PHONY: demo
 demo: build ## Start a hub with an example fleet and show its decisions.
@@ -236,17 +229,17 @@ $(OLDEST) $(FORMER): bin/kubernetes/%: hack/kubernetes/%/go.mod hack/kubernetes/
 	hack/kubernetes/build hack/kubernetes/$* $@
 	@touch $@
 
-# Unpacks what runs containers. A machine that cannot have it runs all other tests; those on a real node say so and are skipped.
-$(NODE): hack/unpack Makefile
+# Unpacks what runs containers.
+$(NODE): hack/unpack
 	@echo "unpacking $(@F)"
-	hack/unpack $@ $(NODE_PACKAGES) || echo "NO CONTAINER RUNS IN THE TESTS OF THIS MACHINE: $@ is missing"
-	@[ ! -d $@ ] || touch $@
+	hack/unpack $@ $(NODE_PACKAGES)
+	@touch $@
 
-# Unpacks a browser. A machine that cannot have it runs all other tests; those in a browser say so and are skipped.
+# Unpacks a browser.
 $(CHROMIUM): hack/chromium hack/unpack
 	@echo "unpacking $(@F)"
-	hack/chromium $@ || echo "NO BROWSER RUNS IN THE TESTS OF THIS MACHINE: $@ is missing"
-	@[ ! -d $@ ] || touch $@
+	hack/chromium $@
+	@touch $@
 
 $(AXE): hack/bundle internal/console/ui/package-lock.json
 	@echo "copying $(@F)"

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 // graph is every package that this module builds, with its imports, by import path.
@@ -23,6 +25,7 @@ type node struct {
 
 func load(t *testing.T) graph {
 	t.Helper()
+	checkout.RequireSources(t)
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Standard,Imports", "./...")
 	cmd.Dir = filepath.Join("..", "..")
 	var stderr strings.Builder

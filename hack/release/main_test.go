@@ -226,6 +226,7 @@ func TestSumsAreCheckedBySha256sum(t *testing.T) {
 }
 
 func TestAReleaseHoldsEverythingAndIsReproducible(t *testing.T) {
+	_, _ = os.Getenv("BERTH_AREA_CHARTS"), os.Getenv("BERTH_AREA_CONFIG_CRD") // what it packs, see internal/checkout
 	binaries := build(t, host, "linux/arm64")
 	image := func(out string) []string {
 		return []string{"image", "--binaries", binaries, "--out", out, "--programs", "hello", "--release", "v0.1.0", "--tag", "v0.1.0"}

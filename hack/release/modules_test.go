@@ -32,6 +32,7 @@ func main() { fmt.Println(decision.Of().Inconsistent(), rollout.StateSucceeded) 
 // TestTheLibrariesAreModules publishes the modules as a proxy serves them once a release has its tags, and builds a program with them. Its
 // dependencies are the libraries of Kubernetes and what these need.
 func TestTheLibrariesAreModules(t *testing.T) {
+	_ = os.Getenv("BERTH_AREA_SOURCES") // what it packs, see internal/checkout
 	proxy, folder := t.TempDir(), t.TempDir()
 	release := required(t, "rollout", "decision")
 	for _, name := range []string{"api", "decision", "rollout"} {

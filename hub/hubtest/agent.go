@@ -72,7 +72,7 @@ func CABundle(t testing.TB, config *rest.Config) []byte {
 // Start starts the agent of a member, also after its end. It ends with the test.
 func (a *Agent) Start(t testing.TB, member *Hub, args ...string) {
 	t.Helper()
-	binary, err := AgentBinary(t.Context())
+	binary, err := AgentBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

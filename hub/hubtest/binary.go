@@ -1,45 +1,23 @@
 package hubtest
 
 import (
-	"context"
-	"fmt"
-	"hash/fnv"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strconv"
-	"syscall"
 	"testing"
-)
 
-// binaryVariable names a berth-hub to use instead of building one, managerVariable a berth. With both, tests run against
-// another release.
-const (
-	binaryVariable  = "BERTH_HUB_BINARY"
-	managerVariable = "BERTH_BINARY"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 // KubernetesVariable names a folder with the programs of another release of Kubernetes, which hubs then run in place of what they
-// link. `make compat` builds such folders. A hub that has started stays as it is.
+// link. `make slow` builds such folders. A hub that has started stays as it is.
 const KubernetesVariable = "BERTH_KUBERNETES"
 
-// program is the package that Binary builds.
-const program = "github.com/berth-project/berth/hub/cmd/berth-hub"
-
-// Binary returns the path of an up-to-date berth-hub. Unless the variable
-// BERTH_HUB_BINARY names one, it is built into the user's cache folder, which
-// takes a second when nothing has changed. The caller's working directory must lie
-// in a module that can import the hub, as that of a test does.
-func Binary(ctx context.Context) (string, error) {
-	if path := os.Getenv(binaryVariable); path != "" {
-		return filepath.Abs(path)
-	}
+// Binary returns the path of berth-hub, or of a berth-hub that runs another release of Kubernetes where KubernetesVariable names one.
+func Binary() (string, error) {
 	if !RunsLinkedKubernetes() {
-		return buildBinary(ctx, "berth-hub-compat", program, "-tags", "compat")
+		return checkout.Program("berth-hub-compat")
 	}
-	return buildBinary(ctx, "berth-hub", program)
+	return checkout.Program("berth-hub")
 }
 
 // RunsLinkedKubernetes returns whether hubs run the release of Kubernetes that berth-hub links. Another release words its own errors
@@ -65,105 +43,33 @@ func RequireLinkedKinds(t testing.TB) {
 	}
 }
 
-// ManagerBinary returns the path of an up-to-date berth, plain or with the race detector. The root module of this checkout
-// builds it, with the library versions of a release and not of the hub. The variable BERTH_BINARY replaces the path.
-func ManagerBinary(ctx context.Context, race bool) (string, error) {
-	if path := os.Getenv(managerVariable); path != "" {
-		return filepath.Abs(path)
+// raceVariable makes managers run with the race detector, where it is 1. `make slow` sets it for some packages.
+const raceVariable = "BERTH_RACE"
+
+// ManagerBinary returns the path of berth.
+func ManagerBinary() (string, error) {
+	if os.Getenv(raceVariable) == "1" {
+		return checkout.Program("berth-race")
 	}
-	root := filepath.Join(packageDir(), "..", "..")
-	if race {
-		return buildBinary(ctx, "berth-race", "./cmd/berth", "-C", root, "-race")
-	}
-	return buildBinary(ctx, "berth", "./cmd/berth", "-C", root)
+	return checkout.Program("berth")
 }
 
-// PluginBinary returns the path of an up-to-date kubectl-berth, built like ManagerBinary's.
-func PluginBinary(ctx context.Context) (string, error) {
-	return buildBinary(ctx, "kubectl-berth", "./cmd/kubectl-berth", "-C", filepath.Join(packageDir(), "..", ".."))
-}
+// PluginBinary returns the path of kubectl-berth.
+func PluginBinary() (string, error) { return checkout.Program("kubectl-berth") }
 
-// AgentBinary returns the path of an up-to-date berth-agent, built like a release: without symbols, which take memory.
-func AgentBinary(ctx context.Context) (string, error) {
-	return buildBinary(ctx, "berth-agent", "./cmd/berth-agent", "-C", filepath.Join(packageDir(), "..", ".."), "-ldflags", "-s -w")
-}
+// AgentBinary returns the path of berth-agent.
+func AgentBinary() (string, error) { return checkout.Program("berth-agent") }
 
-// NodeBinary returns the path of an up-to-date kubenode: kubelet and its kind, from the Kubernetes that the hub embeds.
-func NodeBinary(ctx context.Context) (string, error) {
-	return buildBinary(ctx, "kubenode", "./cmd/kubenode", "-C", filepath.Join(packageDir(), ".."), "-tags", "node")
-}
+// NodeBinary returns the path of kubenode: kubelet and its kind, from the Kubernetes that the hub embeds. Slow tests only have it.
+func NodeBinary() (string, error) { return checkout.Program("kubenode") }
 
-// HelmBinary returns the path of the release of Helm that hack/helm pins, unless `make` has built it already.
-func HelmBinary(ctx context.Context) (string, error) {
-	root := filepath.Join(packageDir(), "..", "..")
-	if path := filepath.Join(root, "bin", "helm"); exists(path) {
-		return path, nil
-	}
-	return buildBinary(ctx, "helm", "helm.sh/helm/v3/cmd/helm", "-C", filepath.Join(root, "hack", "helm"))
-}
+// HelmBinary returns the path of the release of Helm that hack/helm pins. Slow tests only have it.
+func HelmBinary() (string, error) { return checkout.Program("helm") }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// buildBinary builds a package into the user's cache folder, one build at a time, and
-// returns the path of the program.
-func buildBinary(ctx context.Context, name, from string, flags ...string) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("finding the cache folder: %w", err)
-	}
-	dir := filepath.Join(cache, "berth", "hubtest", checkoutID())
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("creating the cache folder: %w", err)
-	}
-	unlock, err := lockBuild(filepath.Join(dir, "lock"))
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	path := filepath.Join(dir, name)
-	command := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", path, from)...)
-	if slices.Contains(flags, "-race") {
-		command.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector is a C library
-	}
-	if printed, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w: %s", name, err, printed)
-	}
-	return path, nil
-}
-
-// packageDir returns the folder of this package in the checkout that it was built from.
-func packageDir() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(file)
-}
-
-// checkoutID distinguishes the builds of several checkouts of this module.
-func checkoutID() string {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(packageDir())) // a hash never fails
-	return strconv.FormatUint(hash.Sum64(), 16)
-}
-
-// lockBuild keeps the test binaries of other packages from building at the same time.
-func lockBuild(path string) (func(), error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening the build lock: %w", err)
-	}
-	unlock := func() { _ = file.Close() } // closing drops the lock
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		unlock()
-		return nil, fmt.Errorf("taking the build lock: %w", err)
-	}
-	return unlock, nil
-}
-
-// ArgoCD returns the folder with the ApplicationSet controller of Argo CD and its manifests, as `make ecosystem` builds it. Built is
-// false without it: it takes minutes to build, so no test does that.
-func ArgoCD() (folder string, built bool) {
-	folder = filepath.Join(packageDir(), "..", "..", "bin", "argocd")
-	return folder, exists(filepath.Join(folder, "argocd-applicationset-controller"))
-}
+// ArgoCD returns the folder with the ApplicationSet controller of Argo CD and its manifests. Slow tests only have it.
+func ArgoCD() (string, error) { return checkout.Program("argocd") }

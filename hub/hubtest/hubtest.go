@@ -2,7 +2,7 @@
 //
 // It owns that process and its data, and does not depend on the tests. A manager is another child process (see StartManager),
 // so that a test can kill it without harm to the API server. The invariant: no hub and no manager outlives its test binary. A hub
-// ends when its standard input closes, which happens in every end of the test binary, and then removes its data.
+// ends when its standard input closes, which happens in every end of the test binary.
 //
 // Most tests of a package should share one hub, which starts in three seconds:
 //
@@ -22,7 +22,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/process"
 )
 
@@ -64,9 +64,8 @@ type Hub struct {
 	process    *process.Process
 	kubeconfig string
 	config     *rest.Config
-
-	building sync.Mutex
-	managers map[bool]string // by whether they are built with the race detector
+	// temporary is a data folder that is removed at the end; empty for a folder of the caller.
+	temporary string
 }
 
 // Main runs the tests of a package with one hub for all of them and returns the
@@ -102,27 +101,31 @@ func New(t testing.TB, opts Options) *Hub {
 	return hub
 }
 
-// Start builds berth-hub if needed, starts it and returns when it is ready. The
-// hub runs until Stop, also after the end of ctx. If the process ends before it
-// is ready, the error contains its output.
+// Start starts a hub and returns when it is ready. The hub runs until Stop, also after the end of ctx. If the process ends before it is ready,
+// the error contains its output.
 func Start(ctx context.Context, opts Options) (*Hub, error) {
-	binary, err := Binary(ctx) // minutes on a cold build cache, so not under the limit
+	binary, err := opts.binary()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	args, cleanup, err := opts.args()
+	hub := &Hub{}
+	if opts.DataDir == "" {
+		if hub.temporary, err = os.MkdirTemp("", "hubtest-"); err != nil {
+			return nil, fmt.Errorf("creating a data folder: %w", err)
+		}
+		opts.DataDir = hub.temporary
+	}
+	args, cleanup, err := opts.args(hub.temporary != "")
 	if err != nil {
 		return nil, err
 	}
 	// The manifests are read before the hub is ready.
 	defer cleanup()
-	child, err := process.Start(ctx, process.NewOutput(0, readyLine), binary, args...)
-	if err != nil {
+	if hub.process, err = process.Start(ctx, process.NewOutput(0, readyLine), binary, args...); err != nil {
 		return nil, err
 	}
-	hub := &Hub{process: child}
 	if err := hub.awaitReady(ctx); err != nil {
 		_ = hub.Stop() // the first error is the cause
 		return nil, err
@@ -130,22 +133,37 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 	return hub, nil
 }
 
+// binary returns the program: testhub where nothing but the control plane is asked for, so that the result of a test does not depend on programs
+// that it does not run.
+func (o Options) binary() (string, error) {
+	if o.plain() {
+		return checkout.Program("testhub")
+	}
+	return Binary()
+}
+
+func (o Options) plain() bool {
+	return RunsLinkedKubernetes() && !o.Manager && o.Member == nil && len(o.Args) == 0
+}
+
 // args returns the command line, and a function that removes its temporary files.
-func (o Options) args() (args []string, cleanup func(), err error) {
-	args = []string{"--stop-with-stdin"}
-	if o.Member != nil {
-		args = append([]string{"member"}, append(args, o.Member...)...)
+func (o Options) args(temporary bool) (args []string, cleanup func(), err error) {
+	switch {
+	case o.plain():
+	case o.Member != nil:
+		args = append([]string{"member", "--stop-with-stdin"}, o.Member...)
+	default:
+		args = []string{"--stop-with-stdin"}
+		if !o.Manager {
+			args = append(args, "--no-manager")
+		}
+		if !o.TaintUnjoined {
+			args = append(args, "--taint-unjoined=false")
+		}
 	}
-	if o.Member == nil && !o.Manager {
-		args = append(args, "--no-manager")
-	}
-	if o.Member == nil && !o.TaintUnjoined {
-		args = append(args, "--taint-unjoined=false")
-	}
-	if o.DataDir == "" {
-		args = append(args, "--ephemeral")
-	} else {
-		args = append(args, "--data-dir="+o.DataDir)
+	args = append(args, "--data-dir="+o.DataDir)
+	if temporary {
+		args = append(args, "--unsafe-no-fsync")
 	}
 	if o.Manifests == nil {
 		return append(args, o.Args...), func() {}, nil
@@ -198,9 +216,15 @@ func (h *Hub) Done() <-chan struct{} { return h.process.Done() }
 // Output returns the output of the hub.
 func (h *Hub) Output() string { return strings.TrimSpace(h.process.Output().String()) }
 
-// Stop terminates the hub and waits for its end. It returns an error if the hub has failed, now or earlier. The end by Kill is
-// not a failure.
+// Stop ends the hub and waits for its end. It returns an error if the hub has failed, now or earlier; the end by Kill is not a failure. A hub
+// with a temporary folder is killed, since nothing of it is needed, and its folder is removed.
 func (h *Hub) Stop() error {
+	if h.temporary != "" {
+		defer os.RemoveAll(h.temporary) //nolint:errcheck // a leftover temporary folder does no harm
+		if h.process.Running() {
+			h.process.Kill()
+		}
+	}
 	var timeout error
 	if !h.process.Stop() {
 		timeout = errStopTimeout

@@ -26,8 +26,6 @@ var errRunning = errors.New("still running")
 // ManagerOptions configures a manager. The zero value is a manager with the service
 // account of a cluster, without leader election and webhooks, that ends with the test.
 type ManagerOptions struct {
-	// Race runs a manager that is built with the race detector.
-	Race bool
 	// Kubeconfig replaces the kubeconfig of the service account.
 	Kubeconfig string
 	// Webhooks enables the webhooks. The caller waits until they check writes.
@@ -75,12 +73,12 @@ func FreeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// StartManager builds the manager if needed and starts it, without waiting for
+// StartManager starts the manager, without waiting for
 // anything. Unless it is shared, it is stopped after the test and its log is checked.
 // It ends with the test binary at the latest.
 func StartManager(t testing.TB, hub *Hub, opts ManagerOptions) *Manager {
 	t.Helper()
-	binary, err := hub.managerBinary(t.Context(), opts.Race)
+	binary, err := ManagerBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,24 +113,6 @@ func (m *Manager) args(opts ManagerOptions) []string {
 		out = append(out, "--taint-unjoined=false")
 	}
 	return append(out, opts.Args...)
-}
-
-// managerBinary caches ManagerBinary for each kind, because tests start hundreds of managers.
-func (h *Hub) managerBinary(ctx context.Context, race bool) (string, error) {
-	h.building.Lock()
-	defer h.building.Unlock()
-	if path, ok := h.managers[race]; ok {
-		return path, nil
-	}
-	path, err := ManagerBinary(ctx, race)
-	if err != nil {
-		return "", err
-	}
-	if h.managers == nil {
-		h.managers = map[bool]string{}
-	}
-	h.managers[race] = path
-	return path, nil
 }
 
 // Log returns the output of the manager.

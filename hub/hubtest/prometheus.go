@@ -7,18 +7,17 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/berth-project/berth/internal/checkout"
 )
 
-// StartPrometheus runs Prometheus with a configuration file, and returns its address. It needs bin/prometheus, which make installs. At the
+// StartPrometheus runs Prometheus with a configuration file, and returns its address. Slow tests only have it. At the
 // end of the test it stops, and its data is deleted.
 func StartPrometheus(t testing.TB, config string) (address string) {
 	t.Helper()
-	program, err := filepath.Abs(filepath.Join(packageDir(), "..", "..", "bin", "prometheus"))
+	program, err := checkout.Program("prometheus")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !exists(program) {
-		t.Fatalf("there is no %s, run at the root of the repository: make bin/prometheus", program)
 	}
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "log"))

@@ -41,7 +41,7 @@ func requireWebhooks(t *testing.T) {
 // startManager starts a manager with webhooks, and returns once they check writes.
 func startManager(t *testing.T, args ...string) {
 	t.Helper()
-	current = hubtest.StartManager(t, shared, hubtest.ManagerOptions{Race: true, Webhooks: true, Shared: true, AllowErrors: true, Args: args})
+	current = hubtest.StartManager(t, shared, hubtest.ManagerOptions{Webhooks: true, Shared: true, AllowErrors: true, Args: args})
 	waitForWebhooks(t)
 }
 

@@ -3,22 +3,20 @@ package attack
 import (
 	"math/rand/v2"
 	"testing"
-
-	"github.com/berth-project/berth/hub/hubtest"
 )
 
 // TestTenantsGainNothing sends random requests of tenants, legal and illegal. No namespace gets a cluster that it may not reach. No
 // decision of another tenant changes. The hub responds in time.
-func TestTenantsGainNothing(t *testing.T) {
-	fresh, length := *seed, *count
+func TestTenantsGainNothing(t *testing.T) { tenantsGainNothing(t, steps) }
+
+func tenantsGainNothing(t *testing.T, length int) {
+	t.Helper()
+	fresh := *seed
 	if fresh == 0 {
 		fresh = rand.Uint64()
 	}
-	if length == 0 {
-		length = steps
-		if hubtest.LongTests() {
-			length = longSteps
-		}
+	if *count > 0 {
+		length = *count
 	}
 	t.Logf("repeat the run with -seed %d", fresh)
 	w := newTestHub(t, fresh)

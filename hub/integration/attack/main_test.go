@@ -25,8 +25,8 @@ const (
 	testTimeout = 2 * time.Minute
 	// latencyLimit is how soon the hub responds on an idle machine; see latencyProbe.
 	latencyLimit = time.Second
-	// steps is the number of steps of a run, and longSteps of a run of make long.
-	steps, longSteps = 500, 10_000
+	// steps is the number of steps of a run, slowSteps of one of make slow, and longSteps of one of make long.
+	steps, slowSteps, longSteps = 20, 500, 10_000
 )
 
 var (

@@ -1,3 +1,5 @@
+//go:build slow
+
 // Package availability tests two managers on one hub while they are replaced: in a rolling update, and when the leader is killed. Clients
 // write all the time. It measures how long nothing decides.
 //

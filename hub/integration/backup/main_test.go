@@ -25,7 +25,7 @@ const testTimeout = 2 * time.Minute
 // berthHub runs a command of berth-hub and returns its output.
 func berthHub(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	binary, err := hubtest.Binary(t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}

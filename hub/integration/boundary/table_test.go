@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 // row is a cell of the table: the result of an action of a user.
@@ -96,7 +98,7 @@ func newUsers(t *testing.T, prefix string) map[string]user {
 
 // TestPageMatchesTheTable compares the page on security with the tables of this package, row by row.
 func TestPageMatchesTheTable(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/operations/security.md")
+	page, err := os.ReadFile(checkout.Path(t, "docs/operations/security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,10 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/checkout"
 )
-
-// examplesFolder is the folder of examples, from here.
-const examplesFolder = "../../../examples"
 
 // expression is an expression of a workflow.
 var expression = regexp.MustCompile(`\$\{\{ *(.*?) *\}\}`)
@@ -51,27 +49,24 @@ type pipeline struct {
 
 func newPipeline(t *testing.T) (*pipeline, *hubtest.Hub) {
 	t.Helper()
-	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Manifests: os.DirFS(filepath.Join(examplesFolder, "demo"))})
+	examples := checkout.Path(t, "examples")
+	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Manifests: os.DirFS(filepath.Join(examples, "demo"))})
 	out := &pipeline{folder: t.TempDir(), values: map[string]string{}}
-	data, err := os.ReadFile(filepath.Join(examplesFolder, "pipeline", "workflow.yaml"))
+	data, err := os.ReadFile(filepath.Join(examples, "pipeline", "workflow.yaml"))
 	if err == nil {
 		err = yaml.Unmarshal(data, &out.workflow)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	absolute, err := filepath.Abs(examplesFolder)
-	if err == nil {
-		err = os.Symlink(absolute, filepath.Join(out.folder, "examples"))
+	if err := os.Symlink(examples, filepath.Join(out.folder, "examples")); err != nil {
+		t.Fatal(err)
 	}
+	plugin, err := hubtest.PluginBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin, err := hubtest.PluginBinary(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := hubtest.Binary(t.Context())
+	server, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build slow
+
 package compat
 
 import (
@@ -12,11 +14,12 @@ import (
 
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/internal/datadir"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 const (
-	// formerVariable names the folder with the programs of the release of Kubernetes before the linked one.
-	formerVariable = "BERTH_FORMER_KUBERNETES"
+	// formerRelease is the minor version of Kubernetes before the linked one.
+	formerRelease = "v1.35"
 	// plaintext is in a Secret and in a work, which are encrypted at rest.
 	plaintext = "a-value-that-must-not-lie-on-the-disk"
 	encrypted = "--encrypt=secrets,works"
@@ -25,9 +28,9 @@ const (
 // TestAHubOpensTheDataOfTheFormerRelease runs a hub on the programs of the former release of Kubernetes and of its etcd, and stores an object
 // of each kind. It then starts this hub on the data folder, and on a restored backup. The former release refuses the folder afterwards.
 func TestAHubOpensTheDataOfTheFormerRelease(t *testing.T) {
-	former := os.Getenv(formerVariable)
-	if former == "" {
-		t.Skipf("NO DATA OF THE FORMER RELEASE OF KUBERNETES IS WRITTEN: %s names no folder with its programs; run make compat", formerVariable)
+	former, err := checkout.Program(formerRelease)
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv(hubtest.KubernetesVariable, former)
 	data, copied := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copied")
@@ -141,7 +144,7 @@ func fileSizes(t *testing.T, folder string) map[string]int64 {
 // berthHub runs a command of berth-hub that must succeed.
 func berthHub(t *testing.T, args ...string) {
 	t.Helper()
-	program, err := hubtest.Binary(t.Context())
+	program, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}

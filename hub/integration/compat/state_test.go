@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 const (
@@ -39,7 +40,6 @@ const (
 	minKinds = 45
 	// quietInterval is longer than the first retries of every controller.
 	quietInterval = 3 * time.Second
-	demo          = "../../../examples/demo"
 )
 
 var (
@@ -77,7 +77,7 @@ func (s state) restrictedTo(other state) map[string]any {
 // world returns the manifests of the demo with an object of each kind.
 func world(t *testing.T) fs.FS {
 	t.Helper()
-	out, err := hubtest.Merge(map[string]fs.FS{"demo": os.DirFS(demo), "world": os.DirFS("testdata/world")})
+	out, err := hubtest.Merge(map[string]fs.FS{"demo": os.DirFS(checkout.Path(t, "examples/demo")), "world": os.DirFS("testdata/world")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build slow
+
 // Package console tests the console in a real browser: on files, and on a real hub with its manager.
 package console
 

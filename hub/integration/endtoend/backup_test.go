@@ -79,7 +79,7 @@ func TestABackupUnderLoadKeepsEveryPlace(t *testing.T) {
 // berthHub runs a command of berth-hub.
 func (h *testHub) berthHub(args ...string) {
 	h.t.Helper()
-	binary, err := hubtest.Binary(h.t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build slow
+
 package endtoend
 
 import (
@@ -28,6 +30,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -194,7 +197,7 @@ func (h *testHub) addOns() map[string]any {
 // storeProbed stores a cluster that its hub reads without an agent, and waits until it has.
 func (h *testHub) storeProbed() {
 	h.t.Helper()
-	manifests, err := hubtest.Merge(map[string]fs.FS{"claims": config.MemberCRDs(), "probe": os.DirFS("../../../config/probe/member")})
+	manifests, err := hubtest.Merge(map[string]fs.FS{"claims": config.MemberCRDs(), "probe": os.DirFS(checkout.Path(h.t, "config/probe/member"))})
 	if err != nil {
 		h.t.Fatal(err)
 	}

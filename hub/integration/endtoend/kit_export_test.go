@@ -1,3 +1,5 @@
+//go:build slow
+
 package endtoend
 
 import (
@@ -310,7 +312,7 @@ func (o *target) keepManager() {
 // export starts an export to a target.
 func (h *testHub) export(to *target, args ...string) *process.Process {
 	h.t.Helper()
-	binary, err := hubtest.Binary(h.t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -259,7 +259,7 @@ func (h *testHub) metrics(address string) string {
 // collectCommands adds the output of every command that shows deliveries. A command may fail.
 func (h *testHub) collectCommands(to *haystack, when, changed string) {
 	h.t.Helper()
-	plugin, err := hubtest.PluginBinary(h.t.Context())
+	plugin, err := hubtest.PluginBinary()
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/internal/scenario"
+	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/process"
 )
 
@@ -99,7 +100,7 @@ func templateFleet() []client.Object {
 // startTemplate builds the template and starts it with a token of its service account.
 func startTemplate(t *testing.T) {
 	t.Helper()
-	folder := filepath.Join(root, "controller")
+	folder := filepath.Join(checkout.Path(t, "examples"), "controller")
 	steps, err := scenario.Read(os.DirFS(folder))
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 // Two runs of the demo differ in times, ages, and the width of columns with ages.
@@ -21,7 +22,7 @@ var (
 // demo runs berth-hub demo with its own temporary folder, and returns the output. It checks that the demo deletes its files.
 func demo(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	binary, err := hubtest.Binary(t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestDemoPrints(t *testing.T) {
 
 // TestReadmeShowsTheDemo: the first text block of the README is an excerpt of the demo, in its order.
 func TestReadmeShowsTheDemo(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(root, "..", "README.md"))
+	readme, err := os.ReadFile(checkout.Path(t, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/internal/scenario"
+	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -36,9 +37,6 @@ var (
 	shared *hubtest.Hub
 )
 
-// root is the folder examples, from here.
-const root = "../../../examples"
-
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true, TaintUnjoined: true}))
@@ -50,7 +48,7 @@ var otherFolders = []string{"controller", "how-to", "pipeline", "scenarios", "si
 
 // TestExamples walks the folders.
 func TestExamples(t *testing.T) {
-	entries, err := os.ReadDir(root)
+	entries, err := os.ReadDir(checkout.Path(t, "examples"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +58,10 @@ func TestExamples(t *testing.T) {
 			continue
 		}
 		played++
-		t.Run(entry.Name(), func(t *testing.T) { applyScenario(t, filepath.Join(root, entry.Name())) })
+		t.Run(entry.Name(), func(t *testing.T) { applyScenario(t, filepath.Join(checkout.Path(t, "examples"), entry.Name())) })
 	}
 	if played == 0 {
-		t.Errorf("no scenario in %s", root)
+		t.Error("no scenario in examples")
 	}
 }
 

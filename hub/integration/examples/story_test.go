@@ -18,6 +18,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/internal/doctest"
 	"github.com/berth-project/berth/hub/internal/scenario"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 const (
@@ -45,7 +46,7 @@ var people = regexp.MustCompile(`--as ([a-z]+)`)
 // TestStories runs the commands of every README in the folder tenancy, and compares their output. It repeats a command until the output
 // is as expected, because changes take effect with a delay.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "tenancy", "*", "README.md"))
+	files, err := filepath.Glob(filepath.Join(checkout.Path(t, "examples"), "tenancy", "*", "README.md"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no story: %v", err)
 	}
@@ -103,7 +104,7 @@ func grants(t *testing.T) sets.Set[string] {
 // environment returns the environment of the commands of a page, with kubectl and a kubeconfig for each user on the page.
 func environment(t *testing.T, text string) []string {
 	t.Helper()
-	binary, err := hubtest.Binary(t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}

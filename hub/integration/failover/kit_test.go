@@ -68,7 +68,7 @@ func newTestFleet(t *testing.T, clusters int) *testFleet {
 // start runs a manager with all controllers, and waits for its webhooks.
 func (s *testFleet) start() {
 	s.t.Helper()
-	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Race: true, Webhooks: true, AllowErrors: true})
+	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true})
 	s.awaitWebhooks()
 }
 

@@ -1,3 +1,5 @@
+//go:build slow
+
 // Package fleet tests a hub with many agents. The agents run the code of berth-agent in this process, and join with real tokens and
 // certificates. Their members are simulated.
 //

@@ -1,3 +1,5 @@
+//go:build slow
+
 package install
 
 import (
@@ -76,7 +78,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 // helmOn runs Helm with a kubeconfig and without the user's configuration.
 func helmOn(t *testing.T, kubeconfig string, args ...string) (string, error) {
 	t.Helper()
-	binary, err := hubtest.HelmBinary(t.Context())
+	binary, err := hubtest.HelmBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

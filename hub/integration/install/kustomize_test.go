@@ -1,3 +1,5 @@
+//go:build slow
+
 package install
 
 import (
@@ -18,6 +20,7 @@ import (
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/definition"
 )
 
@@ -40,7 +43,7 @@ func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := filepath.Abs(filepath.Join(repositoryRoot, "kustomize", name))
+	shipped, err := filepath.EvalSymlinks(filepath.Join(checkout.Root(t), "kustomize", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ var shared *hubtest.Hub
 func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
 
 // run runs a binary as the administrator of a hub, and returns its output.
-func run(ctx context.Context, t *testing.T, hub *hubtest.Hub, build func(context.Context) (string, error), args ...string) (string, error) {
+func run(ctx context.Context, t *testing.T, hub *hubtest.Hub, program func() (string, error), args ...string) (string, error) {
 	t.Helper()
-	binary, err := build(ctx)
+	binary, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,12 +35,12 @@ func run(ctx context.Context, t *testing.T, hub *hubtest.Hub, build func(context
 	return string(output), err
 }
 
-func manager(ctx context.Context) (string, error) { return hubtest.ManagerBinary(ctx, false) }
+func manager() (string, error) { return hubtest.ManagerBinary() }
 
 // mustRun is run for a command that must succeed.
-func mustRun(t *testing.T, hub *hubtest.Hub, build func(context.Context) (string, error), args ...string) string {
+func mustRun(t *testing.T, hub *hubtest.Hub, program func() (string, error), args ...string) string {
 	t.Helper()
-	output, err := run(t.Context(), t, hub, build, args...)
+	output, err := run(t.Context(), t, hub, program, args...)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, output)
 	}

@@ -29,6 +29,7 @@ import (
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 const (
@@ -44,7 +45,12 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	definitions, err := os.ReadFile("../../../examples/how-to/kueue-definitions.yaml")
+	path, err := checkout.Find("examples/how-to/kueue-definitions.yaml")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	definitions, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

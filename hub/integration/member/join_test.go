@@ -239,11 +239,11 @@ func run(t *testing.T, hub *hubtest.Hub, args ...string) string {
 // test otherwise.
 func startAgent(t *testing.T, command string, member *hubtest.Hub, dir string) (stop func()) {
 	t.Helper()
-	plugin, err := hubtest.PluginBinary(t.Context())
+	plugin, err := hubtest.PluginBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := hubtest.AgentBinary(t.Context())
+	agent, err := hubtest.AgentBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build long
+
 package memberagent
 
 import (
@@ -22,9 +24,6 @@ import (
 const rejoinTimeout = 8 * time.Minute
 
 func TestAnAgentJoinsAgainWhenItsClusterWasDeleted(t *testing.T) {
-	if !hubtest.LongTests() {
-		t.Skip("takes more than five minutes")
-	}
 	c := newCluster(t, hub, "deleted")
 	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
 	c.giveCertificate("a1")

@@ -100,7 +100,7 @@ func awaitDelivered(t *testing.T, member *hubtest.Hub, of, value string) types.U
 // berthHub runs a command of berth-hub and returns what it prints. With texts, it must fail with them.
 func berthHub(t *testing.T, fault []string, args ...string) string {
 	t.Helper()
-	program, err := hubtest.Binary(t.Context())
+	program, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}

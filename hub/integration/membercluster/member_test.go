@@ -199,7 +199,7 @@ func firstPod(t *testing.T, on client.Client) string {
 
 // TestAMemberRefusesAWrongCommandLine checks the message for each fault.
 func TestAMemberRefusesAWrongCommandLine(t *testing.T) {
-	binary, err := hubtest.Binary(t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build slow
+
 // Package monitoring tests the dashboard and the alerts of config/monitoring. A real Prometheus scrapes a busy manager and
 // evaluates the queries of Grafana.
 package monitoring

@@ -1,3 +1,5 @@
+//go:build slow
+
 package node
 
 import (
@@ -49,7 +51,7 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubenode, err := hubtest.NodeBinary(t.Context())
+	kubenode, err := hubtest.NodeBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func newCluster(t *testing.T) *cluster {
 // startHub starts the API server on its data folder.
 func (c *cluster) startHub() {
 	c.t.Helper()
-	binary, err := hubtest.Binary(c.t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -184,7 +186,7 @@ func (c *cluster) writeConfigurations() {
 // plugin runs kubectl berth.
 func (c *cluster) plugin(args ...string) string {
 	c.t.Helper()
-	binary, err := hubtest.PluginBinary(c.t.Context())
+	binary, err := hubtest.PluginBinary()
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -194,7 +196,7 @@ func (c *cluster) plugin(args ...string) string {
 // helm runs Helm.
 func (c *cluster) helm(args ...string) string {
 	c.t.Helper()
-	binary, err := hubtest.HelmBinary(c.t.Context())
+	binary, err := hubtest.HelmBinary()
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -211,7 +213,7 @@ func (c *cluster) helm(args ...string) string {
 // describe logs what a user would look at.
 func (c *cluster) describe() {
 	c.t.Helper()
-	binary, err := hubtest.Binary(c.t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		c.t.Fatal(err)
 	}

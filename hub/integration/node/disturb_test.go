@@ -1,3 +1,5 @@
+//go:build slow
+
 package node
 
 import (
@@ -267,7 +269,7 @@ func (c *cluster) hubCommand(args ...string) {
 // mustRunHub runs a command of berth-hub.
 func (c *cluster) mustRunHub(args ...string) {
 	c.t.Helper()
-	binary, err := hubtest.Binary(c.t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		c.t.Fatal(err)
 	}

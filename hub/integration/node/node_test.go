@@ -1,3 +1,5 @@
+//go:build slow
+
 // Package node tests Berth on a cluster whose containers really run: a kubelet, containerd and runc on this machine.
 //
 // It needs root and the packages that `make bin/node` unpacks, and is skipped where they are missing. Everything runs in a network namespace

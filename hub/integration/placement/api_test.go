@@ -24,7 +24,7 @@ import (
 // kubectl runs the kubectl of berth-hub, and returns its output.
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	binary, err := hubtest.Binary(t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}

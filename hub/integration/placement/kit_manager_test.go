@@ -21,7 +21,7 @@ var steady *manager
 func sharedManager(t *testing.T) *manager {
 	t.Helper()
 	if steady == nil {
-		steady = launch(t, options{Race: true, Shared: true})
+		steady = launch(t, options{Shared: true})
 	}
 	m := steady
 	t.Cleanup(func() { m.CheckLog(t) })

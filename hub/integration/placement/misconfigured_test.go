@@ -130,7 +130,7 @@ func TestBrokenSetEvictsNoCluster(t *testing.T) {
 // TestMissingBuiltInSetEvictsNoCluster deletes the set global and then edits its selector. It is restored each time, and no decision
 // is written.
 func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
-	start(t, options{Race: true, Args: []string{"--controllers=placement,clusterset"}})
+	start(t, options{Args: []string{"--controllers=placement,clusterset"}})
 	f := newFleet(t, 0)
 	f.bind(clusterv1beta2.GlobalClusterSetName)
 	f.join(0, "part", f.namespace)

@@ -30,7 +30,7 @@ func TestManyWorkers(t *testing.T) {
 			}
 		})
 	}
-	m := start(t, options{Race: true, Args: []string{"--workers=32"}})
+	m := start(t, options{Args: []string{"--workers=32"}})
 	var working sync.WaitGroup
 	for hand := range hands {
 		working.Go(func() {

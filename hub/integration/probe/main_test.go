@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 const (
@@ -52,7 +53,11 @@ func TestMain(m *testing.M) {
 
 // startMember starts a member with the definitions of claims and the role of the probe.
 func startMember(ctx context.Context) (*hubtest.Hub, error) {
-	manifests, err := hubtest.Merge(map[string]fs.FS{"claims": config.MemberCRDs(), "probe": os.DirFS("../../../config/probe/member")})
+	probe, err := checkout.Find("config/probe/member")
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := hubtest.Merge(map[string]fs.FS{"claims": config.MemberCRDs(), "probe": os.DirFS(probe)})
 	if err != nil {
 		return nil, err
 	}

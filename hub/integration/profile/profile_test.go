@@ -201,7 +201,7 @@ func TestTheShortNameIsOfThePlacementAPI(t *testing.T) {
 	w.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}})
 	reader := consumer{w: w, key: "web"}
 	reader.await(w.name("a"))
-	binary, err := hubtest.Binary(t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}

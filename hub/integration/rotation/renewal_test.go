@@ -1,3 +1,5 @@
+//go:build slow
+
 package rotation
 
 import (
@@ -121,7 +123,7 @@ func healthy(cluster *clusterv1.ManagedCluster) bool {
 // command runs a command of berth-hub.
 func (h *rotatingHub) command(args ...string) (string, error) {
 	h.t.Helper()
-	program, err := hubtest.Binary(h.t.Context())
+	program, err := hubtest.Binary()
 	if err != nil {
 		h.t.Fatal(err)
 	}

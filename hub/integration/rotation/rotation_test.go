@@ -1,3 +1,5 @@
+//go:build slow
+
 // Package rotation tests the replacement of the CA of a hub: a real hub, agents as processes, and a restart of the hub for each step.
 package rotation
 
@@ -58,7 +60,7 @@ func (h *rotatingHub) restart() {
 // ca runs a command on the CA of the hub, and returns what it prints.
 func (h *rotatingHub) ca(args ...string) (string, error) {
 	h.t.Helper()
-	program, err := hubtest.Binary(h.t.Context())
+	program, err := hubtest.Binary()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -147,7 +149,7 @@ func (h *rotatingHub) token(cluster string) []string {
 // plugin runs a command of the plugin on the hub, and returns what it prints.
 func (h *rotatingHub) plugin(args ...string) string {
 	h.t.Helper()
-	program, err := hubtest.PluginBinary(h.t.Context())
+	program, err := hubtest.PluginBinary()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -164,7 +166,7 @@ func (h *rotatingHub) plugin(args ...string) string {
 // start runs a program until stop, and at most until the end of the test.
 func start(t *testing.T, program string, args ...string) (stop func()) {
 	t.Helper()
-	agent, err := hubtest.AgentBinary(t.Context())
+	agent, err := hubtest.AgentBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func start(t *testing.T, program string, args ...string) (stop func()) {
 // join runs the join command with its agent.
 func join(t *testing.T, member *hubtest.Hub, dir string, flags []string) (stop func()) {
 	t.Helper()
-	program, err := hubtest.PluginBinary(t.Context())
+	program, err := hubtest.PluginBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +207,7 @@ func join(t *testing.T, member *hubtest.Hub, dir string, flags []string) (stop f
 // rerun runs an agent that has joined, without the join command.
 func rerun(t *testing.T, cluster, dir string) (stop func()) {
 	t.Helper()
-	program, err := hubtest.AgentBinary(t.Context())
+	program, err := hubtest.AgentBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build slow
+
 // Package score tests the controller score with a real Prometheus: placements follow measured load, and a Prometheus that dies lets the
 // scores run out.
 package score

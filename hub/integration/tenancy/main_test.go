@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func sharedManager(t *testing.T) {
 	t.Helper()
 	if steady == nil {
-		steady = hubtest.StartManager(t, shared, hubtest.ManagerOptions{Race: true, Shared: true})
+		steady = hubtest.StartManager(t, shared, hubtest.ManagerOptions{Shared: true})
 	}
 	m := steady
 	t.Cleanup(func() { m.CheckLog(t) })

@@ -103,7 +103,7 @@ spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {names
 // plugin runs a command of the plugin, and returns what it printed and its exit code.
 func (h ocmHub) plugin(ctx context.Context, args ...string) (printed string, code int) {
 	h.Helper()
-	binary, err := hubtest.PluginBinary(ctx)
+	binary, err := hubtest.PluginBinary()
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build long
+
 package usage
 
 import (
@@ -10,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/berth-project/berth/hub/hubtest"
 )
 
 const (
@@ -22,9 +22,6 @@ const (
 
 // TestMemoryOfManyPods measures an agent whose member has five thousand pods.
 func TestMemoryOfManyPods(t *testing.T) {
-	if !hubtest.LongTests() {
-		t.Skip("it creates thousands of pods")
-	}
 	w := newWorld(t, 0)
 	w.createOnMember(node("wide"))
 	creating := &errgroup.Group{}

@@ -46,7 +46,7 @@ func startReplica(t *testing.T, hub *hubtest.Hub, opts hubtest.ManagerOptions) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Race, opts.Webhooks = true, true
+	opts.Webhooks = true
 	opts.Args = append([]string{"--view-bind-address=" + views, "--view-service-port=" + port}, opts.Args...)
 	m := hubtest.StartManager(t, hub, opts)
 	return &replica{m, map[string]string{"127.0.0.1": m.WebhookAddress, viewconfig.ServerName: views}}

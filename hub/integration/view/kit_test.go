@@ -93,7 +93,7 @@ func (p userClient) waitForNames(what schema.GroupVersionResource, want ...strin
 // kubectl runs kubectl as the user and returns its output.
 func (p userClient) kubectl(args ...string) (string, error) {
 	p.t.Helper()
-	binary, err := hubtest.Binary(p.t.Context())
+	binary, err := hubtest.Binary()
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build slow
+
 // Package waves tests a rollout by decision groups over a fleet: two groups of canaries come first, and then groups of a fixed size. The
 // agents of most clusters run in this process with simulated members. Three clusters are members with an API server and an agent of their
 // own, one in each group of canaries and one among the rest.

@@ -8,10 +8,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 const (
-	servicePage = "../../../docs/operations/hub-service.md"
+	servicePage = "docs/operations/hub-service.md"
 	// installed is where the units of the page have the program.
 	installed = "/usr/local/bin/berth-hub"
 )
@@ -19,7 +21,7 @@ const (
 // units returns the units of systemd on the page, by the names of their files.
 func units(t *testing.T) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile(servicePage)
+	page, err := os.ReadFile(checkout.Path(t, servicePage))
 	if err != nil {
 		t.Fatal(err)
 	}

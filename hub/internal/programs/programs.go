@@ -85,7 +85,7 @@ func (r *Release) versionOf(ctx context.Context, program string) (string, error)
 	defer cancel()
 	printed, err := exec.CommandContext(ctx, filepath.Join(r.folder, program), "--version").Output() //nolint:gosec // the caller chooses the folder
 	if err != nil {
-		return "", fmt.Errorf("reading the version of %s in %s; `make compat` builds it: %w", program, r.folder, err)
+		return "", fmt.Errorf("reading the version of %s in %s; `make slow` builds it: %w", program, r.folder, err)
 	}
 	return string(printed), nil
 }

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// goTest is one call of go test in one module.
+type goTest struct {
+	module string
+	// packages are folders below the module, such as ./integration/join, the longest first: go test starts them in this order.
+	packages []string
+	flags    []string
+	// parallel is how many test binaries run at a time. Those of hub mostly wait for processes.
+	parallel int
+	// environment has variables beyond those of every test.
+	environment []string
+	// suffix divides the time of the package from that of another call.
+	suffix string
+	// fuzz is the folder of a package whose fuzz targets run instead.
+	fuzz string
+}
+
+// result is what one or several calls gave.
+type result struct {
+	mu sync.Mutex
+	// times has the seconds of each package and of each test, by "package" and "package test".
+	times times
+	// kept are the packages whose result go test kept, and failed those that failed.
+	kept, failed []string
+	passed       int
+	err          error
+}
+
+// event is a line of go test -json.
+type event struct {
+	Action, Package, Test, Output, ImportPath string
+	Elapsed                                   float64
+}
+
+const (
+	modulePath = "github.com/berth-project/berth"
+	// maxLine is the longest line of an event, in bytes: output of a test is divided into lines.
+	maxLine = 16 << 20
+	// minSeconds is the shortest test whose time is stored.
+	minSeconds = 1
+	// slowSuffix is the suffix of calls that run slow tests.
+	slowSuffix = " slow"
+	// fuzzTime is how long each target is fuzzed, unless FUZZTIME says otherwise.
+	fuzzTime = "2s"
+)
+
+// runAll runs the calls, those of different modules side by side: tests of hub wait, and others compute.
+func runAll(ctx context.Context, root string, environment []string, runs []goTest) *result {
+	out := &result{times: times{}}
+	var modules sync.WaitGroup
+	for _, chain := range chains(runs) {
+		modules.Go(func() {
+			for _, run := range chain {
+				if err := run.start(ctx, root, environment, out); err != nil {
+					out.mu.Lock()
+					out.err = errors.Join(out.err, fmt.Errorf("go test in %s: %w", run.module, err))
+					out.mu.Unlock()
+				}
+			}
+		})
+	}
+	modules.Wait()
+	return out
+}
+
+// chains divides calls into those in hub and the others. The calls of a chain run one after the other.
+func chains(runs []goTest) [][]goTest {
+	var hub, others []goTest
+	for _, run := range runs {
+		if run.module == "hub" {
+			hub = append(hub, run)
+		} else {
+			others = append(others, run)
+		}
+	}
+	return [][]goTest{hub, others}
+}
+
+func (g goTest) start(ctx context.Context, root string, environment []string, out *result) error {
+	if g.fuzz != "" {
+		return g.startFuzz(ctx, root, out)
+	}
+	args := slices.Concat([]string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-p=" + strconv.Itoa(g.parallel)}, g.flags, g.packages)
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = filepath.Join(root, g.module)
+	command.Env = slices.Concat(os.Environ(), environment, g.environment)
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	events, err := command.StdoutPipe()
+	if err != nil {
+		return err //nolint:wrapcheck // the caller names the call
+	}
+	if err := command.Start(); err != nil {
+		return err //nolint:wrapcheck // the caller names the call
+	}
+	read := out.read(events, g.suffix)
+	err = command.Wait()
+	if problems.Len() > 0 {
+		fmt.Print(problems.String())
+	}
+	if err != nil {
+		return fmt.Errorf("%w%s", err, advice(problems.Bytes()))
+	}
+	return read
+}
+
+// read reads the events of a call, prints a line for each package, and the output of tests that failed or never ended.
+func (r *result) read(events io.Reader, suffix string) error {
+	lines := bufio.NewScanner(events)
+	lines.Buffer(nil, maxLine)
+	packages := map[string]*packageOutput{}
+	for lines.Scan() {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			fmt.Printf("%s\n", lines.Bytes()) // go test itself prints a line
+			continue
+		}
+		if e.Action == "build-output" {
+			fmt.Print(e.Output)
+			continue
+		}
+		of := packages[e.Package]
+		if of == nil {
+			of = &packageOutput{}
+			packages[e.Package] = of
+		}
+		of.add(e)
+		if e.Test == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
+			r.end(e, of, suffix)
+			delete(packages, e.Package)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("reading the events: %w", err)
+	}
+	return nil
+}
+
+// packageOutput is what a package has printed so far.
+type packageOutput struct {
+	tests []testOutput
+	// times has the seconds of the tests that took long.
+	times map[string]float64
+	// skipped names the tests that were skipped, with their reasons.
+	skipped []string
+	passed  int
+	kept    bool
+}
+
+type testOutput struct {
+	name string
+	text []string
+}
+
+func (p *packageOutput) add(e event) {
+	at := slices.IndexFunc(p.tests, func(t testOutput) bool { return t.name == e.Test })
+	switch e.Action {
+	case "output":
+		p.kept = p.kept || e.Test == "" && strings.HasSuffix(e.Output, "(cached)\n")
+		if at < 0 {
+			p.tests = append(p.tests, testOutput{name: e.Test})
+			at = len(p.tests) - 1
+		}
+		p.tests[at].text = append(p.tests[at].text, e.Output)
+		return
+	case "skip":
+		if at >= 0 && e.Test != "" {
+			p.skipped = append(p.skipped, strings.Join(p.tests[at].text, ""))
+		}
+	case "pass":
+		p.passed++
+	case "fail":
+	default:
+		return
+	}
+	if e.Test != "" && e.Elapsed >= minSeconds {
+		if p.times == nil {
+			p.times = map[string]float64{}
+		}
+		p.times[e.Test] = e.Elapsed
+	}
+	if e.Action != "fail" && e.Test != "" && at >= 0 {
+		p.tests = slices.Delete(p.tests, at, at+1)
+	}
+}
+
+// end stores the times of a package that has ended, and prints it.
+func (r *result) end(e event, of *packageOutput, suffix string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := short(e.Package) + suffix
+	r.passed += of.passed
+	switch {
+	case e.Action == "fail":
+		r.failed = append(r.failed, name)
+		for _, test := range of.tests {
+			fmt.Print(strings.Join(test.text, ""))
+		}
+		fmt.Printf("FAIL\t%s\t%.1fs\n", name, e.Elapsed)
+	case e.Action == "skip":
+		return // it has no test
+	case of.kept:
+		r.kept = append(r.kept, name)
+		fmt.Printf("ok\t%s\t(cached)\n", name)
+		return
+	default:
+		fmt.Printf("ok\t%s\t%.1fs\n", name, e.Elapsed)
+	}
+	for _, text := range of.skipped {
+		fmt.Printf("SKIPPED in %s: %s", name, text)
+	}
+	r.times[name] = e.Elapsed
+	for test, seconds := range of.times {
+		r.times[strings.TrimSuffix(name, slowSuffix)+" "+test] = seconds
+	}
+}
+
+// startFuzz fuzzes the targets of a package for seconds.
+func (g goTest) startFuzz(ctx context.Context, root string, out *result) error {
+	started := time.Now()
+	command := exec.CommandContext(ctx, "hack/fuzz", cmp.Or(os.Getenv("FUZZTIME"), fuzzTime), "bin/fuzz", g.fuzz)
+	command.Dir = root
+	printed, err := command.CombinedOutput()
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	out.times[g.fuzz+" fuzz"] = time.Since(started).Seconds()
+	fmt.Printf("%s", printed)
+	if err != nil {
+		out.failed = append(out.failed, g.fuzz+" fuzz")
+	} else {
+		out.passed++
+	}
+	return nil
+}
+
+// short returns a package by its folder in this repository.
+func short(pkg string) string {
+	if pkg == modulePath {
+		return "."
+	}
+	return strings.TrimPrefix(pkg, modulePath+"/")
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// shard is a part of the slow tests. The zero value is all of them.
+type shard struct{ number, count int }
+
+// String implements flag.Value.
+func (s *shard) String() string {
+	if s.count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.number, s.count)
+}
+
+// Set implements flag.Value.
+func (s *shard) Set(text string) error {
+	if text == "" {
+		return nil
+	}
+	number, count, _ := strings.Cut(text, "/")
+	var errs [2]error
+	s.number, errs[0] = strconv.Atoi(number)
+	s.count, errs[1] = strconv.Atoi(count)
+	if errors.Join(errs[:]...) != nil || s.number < 1 || s.number > s.count {
+		return errors.New("want a shard and their number, such as 2/8")
+	}
+	return nil
+}
+
+// unit is what a shard has whole: a slow test, the fuzz targets of a package, or a package on another release of Kubernetes.
+type unit struct {
+	of testPackage
+	// test is the name of a slow test; empty for the whole package.
+	test string
+	// on is the variant that the package runs on; the zero value for a slow test.
+	on variant
+	// fuzz is true for the fuzz targets.
+	fuzz    bool
+	seconds float64
+}
+
+// unknownSeconds is the guess for a unit that no recorded run has.
+const unknownSeconds = 30
+
+// name returns the key of the unit in files of times.
+func (u unit) name() string {
+	switch {
+	case u.fuzz:
+		return u.of.folder + " fuzz"
+	case u.on.name != "":
+		return u.of.folder + " on " + u.on.name
+	default:
+		return u.of.folder + " " + u.test
+	}
+}
+
+// units returns all that make slow runs.
+func units(packages []testPackage, known times) []unit {
+	var out []unit
+	for _, p := range packages {
+		for _, test := range p.slow {
+			out = append(out, unit{of: p, test: test})
+		}
+		if len(p.fuzz) > 0 {
+			out = append(out, unit{of: p, fuzz: true})
+		}
+		for _, v := range variants() {
+			if slices.Contains(v.packages, p.folder) {
+				out = append(out, unit{of: p, on: v})
+			}
+		}
+	}
+	for i := range out {
+		out[i].seconds = cmp.Or(known[out[i].name()], unknownSeconds)
+	}
+	return out
+}
+
+// part returns the units of a shard: each unit, the longest first, goes to the shard with the least to do.
+func (s shard) part(all []unit) []unit {
+	if s.count == 0 {
+		return all
+	}
+	all = slices.SortedFunc(slices.Values(all), func(a, b unit) int { return cmp.Or(cmp.Compare(b.seconds, a.seconds), cmp.Compare(a.name(), b.name())) })
+	parts, load := make([][]unit, s.count), make([]float64, s.count)
+	for _, u := range all {
+		least := slices.Index(load, slices.Min(load))
+		parts[least] = append(parts[least], u)
+		load[least] += u.seconds
+	}
+	return parts[s.number-1]
+}
+
+// variant is another way to run the tests of some packages, beside make test.
+type variant struct {
+	name string
+	// environment has its variables; a path in it is from the root.
+	environment, target string
+	packages            []string
+}
+
+const (
+	oldestSet = "bin/kubernetes/v1.30"
+	formerSet = "bin/kubernetes/v1.35"
+)
+
+// variants are the oldest API server that Berth supports, for installation, decisions, permissions, webhooks, views, agents and delivery, and
+// the race detector, for the managers that do the most at a time.
+func variants() []variant {
+	return []variant{
+		{name: "v1.30", environment: "BERTH_KUBERNETES=" + oldestSet, target: oldestSet, packages: integration(
+			"compat", "install", "placement", "permission", "admission", "workadmission", "boundary", "tenancy", "explain", "view", "join", "registration",
+			"member", "memberagent", "agent", "delivery", "endtoend",
+		)},
+		{name: "race", environment: "BERTH_RACE=1", packages: integration("admission", "failover", "placement", "tenancy")},
+	}
+}
+
+func integration(names ...string) []string {
+	for i := range names {
+		names[i] = "hub/integration/" + names[i]
+	}
+	return names
+}
+
+// needs are the programs of other projects that the slow tests of a package run, as targets of make.
+func needs() map[string][]string {
+	return map[string][]string{
+		"hub/integration/argocd":     {"bin/argocd"},
+		"hub/integration/compat":     {formerSet},
+		"hub/integration/console":    {"bin/chromium", "bin/axe.min.js"},
+		"hub/integration/howto":      {"bin/argocd", "bin/helm"},
+		"hub/integration/install":    {"bin/helm"},
+		"hub/integration/monitoring": {"bin/prometheus"},
+		"hub/integration/node":       {"bin/node", "bin/helm"},
+		"hub/integration/score":      {"bin/prometheus"},
+	}
+}
+
+// makeNeeds makes the programs of other projects that some units need. One that cannot be made is an error.
+func makeNeeds(ctx context.Context, root string, of []unit) error {
+	var targets []string
+	for _, u := range of {
+		if u.test != "" {
+			targets = append(targets, needs()[u.of.folder]...)
+		}
+		if u.on.target != "" {
+			targets = append(targets, u.on.target)
+		}
+	}
+	slices.Sort(targets)
+	targets = slices.Compact(targets)
+	if len(targets) == 0 {
+		return nil
+	}
+	command := exec.CommandContext(ctx, "make", targets...)
+	command.Dir, command.Stdout, command.Stderr = root, os.Stdout, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("making the programs that slow tests run (%s): %w", strings.Join(targets, ", "), err)
+	}
+	return nil
+}
+
+// slowRuns returns the calls that run some units: one for each package, release and kind.
+func slowRuns(root string, of []unit, opts options) []goTest {
+	var out []goTest
+	for _, group := range groups(of) {
+		first := group[0]
+		run := goTest{module: first.of.module, packages: []string{first.of.pattern()}, parallel: 1, flags: append(opts.goFlags(), "-count=1")}
+		switch {
+		case first.fuzz:
+			run.fuzz = first.of.folder
+		case first.on.name != "":
+			run.suffix = " on " + first.on.name
+			run.environment = []string{strings.Replace(first.on.environment, "=bin/", "="+root+"/bin/", 1)}
+		default:
+			run.suffix = slowSuffix
+			run.flags = append(run.flags, "-tags="+strings.Join(slowTags(), ","))
+			if opts.run == "" {
+				run.flags = append(run.flags, "-run="+pattern(group))
+			}
+		}
+		out = append(out, run)
+	}
+	return out
+}
+
+// groups divides units into those that one call runs.
+func groups(of []unit) [][]unit {
+	var out [][]unit
+	for _, u := range of {
+		at := slices.IndexFunc(out, func(g []unit) bool {
+			return g[0].of.folder == u.of.folder && g[0].on.name == u.on.name && g[0].fuzz == u.fuzz
+		})
+		if at < 0 {
+			out = append(out, nil)
+			at = len(out) - 1
+		}
+		out[at] = append(out[at], u)
+	}
+	return out
+}
+
+// pattern returns the pattern of the tests of some units.
+func pattern(of []unit) string {
+	var names []string
+	for _, u := range of {
+		names = append(names, regexp.QuoteMeta(u.test))
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
+}
