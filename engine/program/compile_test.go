@@ -28,7 +28,7 @@ func TestCompileRefuses(t *testing.T) {
 		"an expression that yields no bool":      {p().CEL(`1 + 1`), []string{"spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"}},
 		"a label selector with a bad key":        {p().Labels("not a key", ""), []string{"spec.predicates[0].requiredClusterSelector.labelSelector.matchLabels[not a key]"}},
 		"a claim requirement without values":     {p().Claims(enginetest.Wants("a", "In")), []string{"spec.predicates[0].requiredClusterSelector.claimSelector.matchExpressions[0].values"}},
-		"an empty key that is not Exists":        {p().Tolerate(clusterv1beta1.Toleration{}), []string{"spec.tolerations[0].operator"}},
+		"an empty key that is not Exists":        {p().Tolerate(clusterv1beta1.Toleration{Value: "x"}), []string{"spec.tolerations[0].operator"}},
 		"Exists with a value":                    {p().Tolerate(clusterv1beta1.Toleration{Key: "k", Operator: "Exists", Value: "x"}), []string{"spec.tolerations[0].value"}},
 		"an unknown operator":                    {p().Tolerate(clusterv1beta1.Toleration{Key: "k", Operator: "Maybe"}), []string{"spec.tolerations[0].operator"}},
 		"an unknown effect":                      {p().Tolerate(clusterv1beta1.Toleration{Key: "k", Effect: "NoExecute"}), []string{"spec.tolerations[0].effect"}},

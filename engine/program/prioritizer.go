@@ -70,7 +70,7 @@ func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) 
 			"incorrect prioritizer policy mode: "+string(in.Mode)+", use Additive or Exact"))
 	}
 	listed := map[Prioritizer]bool{}
-	for i, config := range in.Configurations {
+	for i, config := range nonZeroConfigurations(in.Configurations) {
 		at := path.Child("configurations").Index(i)
 		weight := weightOf(config)
 		if weight < -maxWeight || weight > maxWeight {

@@ -28,6 +28,7 @@ func compilePredicates(in []clusterv1beta1.ClusterPredicate, env *celenv.Env, pa
 
 // CompileSelector compiles a selector: names, labels, claims and expressions, in this order. It returns every fault below path.
 func CompileSelector(in clusterv1beta1.ClusterSelector, env *celenv.Env, path *field.Path) (Predicate, field.ErrorList) {
+	in = nonZeroSelector(in)
 	byName, faults := fleet.NameSelector(in.ClusterNames, path.Child("clusterNames"))
 	byLabel, errs := fleet.LabelSelector(in.LabelSelector, path.Child("labelSelector"))
 	faults = append(faults, errs...)

@@ -19,6 +19,7 @@ type Toleration struct {
 }
 
 func compileTolerations(in []clusterv1beta1.Toleration, path *field.Path) ([]Toleration, field.ErrorList) {
+	in = nonZeroTolerations(in)
 	out := make([]Toleration, 0, len(in))
 	var faults field.ErrorList
 	for i, toleration := range in {

@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// maxPause bounds the time between a change and a kill, and between two kills. A rollout to three members takes about a second.
-	maxPause = 1500 * time.Millisecond
 	maxKills = 3
 	// hubRound is the round in which the hub is killed, unless it was before.
 	hubRound = 5

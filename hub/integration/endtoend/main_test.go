@@ -19,6 +19,8 @@ const (
 	testTimeout = 2 * time.Minute
 	// leaseSeconds is the period of the leases. The agents of a hub that returns reconnect within one period.
 	leaseSeconds = 3
+	// maxPause bounds the time between a change and a kill, and between two kills. A rollout to three members takes about a second.
+	maxPause = 1500 * time.Millisecond
 )
 
 var seed = flag.Uint64("seed", 0, "the seed of the run; 0 is a new one")
