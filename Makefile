@@ -215,13 +215,13 @@ $(VALE): PACKAGE := github.com/vale-cli/vale/v3/cmd/vale
 $(DEADCODE): PACKAGE := golang.org/x/tools/cmd/deadcode
 $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(CLIENT_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 	@echo "building $(@F)"
-	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
+	cd hack/tools && GOWORK=off go build -o $(abspath $@) $(PACKAGE)
 	@touch $@
 
 # Helm, in a module of its own: it needs other versions of Kubernetes' libraries than Berth.
 $(HELM): hack/helm/go.mod hack/helm/go.sum
 	@echo "building $(@F)"
-	cd hack/helm && go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
+	cd hack/helm && GOWORK=off go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
 	@touch $@
 
 # Argo CD, in a module of its own: it needs other versions of Kubernetes' libraries than Berth.
