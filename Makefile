@@ -120,10 +120,7 @@ generate: $(CONTROLLER_GEN) $(CLIENT_GEN) ## Regenerate deepcopy, clients, CRDs,
 
 .PHONY: verify
 verify: $(CONTROLLER_GEN) $(CLIENT_GEN) ## Fail when something generated, formatting or a go.mod is out of date.
-	./hack/verify bin $(MODULES)
-ifneq ($(WIRE_CHECK),)
-	$(WIRE_CHECK) config/crd
-endif
+	@WIRE_CHECK=$(WIRE_CHECK) ./hack/verify bin $(MODULES)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the commits, and check that the linters still report what they must.
