@@ -124,11 +124,7 @@ verify: $(CONTROLLER_GEN) $(CLIENT_GEN) ## Fail when something generated, format
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the commits, and check that the linters still report what they must.
-	go run ./hack/lint $(GOLANGCI_LINT) $(VALE)
-	$(VALE) --config hack/vale/vale.ini $(PROSE)
-	find . -name '*.go' -not -path '*/testdata/*' -not -path './client/*/*' -print0 | xargs -0 $(VALE) --config hack/vale/vale.ini
-	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
-	hack/deadcode $(DEADCODE)
+	@hack/lint/run bin '$(PROSE)' $(WITH_CODE)
 
 .PHONY: test
 test: $(PROMETHEUS) $(HELM) $(NODE) $(CHROMIUM) $(AXE) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
@@ -212,6 +208,7 @@ $(VALE): PACKAGE := github.com/vale-cli/vale/v3/cmd/vale
 $(DEADCODE): PACKAGE := golang.org/x/tools/cmd/deadcode
 $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(CLIENT_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 	@echo "building $(@F)"
+	@[ "$$CGO_ENABLED" = 0 ] || command -v $${CC:-gcc} >/dev/null || { echo "$(@F): there is no $${CC:-gcc}; install gcc, or name another C compiler in CC"; exit 1; }
 	cd hack/tools && GOWORK=off go build -o $(abspath $@) $(PACKAGE)
 	@touch $@
 
