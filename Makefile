@@ -120,18 +120,11 @@ generate: $(CONTROLLER_GEN) $(CLIENT_GEN) ## Regenerate deepcopy, clients, CRDs,
 
 .PHONY: verify
 verify: $(CONTROLLER_GEN) $(CLIENT_GEN) ## Fail when something generated, formatting or a go.mod is out of date.
-	./hack/verify bin $(MODULES)
-ifneq ($(WIRE_CHECK),)
-	$(WIRE_CHECK) config/crd
-endif
+	@WIRE_CHECK=$(WIRE_CHECK) ./hack/verify bin $(MODULES)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the commits, and check that the linters still report what they must.
-	go run ./hack/lint $(GOLANGCI_LINT) $(VALE)
-	$(VALE) --config hack/vale/vale.ini $(PROSE)
-	find . -name '*.go' -not -path '*/testdata/*' -not -path './client/*/*' -print0 | xargs -0 $(VALE) --config hack/vale/vale.ini
-	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
-	hack/deadcode $(DEADCODE)
+	@hack/lint/run bin '$(PROSE)' $(WITH_CODE)
 
 # What make test and make slow run: folders such as engine or hub/integration/join; empty for all. RUN is a pattern of tests, and FLAGS has
 # further flags of go test.
@@ -208,13 +201,14 @@ $(VALE): PACKAGE := github.com/vale-cli/vale/v3/cmd/vale
 $(DEADCODE): PACKAGE := golang.org/x/tools/cmd/deadcode
 $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(CLIENT_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 	@echo "building $(@F)"
-	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
+	@[ "$$CGO_ENABLED" = 0 ] || command -v $${CC:-gcc} >/dev/null || { echo "$(@F): there is no $${CC:-gcc}; install gcc, or name another C compiler in CC"; exit 1; }
+	cd hack/tools && GOWORK=off go build -o $(abspath $@) $(PACKAGE)
 	@touch $@
 
 # Helm, in a module of its own: it needs other versions of Kubernetes' libraries than Berth.
 $(HELM): hack/helm/go.mod hack/helm/go.sum
 	@echo "building $(@F)"
-	cd hack/helm && go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
+	cd hack/helm && GOWORK=off go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
 	@touch $@
 
 # Argo CD, in a module of its own: it needs other versions of Kubernetes' libraries than Berth.

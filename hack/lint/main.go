@@ -8,8 +8,8 @@
 //	<!-- want Berth.People: 'Nobody' -->
 //
 // Each requires an issue in that file, from that linter or rule, whose message contains the text. The files lie under
-// testdata, which no build reads. The Go files of the tree are copied elsewhere, with stubs for their imports, so that linting
-// needs no network.
+// testdata, which no build reads. The Go files of the tree are copied to a fixed folder, with stubs for their imports, so that
+// linting needs no network.
 package main
 
 import (
@@ -41,28 +41,26 @@ func checkCode(ctx context.Context, linter string) error {
 	if err != nil {
 		return err
 	}
-	tree, err := os.MkdirTemp("", "berth-planted-")
+	tree, err := filepath.Abs(plantedTree)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tree) //nolint:errcheck // a leftover temporary folder does no harm
-	if tree, err = filepath.EvalSymlinks(tree); err != nil {
+	if err := os.RemoveAll(tree); err != nil {
 		return err
 	}
 	if err := buildTree(tree); err != nil {
 		return fmt.Errorf("copying the planted tree: %w", err)
 	}
+	if tree, err = filepath.EvalSymlinks(tree); err != nil {
+		return err
+	}
 	wants, err := readWants(tree, ".go", "// want ")
 	if err != nil {
 		return fmt.Errorf("reading the planted violations: %w", err)
 	}
-	var issues []issue
-	for _, module := range []string{".", "hub"} {
-		found, err := report(ctx, linter, tree, module)
-		if err != nil {
-			return fmt.Errorf("linting planted module %s: %w", module, err)
-		}
-		issues = append(issues, found...)
+	issues, err := report(ctx, linter, tree)
+	if err != nil {
+		return fmt.Errorf("linting the planted tree: %w", err)
 	}
 	return compare(wants, issues)
 }
@@ -100,11 +98,11 @@ func readWants(tree, ext, opening string) ([]want, error) {
 	return wants, err
 }
 
-// report runs the linter in one module of the planted tree, with the configuration at its root.
-func report(ctx context.Context, linter, tree, module string) ([]issue, error) {
+// report runs the linter once over both modules of the planted tree, with the configuration at its root, as make lint does here.
+func report(ctx context.Context, linter, tree string) ([]issue, error) {
 	cmd := exec.CommandContext(ctx, linter, "run", "--config", filepath.Join(tree, ".golangci.yml"), "--allow-parallel-runners",
-		"--issues-exit-code=0", "--show-stats=false", "--uniq-by-line=false", "--output.json.path=stdout", "./...")
-	cmd.Dir = filepath.Join(tree, module)
+		"--issues-exit-code=0", "--show-stats=false", "--uniq-by-line=false", "--output.json.path=stdout", "./...", "./hub/...")
+	cmd.Dir = tree
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -15,10 +15,11 @@ import (
 
 const (
 	plantedSource = "hack/lint/testdata/planted"
+	plantedTree   = "bin/lint/planted"
 	modulePath    = "github.com/berth-project/berth"
 )
 
-// buildTree copies the tree and the repository's own configuration to a folder and makes two modules of it, as in the repository.
+// buildTree copies the tree and the repository's own configuration to a folder and makes a workspace of two modules of it, as in the repository.
 // It writes a stub for every package that is imported and missing.
 func buildTree(tree string) error {
 	if err := os.CopyFS(tree, os.DirFS(plantedSource)); err != nil {
@@ -54,7 +55,7 @@ func buildTree(tree string) error {
 			return err
 		}
 	}
-	return nil
+	return write(filepath.Join(tree, "go.work"), "go 1.26.0\n\nuse (\n\t.\n\t./hub\n)\n")
 }
 
 func importsOf(tree string) (map[string]bool, error) {

@@ -1,0 +1,7 @@
+//go:build long
+
+package hub
+
+import (
+	_ "sort" // want depguard: use slices
+)

@@ -1,0 +1,7 @@
+//go:build slow
+
+package hub
+
+import (
+	_ "sort" // want depguard: use slices
+)
