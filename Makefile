@@ -153,7 +153,7 @@ FUZZTIME ?= 2s
 
 .PHONY: fuzz
 fuzz: ## Fuzz everything that reads bytes from users, each target for seconds; make slow does so too.
-	hack/fuzz $(FUZZTIME) bin/fuzz $(sort $(dir $(shell grep -rl '^func Fuzz' --include='*_test.go' . | grep -v '/testdata/')))
+	hack/fuzz $(FUZZTIME) bin/fuzz $(sort $(dir $(shell grep -rl '^func Fuzz' --include='*_test.go' --exclude-dir=bin . | grep -v '/testdata/')))
 
 # How long make long fuzzes each target.
 LONGFUZZTIME ?= 5m

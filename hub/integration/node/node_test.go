@@ -49,9 +49,7 @@ func TestFromTheChartToARunningContainer(t *testing.T) {
 	c.requireVersion("v1")
 	c.deliver("v2")
 	c.requireVersion("v2")
-	if hubtest.LongTests() {
-		c.disturb()
-	}
+	c.disturb()
 	c.remove()
 }
 

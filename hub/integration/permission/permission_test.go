@@ -2,6 +2,7 @@ package permission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -80,22 +81,6 @@ func permissionsOf(rules []rbacv1.PolicyRule) []permission {
 	return out
 }
 
-// store stores a role unchanged.
-func store(t *testing.T, admin client.Client, role client.Object) {
-	t.Helper()
-	current, ok := role.DeepCopyObject().(client.Object)
-	if !ok {
-		t.Fatal("no object")
-	}
-	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(role), current); err != nil {
-		t.Fatal(err)
-	}
-	*rules(current) = *rules(role)
-	if err := admin.Update(t.Context(), current); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestEveryVerbIsUsed runs the steps with unchanged roles.
 func TestEveryVerbIsUsed(t *testing.T) {
 	shared.GrantViews(t)
@@ -106,8 +91,32 @@ func TestEveryVerbIsUsed(t *testing.T) {
 	// The hub may show the result of the last steps before the proxy has recorded the requests.
 	hubtest.Eventually(t, stepTimeout, func(context.Context) error {
 		used, _ := tour.proxy.recorded()
-		return checkAllUsed(t, used)
+		return errors.Join(checkAllUsed(t, used), checkAllNeeded(t, used))
 	})
+}
+
+// checkAllNeeded returns an error with the first rule whose permissions in use are all in other rules too. A rule that names its objects covers
+// these only, so it makes no other rule superfluous.
+func checkAllNeeded(t *testing.T, used sets.Set[permission]) error {
+	t.Helper()
+	var all []rbacv1.PolicyRule
+	for _, role := range managerRoles(t) {
+		all = append(all, *rules(role)...)
+	}
+	for i, rule := range all {
+		covered := sets.New[permission]()
+		for j, other := range all {
+			if j != i && len(other.ResourceNames) == 0 {
+				covered.Insert(permissionsOf([]rbacv1.PolicyRule{other})...)
+			}
+		}
+		if !slices.ContainsFunc(permissionsOf([]rbacv1.PolicyRule{rule}), func(p permission) bool {
+			return !covered.Has(p) && (used.Has(p) || slices.Contains(delegatedCells(), p.verb+" "+p.resource))
+		}) {
+			return fmt.Errorf("no request needs the rule %v, which other rules cover", rule)
+		}
+	}
+	return nil
 }
 
 // checkAllUsed returns an error with the first verb of a role that the manager did not use.
@@ -125,38 +134,4 @@ func checkAllUsed(t *testing.T, used sets.Set[permission]) error {
 		}
 	}
 	return nil
-}
-
-// TestEveryRuleIsNeeded runs the steps without each rule in turn. The steps must fail because of the rule: the denied request needs it,
-// or the manager reports it as missing at its start.
-func TestEveryRuleIsNeeded(t *testing.T) {
-	shared.GrantViews(t)
-	admin := hubtest.NewClient(t, shared.Config())
-	for r, role := range managerRoles(t) {
-		whole := *rules(role)
-		for i, rule := range whole {
-			t.Run(fmt.Sprintf("%s %s", strings.Join(rule.Verbs, ","), strings.Join(rule.Resources, ",")), func(t *testing.T) {
-				reduced, ok := role.DeepCopyObject().(client.Object)
-				if !ok {
-					t.Fatal("no object")
-				}
-				*rules(reduced) = slices.Delete(slices.Clone(whole), i, i+1)
-				store(t, admin, reduced)
-				defer store(t, admin, role) // also after a failure, because all other tests need this rule
-				tour := newLifecycle(t, fmt.Sprintf("without-%d-%d", r, i))
-				err := tour.run()
-				want := permissionsOf([]rbacv1.PolicyRule{rule})
-				if _, refused := tour.proxy.recorded(); err == nil || !refused.lacks(want) && !named(tour.manager.Log(), want) {
-					t.Errorf("without the rule the steps end with %v, the first denial is %+v; want a denial because of the rule", err, refused)
-				}
-			})
-		}
-	}
-}
-
-// named returns whether a log contains a missing permission.
-func named(log string, of []permission) bool {
-	return slices.ContainsFunc(of, func(c permission) bool {
-		return strings.Contains(log, "the permission to "+c.verb+" "+c.resource)
-	})
 }

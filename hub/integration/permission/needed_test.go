@@ -1,0 +1,65 @@
+//go:build slow
+
+package permission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestEveryRuleIsNeeded runs the steps without each rule in turn. The steps must fail because of the rule: the denied request needs it,
+// or the manager reports it as missing at its start.
+func TestEveryRuleIsNeeded(t *testing.T) {
+	shared.GrantViews(t)
+	admin := hubtest.NewClient(t, shared.Config())
+	for r, role := range managerRoles(t) {
+		whole := *rules(role)
+		for i, rule := range whole {
+			t.Run(fmt.Sprintf("%s %s", strings.Join(rule.Verbs, ","), strings.Join(rule.Resources, ",")), func(t *testing.T) {
+				reduced, ok := role.DeepCopyObject().(client.Object)
+				if !ok {
+					t.Fatal("no object")
+				}
+				*rules(reduced) = slices.Delete(slices.Clone(whole), i, i+1)
+				store(t, admin, reduced)
+				defer store(t, admin, role) // also after a failure, because all other tests need this rule
+				tour := newLifecycle(t, fmt.Sprintf("without-%d-%d", r, i))
+				err := tour.run()
+				want := permissionsOf([]rbacv1.PolicyRule{rule})
+				if _, refused := tour.proxy.recorded(); err == nil || !refused.lacks(want) && !named(tour.manager.Log(), want) {
+					t.Errorf("without the rule the steps end with %v, the first denial is %+v; want a denial because of the rule", err, refused)
+				}
+			})
+		}
+	}
+}
+
+// named returns whether a log contains a missing permission.
+func named(log string, of []permission) bool {
+	return slices.ContainsFunc(of, func(c permission) bool {
+		return strings.Contains(log, "the permission to "+c.verb+" "+c.resource)
+	})
+}
+
+// store stores a role unchanged.
+func store(t *testing.T, admin client.Client, role client.Object) {
+	t.Helper()
+	current, ok := role.DeepCopyObject().(client.Object)
+	if !ok {
+		t.Fatal("no object")
+	}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(role), current); err != nil {
+		t.Fatal(err)
+	}
+	*rules(current) = *rules(role)
+	if err := admin.Update(t.Context(), current); err != nil {
+		t.Fatal(err)
+	}
+}
