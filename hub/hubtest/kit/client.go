@@ -183,9 +183,7 @@ func Merge(patch string) client.Patch { return client.RawPatch(types.MergePatchT
 // as it was.
 func (c *Client) read(ctx context.Context, key client.ObjectKey, object client.Object) error {
 	fresh, _ := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
-	if untyped, ok := fresh.(*unstructured.Unstructured); ok {
-		untyped.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
-	}
+	fresh.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // of an untyped object
 	if err := c.Get(ctx, key, fresh); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Timeout limits a wait. It is far longer than any wait on an idle machine, so that no test depends on speed.
-const Timeout = 2 * time.Minute
+const Timeout = 150 * time.Second
 
 // ErrNotYet is the error of a check that has nothing to add to the description of its wait.
 var ErrNotYet = errors.New("not yet")
