@@ -11,16 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine.
-const testTimeout = 2 * time.Minute
 
 // berthHub runs a command of berth-hub and returns its output.
 func berthHub(t *testing.T, args ...string) (string, error) {
