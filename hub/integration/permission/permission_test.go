@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // stepTimeout is far more than a step needs, also on a busy machine. Otherwise a slow step would make an unneeded rule look
@@ -81,19 +81,15 @@ func permissionsOf(rules []rbacv1.PolicyRule) []permission {
 }
 
 // store stores a role unchanged.
-func store(t *testing.T, admin client.Client, role client.Object) {
+func store(t *testing.T, admin *kit.Client, role client.Object) {
 	t.Helper()
 	current, ok := role.DeepCopyObject().(client.Object)
 	if !ok {
 		t.Fatal("no object")
 	}
-	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(role), current); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKeyFromObject(role), current)
 	*rules(current) = *rules(role)
-	if err := admin.Update(t.Context(), current); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustUpdate(current)
 }
 
 // TestEveryVerbIsUsed runs the steps with unchanged roles.
@@ -104,7 +100,7 @@ func TestEveryVerbIsUsed(t *testing.T) {
 		t.Fatalf("the steps fail: %v; the manager's log:\n%s", err, tour.manager.Tail())
 	}
 	// The hub may show the result of the last steps before the proxy has recorded the requests.
-	hubtest.Eventually(t, stepTimeout, func(context.Context) error {
+	kit.AwaitWithin(t, stepTimeout, "every verb is used", func(context.Context) error {
 		used, _ := tour.proxy.recorded()
 		return checkAllUsed(t, used)
 	})
@@ -131,7 +127,7 @@ func checkAllUsed(t *testing.T, used sets.Set[permission]) error {
 // or the manager reports it as missing at its start.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	shared.GrantViews(t)
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	for r, role := range managerRoles(t) {
 		whole := *rules(role)
 		for i, rule := range whole {
@@ -141,8 +137,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 					t.Fatal("no object")
 				}
 				*rules(reduced) = slices.Delete(slices.Clone(whole), i, i+1)
-				store(t, admin, reduced)
-				defer store(t, admin, role) // also after a failure, because all other tests need this rule
+				store(t, admin.For(t), reduced)
+				defer store(t, admin.For(t), role) // also after a failure, because all other tests need this rule
 				tour := newLifecycle(t, fmt.Sprintf("without-%d-%d", r, i))
 				err := tour.run()
 				want := permissionsOf([]rbacv1.PolicyRule{rule})
