@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -63,12 +64,14 @@ func (h *Hub) Client(t testing.TB) kubernetes.Interface {
 	return out
 }
 
-// NewClient returns a client with watches for the types of Berth and Kubernetes.
+// NewClient returns a client with watches for the types of Berth and Kubernetes, and for their definitions.
 func NewClient(t testing.TB, config *rest.Config) client.WithWatch {
 	t.Helper()
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, addonv1alpha1.AddToScheme, addonv1beta1.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, multiclusterv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
+		scheme.AddToScheme, apiextensionsv1.AddToScheme, addonv1alpha1.AddToScheme, addonv1beta1.AddToScheme, clusterv1.AddToScheme,
+		clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, multiclusterv1alpha1.AddToScheme, workv1.AddToScheme,
+		workv1alpha1.AddToScheme,
 	} {
 		if err := add(types); err != nil {
 			t.Fatal(err)

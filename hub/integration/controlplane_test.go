@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var (
@@ -63,7 +63,7 @@ func TestServerReportsItsRelease(t *testing.T) {
 
 func TestNamespaceGetsItsAccountAndAuthority(t *testing.T) {
 	client, namespace := shared.Client(t), shared.Namespace(t)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the namespace has its account and its authority", func(ctx context.Context) error {
 		_, accountErr := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 		authority, authorityErr := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		if err := errors.Join(accountErr, authorityErr); err != nil {
@@ -88,7 +88,7 @@ func TestNamespaceDeletionEmptiesIt(t *testing.T) {
 	if err := client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the namespace is deleted", func(ctx context.Context) error {
 		_, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		return expectNotFound(err)
 	})
@@ -114,7 +114,7 @@ func TestOwnedObjectsFollowTheirOwner(t *testing.T) {
 	if err := boatClient(t, namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the owned object is deleted", func(ctx context.Context) error {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "owned", metav1.GetOptions{})
 		return expectNotFound(err)
 	})
@@ -136,7 +136,7 @@ func TestClusterRolesAggregate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the ClusterRole has the rules of its piece", func(ctx context.Context) error {
 		role, err := roles.Get(ctx, "test-whole", metav1.GetOptions{})
 		if err == nil && len(role.Rules) != 1 {
 			err = fmt.Errorf("rules = %v, want the rules of test-piece", role.Rules)
@@ -158,13 +158,13 @@ func TestUsersAreLimitedByRoles(t *testing.T) {
 	}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "developers"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "developers"}},
+		RoleRef:    kit.ClusterRole("view"),
+		Subjects:   []rbacv1.Subject{kit.Group("developers")},
 	}
 	if _, err := admin.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the role of the user is in effect", func(ctx context.Context) error {
 		_, err := maps.List(ctx, metav1.ListOptions{})
 		return err
 	})

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // authorityOf returns the certificate that a test server serves with, as PEM.
@@ -63,7 +63,7 @@ func TestWebhooksAreCalledByURL(t *testing.T) {
 	t.Cleanup(func() {
 		_ = webhooks.Delete(context.WithoutCancel(t.Context()), "test-webhook", metav1.DeleteOptions{})
 	})
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the webhook denies the Secret", func(ctx context.Context) error {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "s-"}}
 		_, err := client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{})
 		if err == nil || !strings.Contains(err.Error(), "not in my harbour") {
@@ -100,7 +100,7 @@ func TestAggregatedAPIsAreReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	register(t, port)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the API server forwards requests", func(ctx context.Context) error {
 		body, err := client.Discovery().RESTClient().Get().AbsPath("/apis/views.test.berth.dev/v1").DoRaw(ctx)
 		if err != nil {
 			return err

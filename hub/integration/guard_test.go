@@ -16,39 +16,30 @@ import (
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestBindingsAreGuardedWithoutWebhooks uses a hub on which no manager ever ran. An editor of a namespace may bind only sets
 // with permission to bind. The editor may neither mark a binding as granted nor remove such a mark.
 func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
-	admin, namespace := hubtest.NewClient(t, shared.Config()), shared.Namespace(t)
-	editor := hubtest.NewClient(t, shared.ConfigFor(t, "editor-of-"+namespace))
-	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "editor-of-" + namespace}}
+	admin, namespace := kit.New(t, shared), shared.Namespace(t)
+	editor := kit.As(t, shared, "editor-of-"+namespace)
+	subjects := []rbacv1.Subject{kit.User("editor-of-" + namespace)}
 	must := func(object client.Object) {
 		t.Helper()
-		if err := admin.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		admin.MustCreate(object)
 	}
-	must(&rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "editor"}, Subjects: subjects,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-	})
+	must(kit.RoleBinding(namespace, "editor", kit.ClusterRole("edit"), subjects...))
 	must(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bind-mine-in-" + namespace}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets/bind"}, Verbs: []string{"create"}, ResourceNames: []string{"mine"},
 	}, {
 		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersetbindings"}, Verbs: []string{"update"},
 	}}})
-	must(&rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "bind-mine-in-" + namespace}, Subjects: subjects,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bind-mine-in-" + namespace},
-	})
+	must(kit.ClusterRoleBinding("bind-mine-in-"+namespace, "bind-mine-in-"+namespace, subjects...))
 	binding := func(set string) *clusterv1beta2.ManagedClusterSetBinding {
-		return &clusterv1beta2.ManagedClusterSetBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
-		}
+		return kit.Binding(namespace, set)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // roles and policies take effect with a delay
+	kit.Await(t, "the editor may bind its own set", func(ctx context.Context) error { // roles and policies take effect with a delay
 		return editor.Create(ctx, binding("mine"))
 	})
 	refused := func(what string, err error) {
@@ -90,11 +81,9 @@ func TestNoManagerInstallsNoWebhookRoles(t *testing.T) {
 
 // TestManagerWarnsOfRolesWithoutGuard: the manager warns in its log, in a metric and in the details of its readiness. It stays ready.
 func TestManagerWarnsOfRolesWithoutGuard(t *testing.T) {
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	creator := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedcluster:creator"}}
-	if err := admin.Create(t.Context(), creator); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustCreate(creator)
 	defer func() {
 		if err := admin.Delete(t.Context(), creator); err != nil {
 			t.Error(err)
@@ -103,7 +92,7 @@ func TestManagerWarnsOfRolesWithoutGuard(t *testing.T) {
 	address := hubtest.FreeAddress(t)
 	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--health-probe-bind-address=" + address}})
 	const warning = "the ClusterRole berth:managedcluster:creator is not guarded"
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the manager warns of roles without a guard", func(ctx context.Context) error {
 		ready, err := page(ctx, "http://"+address+"/readyz?verbose")
 		metrics, also := page(ctx, "http://"+manager.MetricsAddress+"/metrics")
 		switch {

@@ -8,13 +8,9 @@ import (
 	"os"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far longer than any operation of the control plane.
-const testTimeout = 30 * time.Second
 
 var shared *hubtest.Hub
 

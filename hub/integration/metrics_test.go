@@ -11,10 +11,10 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestMetricsNeedPermission scrapes the manager of a hub, as Prometheus would.
@@ -34,11 +34,7 @@ func TestMetricsNeedPermission(t *testing.T) {
 		return issued.Status.Token
 	}
 	allowed, other := token("prometheus"), token("other")
-	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "prometheus"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:monitoring"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "prometheus"}},
-	}, metav1.CreateOptions{})
+	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), kit.ClusterRoleBinding("prometheus", "system:monitoring", kit.ServiceAccount("default", "prometheus")), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +51,7 @@ func TestMetricsNeedPermission(t *testing.T) {
 		{"a scraper that may get the API server's metrics", hub.Config().Host, allowed, http.StatusOK, "apiserver_request_total"},
 		{"a caller of the API server without a token", hub.Config().Host, "", http.StatusUnauthorized, ""},
 	} {
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "the metrics have the wanted status code", func(ctx context.Context) error {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, step.url+"/metrics", http.NoBody)
 			if err != nil {
 				return err

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -86,7 +87,7 @@ func TestTheHubSignsApprovedRequestsOfAgents(t *testing.T) {
 	request.Spec.ExpirationSeconds = new(int32(365 * 24 * 3600))
 	name := approve(t.Context(), t, client, request)
 	var certificate []byte
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the certificate is issued", func(ctx context.Context) error {
 		found, err := client.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
 		if err == nil && len(found.Status.Certificate) == 0 {
 			err = errors.New("no certificate is issued")
@@ -131,7 +132,7 @@ func TestTheHubSignsNoAdministratorsAndNoServers(t *testing.T) {
 	name := approve(t.Context(), t, client, serving)
 	agent, _ := newRequest(t, registration.AgentUser("c2", "a1"), registration.AgentGroup("c2"))
 	later := approve(t.Context(), t, client, agent)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "a later certificate is issued", func(ctx context.Context) error {
 		found, err := client.CertificatesV1().CertificateSigningRequests().Get(ctx, later, metav1.GetOptions{})
 		if err == nil && len(found.Status.Certificate) == 0 {
 			err = errors.New("no certificate is issued")
@@ -165,7 +166,7 @@ func TestTheHubIsKnownByItsAdvertisedNames(t *testing.T) {
 	}
 	reader := kubernetes.NewForConfigOrDie(hub.ConfigFor(t, "reader"))
 	var published *corev1.ConfigMap
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) (err error) { // the role is taken up a moment late
+	kit.Await(t, "the cluster information is published", func(ctx context.Context) (err error) { // the role is taken up a moment late
 		published, err = reader.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, "cluster-info", metav1.GetOptions{})
 		return err
 	})

@@ -17,6 +17,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // errorLine is a line of the log at the level of an error, as klog, zap, gRPC and slog write it.
@@ -28,22 +29,16 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true, Args: []string{
 		"--metrics-bind-address=" + hubtest.FreeAddress(t), "--health-probe-bind-address=" + hubtest.FreeAddress(t),
 	}})
-	admin := hubtest.NewClient(t, hub.Config())
-	for _, object := range []client.Object{
-		&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "prod"}},
-		&clusterv1beta2.ManagedClusterSetBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "prod"}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "prod"},
-		},
+	admin := kit.New(t, hub)
+	admin.MustCreate(
+		kit.Set("prod"),
+		kit.Binding("default", "prod"),
 		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 			Name: "eu-1", Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "prod"}, Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
 		}},
-		&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}},
-	} {
-		if err := admin.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return requireDecided(ctx, admin) })
+		kit.Placement("default", "web"),
+	)
+	kit.Await(t, "the placement is decided", func(ctx context.Context) error { return requireDecided(ctx, admin) })
 	path := filepath.Join(dir, "hub.log")
 	before, err := os.Stat(path)
 	if err != nil {
@@ -78,7 +73,7 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 }
 
 // requireDecided requires that the manager has written all that this fleet needs. The API server logs an error for each write that a stop cuts.
-func requireDecided(ctx context.Context, admin client.Client) error {
+func requireDecided(ctx context.Context, admin *kit.Client) error {
 	web := &clusterv1beta1.Placement{}
 	if err := admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, web); err != nil {
 		return err

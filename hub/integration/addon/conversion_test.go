@@ -1,19 +1,16 @@
 package addon
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	addonv1beta1 "github.com/berth-project/berth/api/addon/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // registrations are two identities. v1alpha1 does not have their types.
@@ -35,9 +32,7 @@ func TestAClientOfEitherVersionReadsBackWhatItWrote(t *testing.T) {
 	beta.Annotations = map[string]string{addonv1alpha1.InstallNamespaceAnnotation: "search-agent"}
 	s.store(beta)
 	beta.Status.Registrations = registrations()
-	if err := s.Status().Update(t.Context(), beta); err != nil {
-		t.Fatal(err)
-	}
+	s.MustUpdateStatus(beta)
 
 	alpha := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}
 	s.read(alpha)
@@ -54,13 +49,9 @@ func TestAClientOfEitherVersionReadsBackWhatItWrote(t *testing.T) {
 
 	t.Log("a client of v1alpha1 that changes other fields keeps those of v1beta1")
 	alpha.Spec.InstallNamespace = "other"
-	if err := s.Update(t.Context(), alpha); err != nil {
-		t.Fatal(err)
-	}
+	s.MustUpdate(alpha)
 	alpha.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}}
-	if err := s.Status().Update(t.Context(), alpha); err != nil {
-		t.Fatal(err)
-	}
+	s.MustUpdateStatus(alpha)
 	s.read(beta)
 	if diff := cmp.Diff(registrations(), beta.Status.Registrations); diff != "" {
 		t.Errorf("the registrations in v1beta1 (-want +got):\n%s", diff)
@@ -82,10 +73,7 @@ func TestDefaultConfigsHaveTwoNames(t *testing.T) {
 
 	beta := &addonv1beta1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "search"}}
 	want := []addonv1alpha1.AddOnConfig{{ConfigGroupResource: group, ConfigReferent: referent}}
-	s.eventually(func(ctx context.Context) error { // until the API server converts
-		if err := s.Get(ctx, client.ObjectKeyFromObject(beta), beta); err != nil {
-			return err
-		}
+	s.AwaitObject(beta, "both default configurations are in v1beta1", func() error {
 		if diff := cmp.Diff(want, beta.Spec.DefaultConfigs); diff != "" {
 			return fmt.Errorf("the default configurations in v1beta1 (-want +got):\n%s", diff)
 		}
@@ -99,10 +87,10 @@ func TestNamespacesAreDeletedWithoutTheManager(t *testing.T) {
 	s := newTestHub(t)
 	manager := s.startManager()
 	s.awaitConversion()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
+	namespace := kit.Namespace("leaving")
 	s.store(namespace)
 	s.store(&addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "leaving", Name: "search"}})
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
+	owner := kit.ConfigMap("default", "owner")
 	s.store(owner)
 	owned := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned"}}
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
@@ -113,11 +101,7 @@ func TestNamespacesAreDeletedWithoutTheManager(t *testing.T) {
 	if err := s.Create(t.Context(), beta); err == nil {
 		t.Error("v1beta1 is stored without a conversion webhook")
 	}
-	for _, object := range []client.Object{namespace, owner} {
-		if err := s.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.MustDelete(namespace, owner)
 	s.awaitGone(namespace)
 	s.awaitGone(owned)
 }
@@ -131,9 +115,7 @@ func TestTheConversionOfAnotherProductStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Patch(t.Context(), definition, client.RawPatch(types.MergePatchType, []byte(foreign))); err != nil {
-		t.Fatal(err)
-	}
+	s.MustMerge(definition, foreign)
 	want, _, _ := unstructured.NestedMap(definition.Object, "spec", "conversion")
 
 	s.startManager()

@@ -1,7 +1,6 @@
 package addon
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -11,16 +10,14 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // awaitLabel waits until a cluster has a feature label; an empty value stands for no label.
 func (s *testHub) awaitLabel(cluster, addOn, want string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
-		stored := &clusterv1.ManagedCluster{}
-		if err := s.Get(ctx, client.ObjectKey{Name: cluster}, stored); err != nil {
-			return err
-		}
+	stored := kit.Cluster(cluster)
+	s.AwaitObject(stored, "a cluster has a feature label", func() error {
 		if got := stored.Labels[addonv1alpha1.AddonFeatureLabelPrefix+addOn]; got != want {
 			return fmt.Errorf("the label of %s is %q, want %q", addOn, got, want)
 		}
@@ -31,10 +28,7 @@ func (s *testHub) awaitLabel(cluster, addOn, want string) {
 // awaitHealth waits until condition Available of an add-on has a status and a reason.
 func (s *testHub) awaitHealth(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus, reason string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
-		if err := s.Get(ctx, client.ObjectKeyFromObject(addOn), addOn); err != nil {
-			return err
-		}
+	s.AwaitObject(addOn, "condition Available of an add-on has a status and a reason", func() error {
 		found := meta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable)
 		if found == nil || found.Status != status || found.Reason != reason {
 			return fmt.Errorf("the health of %s is %+v, want %s by %s", addOn.Name, found, status, reason)
@@ -48,16 +42,14 @@ func (s *testHub) report(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1
 	s.t.Helper()
 	before := addOn.DeepCopy()
 	meta.SetStatusCondition(&addOn.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: status, Reason: "Test"})
-	if err := s.Status().Patch(s.t.Context(), addOn, client.MergeFrom(before)); err != nil {
-		s.t.Fatal(err)
-	}
+	s.MustPatchStatus(addOn, client.MergeFrom(before))
 }
 
 // TestAClusterHasTheHealthOfItsAddOnsAsLabels follows one add-on from its creation to its deletion.
 func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
 	s := newTestHub(t)
 	s.startManager()
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "edge", Labels: map[string]string{"region": "north"}}}
+	cluster := kit.Cluster("edge", "region", "north")
 	cluster.Spec.HubAcceptsClient = true
 	s.store(cluster)
 	addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "search"}}
@@ -74,9 +66,7 @@ func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
 	before := cluster.DeepCopy()
 	cluster.Labels[addonv1alpha1.AddonFeatureLabelPrefix+"search"] = "available"
 	cluster.Labels[addonv1alpha1.AddonFeatureLabelPrefix+"none"] = "available"
-	if err := s.Patch(t.Context(), cluster, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	s.MustPatch(cluster, client.MergeFrom(before))
 	s.awaitLabel("edge", "search", "unhealthy")
 	s.awaitLabel("edge", "none", "")
 
@@ -87,15 +77,11 @@ func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
 		Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionUnknown,
 		Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped, Message: "the test",
 	})
-	if err := s.Status().Patch(t.Context(), silent, client.MergeFrom(cluster)); err != nil {
-		t.Fatal(err)
-	}
+	s.MustPatchStatus(silent, client.MergeFrom(cluster))
 	s.awaitLabel("edge", "search", "unreachable")
 	s.awaitHealth(addOn, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
 
-	if err := s.Delete(t.Context(), addOn); err != nil {
-		t.Fatal(err)
-	}
+	s.MustDelete(addOn)
 	s.awaitLabel("edge", "search", "")
 	s.read(cluster)
 	if cluster.Labels["region"] != "north" {

@@ -15,10 +15,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,6 +24,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli/join"
 )
 
@@ -33,18 +32,17 @@ import (
 const residentLimitKiB = 30 << 10
 
 var (
-	errNotAccepted = errors.New("the cluster is not accepted")
 	errPermitted   = errors.New("the agent may still get Leases")
 	errNotReported = errors.New("the permission is not reported as missing")
 )
 
 // testMember is a member with an agent that has the permissions of an installed one.
 type testMember struct {
-	client.WithWatch
+	*kit.Client
 	t     *testing.T
 	agent *hubtest.Agent
 	// account has the permissions of the agent.
-	account client.Client
+	account *kit.Client
 	// health is the address of the agent's health probes.
 	health string
 }
@@ -55,23 +53,14 @@ func newTestMember(t *testing.T, s *testHub, cluster string) *testMember {
 	runs := hubtest.New(t, hubtest.Options{Manifests: config.MemberCRDs()})
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + join.AgentNamespace}
 	account := runs.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...)
-	m := &testMember{hubtest.NewClient(t, runs.Config()), t, hubtest.NewAgent(t), hubtest.NewClient(t, account), hubtest.FreeAddress(t)}
+	m := &testMember{kit.New(t, runs), t, hubtest.NewAgent(t), kit.For(t, account), hubtest.FreeAddress(t)}
 	installed := join.Agent{Cluster: cluster, Image: "berth-agent", Driver: "csr", Profile: join.ProfileBound}
 	if err := installed.Install(t.Context(), runs.Config()); err != nil {
 		t.Fatal(err)
 	}
-	stored := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
-	stored.Spec.HubAcceptsClient = true
+	stored := kit.AcceptedCluster(cluster)
 	s.store(stored)
-	s.eventually(func(ctx context.Context) error {
-		if err := s.Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
-			return err
-		}
-		if !meta.IsStatusConditionTrue(stored.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
-			return errNotAccepted
-		}
-		return nil
-	})
+	s.AwaitCondition(stored, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, "")
 	m.agent.StoreCredential(t, s.Hub, cluster, "a1")
 	m.agent.Start(t, runs, "--member-kubeconfig="+runs.WriteKubeconfig(t, account), "--health-probe-bind-address="+m.health)
 	return m
@@ -80,36 +69,28 @@ func newTestMember(t *testing.T, s *testHub, cluster string) *testMember {
 // renew renews the Lease of an add-on at a time, as the add-on does.
 func (m *testMember) renew(namespace, addOn string, at time.Time) {
 	m.t.Helper()
-	err := m.Create(m.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	err := m.Create(m.t.Context(), kit.Namespace(namespace))
 	if client.IgnoreAlreadyExists(err) != nil {
 		m.t.Fatal(err)
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: addOn}}
-	if err := m.Create(m.t.Context(), lease); client.IgnoreAlreadyExists(err) != nil {
-		m.t.Fatal(err)
-	}
+	m.MustCreateMissing(lease)
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, at.UTC().Format(metav1.RFC3339Micro)))
-	if err := m.Patch(m.t.Context(), lease, patch); err != nil {
-		m.t.Fatal(err)
-	}
+	m.MustPatch(lease, patch)
 }
 
 // forbidLeases takes the permission to get Leases from the agent, as an agent has it that was installed before.
 func (m *testMember) forbidLeases() {
 	m.t.Helper()
 	role := &rbacv1.ClusterRole{}
-	if err := m.Get(m.t.Context(), client.ObjectKey{Name: "berth:agent"}, role); err != nil {
-		m.t.Fatal(err)
-	}
+	m.MustGet(client.ObjectKey{Name: "berth:agent"}, role)
 	had := len(role.Rules)
 	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "leases") })
 	if len(role.Rules) != had-1 {
 		m.t.Errorf("the role of the agent has %d rules, and %d without Leases", had, len(role.Rules))
 	}
-	if err := m.Update(m.t.Context(), role); err != nil {
-		m.t.Fatal(err)
-	}
-	hubtest.Eventually(m.t, testTimeout, func(ctx context.Context) error {
+	m.MustUpdate(role)
+	m.Await("the agent may not read the Leases of a namespace", func(ctx context.Context) error {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "late"}}
 		if err := m.account.Get(ctx, client.ObjectKeyFromObject(lease), lease); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("%w: %w", errPermitted, err)
@@ -164,9 +145,7 @@ func (s *testHub) customize(addOn *addonv1alpha1.ManagedClusterAddOn) {
 	s.t.Helper()
 	before := addOn.DeepCopy()
 	addOn.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
-	if err := s.Status().Patch(s.t.Context(), addOn, client.MergeFrom(before)); err != nil {
-		s.t.Fatal(err)
-	}
+	s.MustPatchStatus(addOn, client.MergeFrom(before))
 }
 
 // TestTheHealthOfAnAddOnFollowsItsLease has add-ons in each state, and then changes their Leases. All of them change in one reading.
@@ -199,9 +178,7 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 
 	t.Log("the next reading")
 	former := steady.ResourceVersion
-	if err := m.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: usual, Name: "fresh"}}); err != nil {
-		t.Fatal(err)
-	}
+	m.MustDelete(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: usual, Name: "fresh"}})
 	m.renew("elsewhere", "old", time.Now().Add(-9*time.Minute)) // a clock of the member that is behind
 	m.renew("elsewhere", "late", time.Now())
 	s.awaitHealth(fresh, unknown, missing)
@@ -216,17 +193,15 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	}
 	s.awaitHealth(customized, no, "Test")
 	s.awaitLabel("edge", "customized", "unhealthy")
-	if err := s.Delete(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	s.MustDelete(old)
 	s.awaitGone(old)
 	s.awaitLabel("edge", "old", "")
-	s.eventually(func(context.Context) error { return m.checkMemory() }) // writes and deletions leave garbage for a while
+	s.Await("the memory of the agent is bounded", func(context.Context) error { return m.checkMemory() }) // writes and deletions leave garbage for a while
 	t.Log("a Lease that the agent may not read")
 	m.forbidLeases()
 	m.renew(usual, "unreadable", time.Now())
 	unreadable := s.newAddOn("edge", "unreadable", "")
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the agent's page reports the Leases that it may not read", func(ctx context.Context) error {
 		text, err := m.ready(ctx)
 		if err == nil && (!strings.HasPrefix(text, "ok\n") || !strings.Contains(text, "may not get the Leases")) {
 			err = fmt.Errorf("%w: /readyz of the agent is %s", errNotReported, text)

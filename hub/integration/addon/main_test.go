@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,10 +18,8 @@ import (
 	addonv1beta1 "github.com/berth-project/berth/api/addon/v1beta1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine.
-const testTimeout = 120 * time.Second
 
 var (
 	errNoConversion = errors.New("the manager has not set the conversion")
@@ -31,7 +28,7 @@ var (
 
 // testHub is a hub with a client of its administrator.
 type testHub struct {
-	client.WithWatch
+	*kit.Client
 	*hubtest.Hub
 	t *testing.T
 }
@@ -39,12 +36,7 @@ type testHub struct {
 func newTestHub(t *testing.T) *testHub {
 	t.Helper()
 	hub := hubtest.New(t, hubtest.Options{Manifests: config.Registration()})
-	return &testHub{hubtest.NewClient(t, hub.Config()), hub, t}
-}
-
-func (s *testHub) eventually(check func(context.Context) error) {
-	s.t.Helper()
-	hubtest.Eventually(s.t, testTimeout, check)
+	return &testHub{kit.New(t, hub), hub, t}
 }
 
 // startManager starts a manager with webhooks and the controller of the feature labels.
@@ -69,7 +61,7 @@ func (s *testHub) definition(ctx context.Context, resource string) (*unstructure
 // awaitStoredConversion waits until the definition of a resource names a webhook with a CA bundle.
 func (s *testHub) awaitStoredConversion(resource string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the definition of a resource names a webhook with a CA bundle", func(ctx context.Context) error {
 		definition, err := s.definition(ctx, resource)
 		if err != nil {
 			return err
@@ -87,11 +79,8 @@ func (s *testHub) awaitConversion() {
 	stored := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "first"}}
 	stored.Spec.InstallNamespace = "first"
 	s.store(stored)
-	s.eventually(func(ctx context.Context) error {
-		read := &addonv1beta1.ManagedClusterAddOn{}
-		if err := s.Get(ctx, client.ObjectKeyFromObject(stored), read); err != nil {
-			return err
-		}
+	read := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: stored.GetNamespace(), Name: stored.GetName()}}
+	s.AwaitObject(read, "the API server converts add-ons on clusters, shortly after the definition is stored", func() error {
 		if read.Annotations[addonv1alpha1.InstallNamespaceAnnotation] != "first" {
 			return errNoConversion
 		}
@@ -102,21 +91,19 @@ func (s *testHub) awaitConversion() {
 // store creates an object, and repeats that until it succeeds.
 func (s *testHub) store(object client.Object) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
+	s.AwaitCreated(object)
 }
 
 // read reads an object by the name and namespace that it has.
 func (s *testHub) read(object client.Object) {
 	s.t.Helper()
-	if err := s.Get(s.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		s.t.Fatal(err)
-	}
+	s.MustRead(object)
 }
 
 // awaitGone waits until an object is deleted.
 func (s *testHub) awaitGone(object client.Object) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("an object is deleted", func(ctx context.Context) error {
 		if err := s.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return client.IgnoreNotFound(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestAnAgentSteersNoAddOn holds what the agent of a cluster may write of add-ons, even with permissions that it should not have.
@@ -23,7 +23,7 @@ func TestAnAgentSteersNoAddOn(t *testing.T) {
 	f.create(addOnOf(f.clusters[1], name))
 	startManager(t)
 	f.install(name)
-	eventually(t, func(ctx context.Context) error {
+	kit.Await(t, "the add-on is installed with its configurations", func(ctx context.Context) error {
 		found, err := installed(ctx, f, name)
 		if err == nil && (found[f.clusters[0]] == nil || statusOf(found[f.clusters[0]])["configReferences"] == nil) {
 			err = errNotYet
@@ -34,13 +34,10 @@ func TestAnAgentSteersNoAddOn(t *testing.T) {
 	f.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-all"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	}})
-	f.create(&rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-all"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.namespace + "-all"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
-	})
-	agent := hubtest.NewClient(t, shared.ConfigFor(t, group+":agent", group))
+	f.create(kit.ClusterRoleBinding(f.namespace+"-all", f.namespace+"-all", kit.Group(group)))
+	agent := kit.As(t, shared, group+":agent", group)
 	own := addOnOf(f.clusters[0], name)
-	eventually(t, func(ctx context.Context) error { // the API server acts on new roles with a delay
+	kit.Await(t, "the agent may report its add-on", func(ctx context.Context) error { // the API server acts on new roles with a delay
 		return agent.Status().Patch(ctx, own.DeepCopy(), merge(`{"status":{"conditions":[{"type":"Available","status":"True","reason":"ManagedClusterAddOnLeaseUpdated","message":"","lastTransitionTime":"2026-11-24T10:00:00Z"}]}}`))
 	})
 	cma := parse(t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn, metadata: {name: %s}}", addOnVersion, name))
@@ -102,10 +99,10 @@ func TestATenantNamesOnlyConfigurationsThatItMayRead(t *testing.T) {
 		out.Object["spec"] = map[string]any{"configs": configs}
 		return out
 	}
-	eventually(t, func(ctx context.Context) error { // the API server acts on new roles and policies with a delay
+	kit.Await(t, "the tenant may install an add-on", func(ctx context.Context) error { // the API server acts on new roles and policies with a delay
 		return tenant.Create(ctx, object("v1alpha1", "first", "base"))
 	})
-	eventually(t, func(ctx context.Context) error {
+	kit.Await(t, "the tenant may not use a configuration that it may not read", func(ctx context.Context) error {
 		if err := tenant.Create(ctx, object("v1alpha1", "second", "base", "hidden"), client.DryRunAll); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("a configuration that the tenant may not read: %w: %w", errNotYet, err)
 		}
@@ -126,9 +123,7 @@ func TestATenantNamesOnlyConfigurationsThatItMayRead(t *testing.T) {
 		}
 	}
 	stored := addOnOf(f.clusters[0], "first")
-	if err := tenant.Get(t.Context(), client.ObjectKeyFromObject(stored), stored); err != nil {
-		t.Fatal(err)
-	}
+	tenant.MustRead(stored)
 	stored.Object["spec"] = object("v1alpha1", "first", "base", "hidden").Object["spec"]
 	if err := tenant.Update(t.Context(), stored); !apierrors.IsForbidden(err) {
 		t.Errorf("an update that adds a hidden one: %v", err)

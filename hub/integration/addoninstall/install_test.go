@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestAnAddOnFollowsItsPlacement installs an add-on in waves, changes its configuration, lets the canary fail, returns to the configuration
@@ -56,16 +58,12 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 	f.label(f.clusters[3], "use", "no")
 
 	t.Log("a missing placement removes nothing")
-	if err := f.Delete(t.Context(), f.placement()); err != nil {
-		t.Fatal(err)
-	}
+	f.MustDelete(f.placement())
 	f.awaitProgress(p, "two", "Undecided")
 	f.awaitVersions(p, "two", "two", "two", "two")
 
 	t.Log("the add-on goes, and that of the user stays")
-	if err := f.Delete(t.Context(), parse(t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn, metadata: {name: %s}}", addOnVersion, name))); err != nil {
-		t.Fatal(err)
-	}
+	f.MustDelete(parse(t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn, metadata: {name: %s}}", addOnVersion, name)))
 	f.awaitVersions(p, "-", "-", "-", "two")
 }
 
@@ -85,7 +83,7 @@ func TestASettledHubIsNotWritten(t *testing.T) {
 	startManager(t)
 	other := f.namespace + "-other"
 	f.install(other) // it shows that the manager runs
-	eventually(t, func(ctx context.Context) error {
+	kit.Await(t, "the other add-on is installed", func(ctx context.Context) error {
 		found, err := installed(ctx, f, other)
 		if err == nil && len(found) == 0 {
 			err = errNotYet
@@ -103,9 +101,7 @@ func (f *fleet) versions(name string) string {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(addOnVersion)
 	object.SetKind("ClusterManagementAddOn")
-	if err := f.Get(f.t.Context(), client.ObjectKey{Name: name}, object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustGet(client.ObjectKey{Name: name}, object)
 	out := []string{object.GetResourceVersion()}
 	found, err := installed(f.t.Context(), f, name)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,13 +16,14 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const addOnVersion = "addon.open-cluster-management.io/v1alpha1"
 
 // fleet is a namespace with a placement "everywhere", and the clusters that it selects. The first is the canary.
 type fleet struct {
-	client.WithWatch
+	*kit.Client
 	t         *testing.T
 	namespace string
 	clusters  []string
@@ -34,10 +34,9 @@ type fleet struct {
 // newFleet creates clusters, their namespaces and a placement that selects those with the label use=yes.
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
-	f := &fleet{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
-	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}}
-	binding.Spec.ClusterSet = f.namespace
+	f := &fleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
+	f.create(kit.Set(f.namespace))
+	binding := kit.Binding(f.namespace, f.namespace)
 	f.create(binding)
 	for i := range clusters {
 		name := fmt.Sprintf("%s-%d", f.namespace, i)
@@ -47,14 +46,14 @@ func newFleet(t *testing.T, clusters int) *fleet {
 			labels["wave"] = "canary"
 		}
 		f.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
-		f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		f.create(kit.Namespace(name))
 	}
 	f.create(f.placement())
 	return f
 }
 
 func (f *fleet) placement() *clusterv1beta1.Placement {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "everywhere"}}
+	out := kit.Placement(f.namespace, "everywhere")
 	selector := func(key, value string) clusterv1beta1.ClusterSelector {
 		return clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}
 	}
@@ -67,9 +66,7 @@ func (f *fleet) placement() *clusterv1beta1.Placement {
 
 func (f *fleet) create(object client.Object) {
 	f.t.Helper()
-	if err := f.Create(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustCreate(object)
 }
 
 // startManager starts a manager that decides placements and installs add-ons, until the end of the test.
@@ -167,7 +164,7 @@ func installed(ctx context.Context, from client.Reader, name string) (map[string
 // awaitVersions waits until the add-on has exactly these versions on the clusters, such as "1 1 2"; "-" is a cluster without the add-on.
 func (f *fleet) awaitVersions(p *program, want ...string) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("the add-on has exactly these versions on the clusters, such as \"1 1 2\"", func(ctx context.Context) error {
 		found, err := installed(ctx, f, p.name)
 		if err != nil {
 			return err
@@ -198,7 +195,7 @@ func (f *fleet) awaitProgress(p *program, version, reason string) map[string]any
 func (f *fleet) awaitReason(name, reason string, passes func(progress map[string]any) bool) map[string]any {
 	f.t.Helper()
 	var out map[string]any
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("condition Progressing of an add-on is False for a reason, and the progress passes a test", func(ctx context.Context) error {
 		object := parse(f.t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn}", addOnVersion))
 		if err := f.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 			return err
@@ -242,27 +239,20 @@ func condition(of map[string]any, field, kind string) map[string]any {
 }
 
 // account returns a client of a service account with the rules of a role in all namespaces.
-func (f *fleet) account(name string, rules ...rbacv1.PolicyRule) client.WithWatch {
+func (f *fleet) account(name string, rules ...rbacv1.PolicyRule) *kit.Client {
 	f.t.Helper()
 	name = f.namespace + "-" + name
 	f.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
-	f.create(&rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: f.namespace, Name: name}},
-	})
-	return hubtest.NewClient(f.t, shared.ConfigFor(f.t, "system:serviceaccount:"+f.namespace+":"+name, "system:serviceaccounts", "system:serviceaccounts:"+f.namespace))
+	f.create(kit.ClusterRoleBinding(name, name, kit.ServiceAccount(f.namespace, name)))
+	return kit.As(f.t, shared, "system:serviceaccount:"+f.namespace+":"+name, "system:serviceaccounts", "system:serviceaccounts:"+f.namespace)
 }
 
 // label changes a label of a cluster.
 func (f *fleet) label(cluster, key, value string) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
-		object := &clusterv1.ManagedCluster{}
-		if err := f.Get(ctx, client.ObjectKey{Name: cluster}, object); err != nil {
-			return err
-		}
+	object := kit.Cluster(cluster)
+	f.AwaitChanged(object, func() {
 		object.Labels[key] = value
-		return f.Update(ctx, object)
 	})
 }
 

@@ -6,20 +6,15 @@
 package addoninstall
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine.
-const testTimeout = 120 * time.Second
 
 var (
 	shared *hubtest.Hub
@@ -34,9 +29,4 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
-}
-
-func eventually(t *testing.T, check func(context.Context) error) {
-	t.Helper()
-	hubtest.Eventually(t, testTimeout, check)
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // pollInterval is the time between two readings of an add-on's program.
@@ -23,7 +25,7 @@ const pollInterval = 50 * time.Millisecond
 // program is the hub's half of an add-on. It reads what each cluster has to reach, reads that configuration, compares its hash, and reports
 // that it applied it. A configuration with the version "broken" fails.
 type program struct {
-	client.Client
+	*kit.Client
 	name string
 
 	mu sync.Mutex

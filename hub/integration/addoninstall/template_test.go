@@ -17,6 +17,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/addon"
 )
 
@@ -52,7 +53,7 @@ func anyProgress(map[string]any) bool { return true }
 // awaitTexts waits until the works of the add-on have these texts, in the order of the clusters and separated by ";"; "-" is no work.
 func (f *fleet) awaitTexts(want string) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("the works of the add-on have these texts, in the order of the clusters and separated by \";\"", func(ctx context.Context) error {
 		var got []string
 		for _, cluster := range f.clusters {
 			work := &workv1.ManifestWork{}
@@ -79,11 +80,8 @@ func (f *fleet) awaitTexts(want string) {
 // reportWork lets the agent of a cluster report on its work.
 func (f *fleet) reportWork(cluster string, healthy bool) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
-		work := &workv1.ManifestWork{}
-		if err := f.Get(ctx, client.ObjectKey{Namespace: cluster, Name: "addon-" + f.namespace + "-deploy-0"}, work); err != nil {
-			return err
-		}
+	work := kit.Work(cluster, "addon-"+f.namespace+"-deploy-0")
+	f.AwaitStatusChanged(work, func() {
 		for kind, status := range map[string]bool{workv1.WorkApplied: true, workv1.WorkAvailable: healthy, workv1.WorkDegraded: !healthy, workv1.WorkProgressing: false} {
 			text := metav1.ConditionFalse
 			if status {
@@ -91,14 +89,13 @@ func (f *fleet) reportWork(cluster string, healthy bool) {
 			}
 			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: kind, Status: text, Reason: "Test", ObservedGeneration: work.Generation})
 		}
-		return f.Status().Update(ctx, work)
 	})
 }
 
 // setTemplates lets the add-on support templates with one as the default, or not.
 func (f *fleet) setTemplates(addOn *unstructured.Unstructured, supported bool) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("the supported configurations are stored", func(ctx context.Context) error {
 		if err := f.Get(ctx, client.ObjectKeyFromObject(addOn), addOn); err != nil {
 			return err
 		}
@@ -118,11 +115,8 @@ func (f *fleet) setTemplates(addOn *unstructured.Unstructured, supported bool) {
 // awaitWithoutTemplate waits until the add-on on a cluster reports that it has a work and no template, or no longer reports it.
 func (f *fleet) awaitWithoutTemplate(cluster string, want bool) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
-		addOn := &addonv1alpha1.ManagedClusterAddOn{}
-		if err := f.Get(ctx, client.ObjectKey{Namespace: cluster, Name: f.namespace}, addOn); err != nil {
-			return err
-		}
+	addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: f.namespace}}
+	f.AwaitObject(addOn, "the add-on on a cluster reports that it has a work and no template, or no longer reports it", func() error {
 		if got := meta.IsStatusConditionFalse(addOn.Status.Conditions, "TemplateDelivered"); got != want {
 			return fmt.Errorf("the add-on on %s has the conditions %+v: %w", cluster, addOn.Status.Conditions, errNotYet)
 		}
@@ -178,15 +172,13 @@ func TestTheWorkOfAnotherClientStays(t *testing.T) {
 	f.setTemplates(f.install(f.namespace), true)
 	f.awaitReason(f.namespace, "Failed", anyProgress)
 	f.awaitTexts("foreign")
-	if err := f.Delete(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	f.MustDelete(foreign)
 	f.awaitTexts("one on it, v1")
 	f.reportWork(f.clusters[0], true)
 	f.awaitReason(f.namespace, "Completed", anyProgress)
 
 	t.Log("what another manager wrote stays until the next rollout")
-	eventually(t, func(ctx context.Context) error {
+	kit.Await(t, "the work is changed", func(ctx context.Context) error {
 		work := f.work("other")
 		if err := f.Get(ctx, client.ObjectKeyFromObject(work), work); err != nil {
 			return err
@@ -203,7 +195,7 @@ func TestTheWorkOfAnotherClientStays(t *testing.T) {
 
 // work returns a work with the name of that of the add-on, on the first cluster.
 func (f *fleet) work(text string) *workv1.ManifestWork {
-	out := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: "addon-" + f.namespace + "-deploy-0"}}
+	out := kit.Work(f.clusters[0], "addon-"+f.namespace+"-deploy-0")
 	manifest := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"agent"},"data":{"text":%q}}`, text)
 	out.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}}}
 	return out
@@ -222,20 +214,13 @@ func (f *fleet) settle() {
 	work.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn"))}
 	work.Annotations = map[string]string{workv1.TemplateHashAnnotation: "x"}
 	f.create(work)
-	eventually(f.t, func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(addOn), addOn); err != nil {
-			return err
-		}
+	f.AwaitObject(addOn, "the manager has handled what happened before: a change of another add-on, which it handles later, is done", func() error {
 		if meta.FindStatusCondition(addOn.Status.Conditions, "TemplateDelivered") == nil {
 			return errNotYet
 		}
 		return nil
 	})
-	for _, object := range []client.Object{addOn, of} {
-		if err := f.Delete(f.t.Context(), object); err != nil {
-			f.t.Fatal(err)
-		}
-	}
+	f.MustDelete(addOn, of)
 }
 
 // TestAStatusDeliversNothing plants a configuration in the status of an add-on, as a program with permissions on the status could.
@@ -263,17 +248,13 @@ func TestAStatusDeliversNothing(t *testing.T) {
 	}
 	defer works.Stop()
 	for range 5 {
-		eventually(t, func(ctx context.Context) error {
-			addOn := &addonv1alpha1.ManagedClusterAddOn{}
-			if err := f.Get(ctx, client.ObjectKey{Namespace: f.clusters[0], Name: f.namespace}, addOn); err != nil {
-				return err
-			}
+		addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: f.namespace}}
+		f.AwaitStatusChanged(addOn, func() {
 			for i := range addOn.Status.ConfigReferences {
 				if reference := &addOn.Status.ConfigReferences[i]; reference.Resource == "addondeploymentconfigs" {
 					reference.Name, reference.DesiredConfig.Name, reference.DesiredConfig.SpecHash = "planted", "planted", hash
 				}
 			}
-			return f.Status().Update(ctx, addOn)
 		})
 		f.settle()
 	}
@@ -315,9 +296,9 @@ func TestTheAuthorOfATemplateMayExecute(t *testing.T) {
 	if err := unstructured.SetNestedField(named.Object, map[string]any{"type": "ServiceAccount", "serviceAccount": account}, "spec", "agentSpec", "executor", "subject"); err != nil {
 		t.Fatal(err)
 	}
-	allowed := func(user client.Client, template *unstructured.Unstructured) {
+	allowed := func(user *kit.Client, template *unstructured.Unstructured) {
 		t.Helper()
-		eventually(t, func(ctx context.Context) error { return user.Create(ctx, template.DeepCopy(), client.DryRunAll) })
+		kit.Await(t, "the user may store the template", func(ctx context.Context) error { return user.Create(ctx, template.DeepCopy(), client.DryRunAll) })
 	}
 	refused := func(err error) error {
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "execute-as") {
@@ -328,14 +309,14 @@ func TestTheAuthorOfATemplateMayExecute(t *testing.T) {
 	allowed(author, f.template("one"))
 	allowed(author, named)
 	allowed(runner, named)
-	for _, user := range []client.Client{editor, runner} {
-		eventually(t, func(ctx context.Context) error { return refused(user.Create(ctx, f.template("one"), client.DryRunAll)) })
+	for _, user := range []*kit.Client{editor, runner} {
+		kit.Await(t, "the user may not store the template", func(ctx context.Context) error { return refused(user.Create(ctx, f.template("one"), client.DryRunAll)) })
 	}
-	eventually(t, func(ctx context.Context) error {
+	kit.Await(t, "the editor may not name the account", func(ctx context.Context) error {
 		return refused(editor.Create(ctx, named.DeepCopy(), client.DryRunAll))
 	})
 	f.storeTemplate("one")
-	eventually(t, func(ctx context.Context) error {
+	kit.Await(t, "the editor may not change the template", func(ctx context.Context) error {
 		stored := f.template("two")
 		if err := f.Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
 			return err

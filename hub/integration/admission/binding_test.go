@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const grantLabel = "berth-project.io/binding-made-by"
@@ -32,16 +32,12 @@ func granted(t *testing.T) (made map[string]any, end func()) {
 		t.Fatal(err)
 	}
 	grants := client.RbacV1().ClusterRoleBindings()
-	grant := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}},
-	}
+	grant := kit.ClusterRoleBinding(name, name, kit.ServiceAccount(namespace, "placement"))
 	if _, err := grants.Create(t.Context(), grant, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	made = binding(namespace, name, name)
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the grant has made the binding", func(ctx context.Context) error {
 		_, err := admin(t).resourceFor(made).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
@@ -92,7 +88,7 @@ func TestTheGrantLabelIsGuarded(t *testing.T) {
 		t.Errorf("labels %v, want the mark and the other label", got)
 	}
 	end()
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the binding of the grant is gone", func(ctx context.Context) error {
 		if _, err := editor.resourceFor(made).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("the binding outlives its grant"), err)
 		}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestCertificateFromFiles serves a certificate from files and replaces it, as cert-manager does. The CAs of both are trusted
@@ -55,7 +56,7 @@ func checkCertificateFromFiles(t *testing.T, issue func(*testing.T) (certificate
 	}
 	administrator := admin(t)
 	next := writeCertificate(t, dir, issue)
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the new certificates are trusted", func(ctx context.Context) error {
 		wrong := set("wrong", labelSelector("a b", "c"))
 		_, err := administrator.resourceFor(wrong).Create(ctx, asObject(wrong), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {

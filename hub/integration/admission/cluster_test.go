@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const acceptGroup = "register.open-cluster-management.io"
@@ -79,7 +80,7 @@ func TestAcceptWaitsForTheNamespace(t *testing.T) {
 	if _, err := core.ConfigMaps(namespace).Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error { return administrator.apply(ctx, with(object, accepted)) })
+	kit.Await(t, "the cluster can be accepted", func(ctx context.Context) error { return administrator.apply(ctx, with(object, accepted)) })
 }
 
 func lacksTaint(caller *user, name, doing string) string {
@@ -209,8 +210,8 @@ func TestRoleBindingsDoNotCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	binds := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "binder"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "binder"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: jane.name}},
+		ObjectMeta: metav1.ObjectMeta{Name: "binder"}, RoleRef: kit.Role("binder"),
+		Subjects: []rbacv1.Subject{kit.User(jane.name)},
 	}
 	if _, err := roles.RoleBindings(namespace).Create(t.Context(), binds, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var (
@@ -49,7 +50,7 @@ func startManager(t *testing.T, args ...string) {
 func waitForWebhooks(t *testing.T) {
 	t.Helper()
 	probe := newUser(t, "probe", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclustersets"), allVerbsOn("managedclustersetbindings"), allVerbsOn("placements")})
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "each webhook checks writes", func(ctx context.Context) error {
 		for _, object := range []map[string]any{
 			cluster("probe", labels("cluster.open-cluster-management.io/clusterset", "x")),
 			set("probe", map[string]any{"selectorType": "ExclusiveLabel", "exclusiveLabel": map[string]any{"key": "cluster.open-cluster-management.io/clusterset", "value": "default"}}),

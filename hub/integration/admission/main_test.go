@@ -7,13 +7,9 @@ package admission
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// timeout is far longer than any wait on an idle machine, so no test depends on speed.
-const timeout = 60 * time.Second
 
 var shared *hubtest.Hub
 

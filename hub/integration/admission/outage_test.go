@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // quickTimeout is how long a write without a webhook may take. The timeout of the webhooks is ten seconds.
@@ -215,7 +215,7 @@ func TestRegistrationIsMended(t *testing.T) {
 	if err := webhooks.MutatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the registration of the webhooks is restored", func(ctx context.Context) error {
 		_, err := webhooks.ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -144,7 +145,7 @@ func TestABootstrapUserCreatesClustersOnAHubWithAManager(t *testing.T) {
 	user := withRole(t, newBootstrapUser(t), "bootstrap", bootstrapRules()...)
 	user.awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "create", Group: clusterGroup, Resource: "managedclusters"})
 	admin := administrator(t)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the manager's webhooks change a new cluster", func(ctx context.Context) error {
 		got, err := admin.send(ctx, http.MethodPost, clusters+"?dryRun=All", jsonBody, cluster(t, "edge", `{}`))
 		if spec, _ := got.body["spec"].(object); err == nil && (got.code != http.StatusCreated || spec["taints"] == nil) {
 			err = fmt.Errorf("%w: %s", errNotStamped, got.message)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // object is an object as JSON has it.
@@ -41,7 +41,7 @@ func awaitPolicy(t *testing.T) {
 	t.Helper()
 	const name = "system:open-cluster-management:none:a"
 	who := connect(t, name, nil, shared.ConfigFor(t, name, "system:masters"))
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the API server evaluates the policy, which is a moment after it was stored", func(ctx context.Context) error {
 		got, err := who.send(ctx, http.MethodPost, "/api/v1/namespaces/default/configmaps?dryRun=All", jsonBody, object{"metadata": object{"generateName": "a"}})
 		if err == nil && got.code != http.StatusForbidden {
 			err = errNotInForce

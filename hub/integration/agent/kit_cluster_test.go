@@ -9,7 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -171,7 +171,7 @@ var errNotAllowed = errors.New("the roles are not in effect")
 func (r requester) awaitAllowed(t *testing.T, attributes authorizationv1.ResourceAttributes) {
 	t.Helper()
 	reviews := shared.Client(t).AuthorizationV1().SubjectAccessReviews()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "roles permit a request", func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: r.name, Groups: r.groups, ResourceAttributes: &attributes,
 		}}

@@ -9,13 +9,9 @@ import (
 	"flag"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far more than anything here needs on an idle machine.
-const testTimeout = 60 * time.Second
 
 var (
 	shared *hubtest.Hub

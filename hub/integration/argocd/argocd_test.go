@@ -19,6 +19,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // checkKept fails the test if a cluster of both readings has another Application now.
@@ -35,9 +36,7 @@ func checkKept(t *testing.T, before, after map[string]types.UID) {
 // written. After each, exactly the selected clusters have an Application.
 func TestApplicationsFollow(t *testing.T) {
 	a := install(t, 160)
-	if err := a.client.Create(t.Context(), a.placement(130)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.MustCreate(a.placement(130))
 	a.setUp(t)
 	many := a.awaitFollowed(t, 130)
 	a.checkSlices(t, 2)
@@ -78,9 +77,7 @@ func checkSame(t *testing.T, before, after map[string]types.UID) {
 func (a *installation) checkSlices(t *testing.T, least int) {
 	t.Helper()
 	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := a.client.List(t.Context(), list, client.InNamespace(a.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.For(t).MustList(list, client.InNamespace(a.namespace))
 	if len(list.Items) < least {
 		t.Fatalf("the decision has %d slices, the test needs %d", len(list.Items), least)
 	}
@@ -91,7 +88,7 @@ func (a *installation) awaitGenerated(t *testing.T, times int) {
 	t.Helper()
 	for range times {
 		a.refresh(t)
-		hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		kit.Await(t, "the controller has generated a number of times", func(ctx context.Context) error {
 			set := a.applicationSet()
 			if err := a.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 				return err
@@ -113,13 +110,11 @@ func TestPlacementDeletedAndMadeAnew(t *testing.T) {
 	}
 	a, before, seen := installFollowed(t)
 	for range rounds {
-		if err := a.client.Delete(t.Context(), a.placement(0)); err != nil {
-			t.Fatal(err)
-		}
+		a.client.MustDelete(a.placement(0))
 		a.awaitNoSlice(t)
 		a.awaitError(t, metav1.ConditionTrue)
 		a.makeAnew(t)
-		hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		kit.Await(t, "the placement is decided again", func(ctx context.Context) error {
 			_, err := a.decided(ctx)
 			return err
 		})
@@ -146,9 +141,7 @@ func TestPlacementMadeAnewInEveryInstant(t *testing.T) {
 	stop := a.refreshConstantly(t)
 	disturbed, lost := 0, 0
 	for round := range rounds {
-		if err := a.client.Delete(t.Context(), a.placement(0)); err != nil {
-			t.Fatal(err)
-		}
+		a.client.MustDelete(a.placement(0))
 		if round%2 == 1 {
 			a.awaitNoSlice(t)
 		}
@@ -181,9 +174,7 @@ func TestPlacementMadeAnewInEveryInstant(t *testing.T) {
 func installFollowed(t *testing.T) (a *installation, applications map[string]types.UID, seen *recorder) {
 	t.Helper()
 	a = install(t, 120)
-	if err := a.client.Create(t.Context(), a.placement(120)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.MustCreate(a.placement(120))
 	a.setUp(t)
 	applications = a.awaitFollowed(t, 120)
 	a.checkSlices(t, 3)
@@ -193,7 +184,7 @@ func installFollowed(t *testing.T) (a *installation, applications map[string]typ
 // makeAnew creates the placement as soon as the former is gone.
 func (a *installation) makeAnew(t *testing.T) {
 	t.Helper()
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the placement of the same name is stored", func(ctx context.Context) error {
 		err := a.client.Create(ctx, a.placement(120))
 		if apierrors.IsAlreadyExists(err) { // its finalizers still run
 			return errNotYet
@@ -206,7 +197,7 @@ func (a *installation) makeAnew(t *testing.T) {
 func (a *installation) awaitError(t *testing.T, want metav1.ConditionStatus) {
 	t.Helper()
 	turn, last := 0, time.Time{}
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the ApplicationSet reports the error", func(ctx context.Context) error {
 		set := a.applicationSet()
 		if time.Since(last) > refreshAgain { // each patch can make a write of the controller fail
 			turn, last = turn+1, time.Now()
@@ -233,7 +224,7 @@ func (a *installation) awaitError(t *testing.T, want metav1.ConditionStatus) {
 // awaitNoSlice waits until the slices of the deleted placement are gone.
 func (a *installation) awaitNoSlice(t *testing.T) {
 	t.Helper()
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the slices of the deleted placement are gone", func(ctx context.Context) error {
 		list := &clusterv1beta1.PlacementDecisionList{}
 		if err := a.client.List(ctx, list, client.InNamespace(a.namespace)); err != nil {
 			return err
@@ -254,9 +245,7 @@ func TestNoApplicationFlickers(t *testing.T) {
 		moves = 1000
 	}
 	a := install(t, clusters)
-	if err := a.client.Create(t.Context(), a.placement(selected)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.MustCreate(a.placement(selected))
 	a.setUp(t)
 	stable := a.awaitFollowed(t, selected)
 	seen := a.record(t)
@@ -325,9 +314,7 @@ func clusterObject(name string) *clusterv1.ManagedCluster {
 func TestTimeToAnApplication(t *testing.T) {
 	const samples = 20
 	a := install(t, samples+100)
-	if err := a.client.Create(t.Context(), a.placement(samples+100)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.MustCreate(a.placement(samples + 100))
 	for number := range samples {
 		a.taint(t, a.cluster(number), true)
 	}
@@ -339,7 +326,7 @@ func TestTimeToAnApplication(t *testing.T) {
 		name := a.cluster(number)
 		time.Sleep(time.Duration(number*1000/samples) * time.Millisecond) // at every phase of the poll
 		a.taint(t, name, false)
-		hubtest.Eventually(t, limit, func(context.Context) error {
+		kit.Await(t, "the new cluster has an Application", func(context.Context) error {
 			seen.mu.Lock()
 			defer seen.mu.Unlock()
 			if seen.created[name] == 0 {

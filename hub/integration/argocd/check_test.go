@@ -19,17 +19,13 @@ import (
 // TestCheck removes one thing after the other that Argo CD needs, and checks that `kubectl berth argo check` names it.
 func TestCheck(t *testing.T) {
 	a := install(t, 3)
-	if err := a.client.Create(t.Context(), a.placement(3)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.MustCreate(a.placement(3))
 	a.setUp(t)
 	a.awaitFollowed(t, 3)
 	if got := a.berth(t, cli.ExitOK, "argo", "check", "-n", a.namespace); got != "Argo CD can follow the decisions: 1 placement, 3 selected clusters.\n" {
 		t.Errorf("got %q", got)
 	}
-	if err := a.client.Delete(t.Context(), a.clusterSecret(1)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.MustDelete(a.clusterSecret(1))
 	var report argocd.Report
 	if err := json.Unmarshal([]byte(a.berth(t, cli.ExitUnsatisfied, "argo", "check", "-n", a.namespace, "-o", "json")), &report); err != nil {
 		t.Fatal(err)
@@ -40,9 +36,7 @@ func TestCheck(t *testing.T) {
 	renamed := a.clusterSecret(1)
 	renamed.Name = "cluster-1.example.com-4711"
 	renamed.Labels["apps.open-cluster-management.io/cluster-name"] = a.cluster(1)
-	if err := a.client.Create(t.Context(), renamed); err != nil {
-		t.Fatal(err)
-	}
+	a.client.MustCreate(renamed)
 	a.berth(t, cli.ExitOK, "argo", "check", "-n", a.namespace)
 }
 
@@ -71,9 +65,7 @@ func (r *secretReader) RoundTrip(request *http.Request) (*http.Response, error) 
 // TestCheckReadsNoSecret checks on the wire that the metadata of Secrets is read, and none of their values.
 func TestCheckReadsNoSecret(t *testing.T) {
 	a := install(t, 3)
-	if err := a.client.Create(t.Context(), a.placement(3)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.MustCreate(a.placement(3))
 	a.setUp(t)
 	a.awaitFollowed(t, 3)
 	reader := &secretReader{}

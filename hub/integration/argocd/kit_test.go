@@ -32,13 +32,12 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/process"
 )
 
 const (
-	// limit is far longer than the controller takes to act.
-	limit = 2 * time.Minute
 	// account is the service account of the controller.
 	account = "argocd-applicationset-controller"
 	// refreshAnnotation makes the controller generate an ApplicationSet at once. It removes the annotation when it has done so.
@@ -54,7 +53,7 @@ var errNotYet = errors.New("not yet")
 // installation is Argo CD's ApplicationSet controller in a namespace, with a fleet that a placement of the namespace may use.
 type installation struct {
 	namespace  string
-	client     client.WithWatch
+	client     *kit.Client
 	controller *process.Process
 }
 
@@ -66,7 +65,7 @@ func install(t *testing.T, clusters int) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &installation{namespace: shared.Namespace(t), client: hubtest.NewClient(t, shared.Config())}
+	a := &installation{namespace: shared.Namespace(t), client: kit.New(t, shared)}
 	a.applyManifests(t, filepath.Join(folder, "permissions"))
 	a.create(t, "v1", "ConfigMap", "argocd-cm", nil)
 	a.create(t, "v1", "Secret", "argocd-secret", nil)
@@ -145,9 +144,7 @@ func (a *installation) create(t *testing.T, apiVersion, kind, name string, parts
 	object.SetName(name)
 	object.SetNamespace(a.namespace)
 	object.SetLabels(map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/name": name})
-	if err := a.client.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	a.client.For(t).MustCreate(object)
 }
 
 // cluster returns the name of a cluster.
@@ -159,7 +156,7 @@ func (a *installation) storeFleet(t *testing.T, clusters int) {
 	t.Helper()
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.namespace}}
 	binding.Spec.ClusterSet = a.namespace
-	objects := []client.Object{&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}, binding}
+	objects := []client.Object{kit.Set(a.namespace), binding}
 	for number := range clusters {
 		labels := map[string]string{clusterv1beta2.ClusterSetLabel: a.namespace}
 		if number%10 == 0 {
@@ -170,9 +167,7 @@ func (a *installation) storeFleet(t *testing.T, clusters int) {
 		objects = append(objects, cluster, a.clusterSecret(number))
 	}
 	for _, object := range objects {
-		if err := a.client.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		a.client.For(t).MustCreate(object)
 		t.Cleanup(func() { _ = a.client.Delete(context.WithoutCancel(t.Context()), object) }) // others go with the namespace
 	}
 }
@@ -187,7 +182,7 @@ func (a *installation) clusterSecret(number int) *corev1.Secret {
 
 // placement returns the placement: a number of clusters, the canaries first, in groups of at most 60 %.
 func (a *installation) placement(number int32) *clusterv1beta1.Placement {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: placementName}}
+	out := kit.Placement(a.namespace, placementName)
 	out.Spec.NumberOfClusters = new(number)
 	strategy := &out.Spec.DecisionStrategy.GroupStrategy
 	strategy.ClustersPerDecisionGroup = intstr.FromString("60%")
@@ -204,9 +199,7 @@ func (a *installation) resize(t *testing.T, number int32) {
 
 func (a *installation) patch(t *testing.T, object client.Object, patch string) {
 	t.Helper()
-	if err := a.client.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	a.client.For(t).MustMerge(object, patch)
 }
 
 // taint taints a cluster so that no placement selects it, or removes the taint.
@@ -216,7 +209,7 @@ func (a *installation) taint(t *testing.T, name string, add bool) {
 	if add {
 		taints = `[{"key":"example.com/drain","effect":"NoSelect"}]`
 	}
-	a.patch(t, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, `{"spec":{"taints":`+taints+`}}`)
+	a.patch(t, kit.Cluster(name), `{"spec":{"taints":`+taints+`}}`)
 }
 
 // applicationSet is the ApplicationSet that follows the placement.
@@ -230,9 +223,7 @@ func (a *installation) applicationSet() *unstructured.Unstructured {
 // refresh lets the controller generate the ApplicationSet at once.
 func (a *installation) refresh(t *testing.T) {
 	t.Helper()
-	if err := a.client.Patch(t.Context(), a.applicationSet(), refreshPatch(0)); err != nil {
-		t.Fatal(err)
-	}
+	a.client.For(t).MustPatch(a.applicationSet(), refreshPatch(0))
 }
 
 // refreshPatch lets the controller generate at once. After an error, only a patch with another value does so.
@@ -302,7 +293,7 @@ func clusterOf(application client.Object) string {
 func (a *installation) awaitFollowed(t *testing.T, selected int) map[string]types.UID {
 	t.Helper()
 	var out map[string]types.UID
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the placement selects a number of clusters and exactly these have Applications", func(ctx context.Context) error {
 		want, err := a.decided(ctx)
 		if err != nil {
 			return err

@@ -200,7 +200,5 @@ func (a *installation) writeUnwrittenSlice(t *testing.T, name string) {
 		Namespace: a.namespace, Name: name,
 		Labels: map[string]string{clusterv1beta1.PlacementLabel: placementName, clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: ""},
 	}}
-	if err := a.client.Create(t.Context(), slice); err != nil {
-		t.Fatal(err)
-	}
+	a.client.For(t).MustCreate(slice)
 }

@@ -12,6 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -77,7 +78,7 @@ func (w *testHub) createAccess(cluster string) {
 	}}
 	w.createIfMissing("/apis/rbac.authorization.k8s.io/v1/namespaces/"+cluster+"/roles", inNamespace)
 	bound := roleBinding("agent", "agent", own)
-	bound["roleRef"] = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "agent"}
+	bound["roleRef"] = kit.Role("agent")
 	w.createIfMissing(roleBindings(cluster), bound)
 	w.createIfMissing(leases(cluster), object{"metadata": object{"name": leaseName}, "spec": object{"leaseDurationSeconds": 60}})
 }
@@ -85,8 +86,8 @@ func (w *testHub) createAccess(cluster string) {
 // roleBinding returns the binding of a group to a ClusterRole.
 func roleBinding(name, role, group string) object {
 	return object{
-		"metadata": object{"name": name}, "subjects": []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
-		"roleRef": rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		"metadata": object{"name": name}, "subjects": []rbacv1.Subject{kit.Group(group)},
+		"roleRef": kit.ClusterRole(role),
 	}
 }
 

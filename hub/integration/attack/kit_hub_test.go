@@ -12,9 +12,9 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // Names come from small pools, so that the hub stays small in a long run. A created object often exists already.
@@ -41,7 +41,7 @@ type testHub struct {
 	t            *testing.T
 	random       *rand.Rand
 	admin        *user
-	reader       client.Client
+	reader       *kit.Client
 	follower     *sliceWatcher
 	manager      *hubtest.Manager
 	tenants      []*tenant
@@ -58,7 +58,7 @@ func newTestHub(t *testing.T, seed uint64) *testHub {
 	t.Helper()
 	w := &testHub{
 		t: t, random: rand.New(rand.NewPCG(seed, seed)), admin: newUser(t, "root", shared.Config()),
-		reader: hubtest.NewClient(t, shared.Config()), tried: map[string]int{},
+		reader: kit.New(t, shared), tried: map[string]int{},
 	}
 	w.follower = watchSlices(t)
 	w.manager = w.startManager()
@@ -90,7 +90,7 @@ func (w *testHub) awaitGuard() {
 	w.t.Helper()
 	wrong := object{"predicates": []object{{"requiredClusterSelector": cel("1 + 1")}}}
 	for code, spec := range map[int]object{http.StatusCreated: {}, http.StatusUnprocessableEntity: wrong} {
-		hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		kit.Await(w.t, "the webhooks accept valid objects and deny invalid objects", func(ctx context.Context) error {
 			got, err := w.admin.send(ctx, http.MethodPost, placements("default")+"?dryRun=All", plainJSON, toJSON(newPlacement("guard", spec)))
 			if err == nil && got.code != code {
 				err = fmt.Errorf("the webhooks do not check yet: %d %s", got.code, got.message)
@@ -103,7 +103,7 @@ func (w *testHub) awaitGuard() {
 // createIfMissing stores an object unless it exists.
 func (w *testHub) createIfMissing(collection string, content any) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	kit.Await(w.t, "the object is stored", func(ctx context.Context) error {
 		got, err := w.admin.send(ctx, http.MethodPost, collection, plainJSON, toJSON(content))
 		if err == nil && got.code != http.StatusCreated && got.code != http.StatusConflict {
 			err = fmt.Errorf("%s: %d %s", collection, got.code, got.message) // such as a webhook that does not respond yet
@@ -138,11 +138,11 @@ func (w *testHub) newTenant(name string) *tenant {
 func (w *testHub) newTenantUser(of *tenant, level string, roles ...string) *user {
 	w.t.Helper()
 	name := of.set + "-" + level
-	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}}
+	subjects := []rbacv1.Subject{kit.User(name)}
 	grant := func(collection, called, role string) {
 		w.createIfMissing(collection, object{
 			"metadata": object{"name": called}, "subjects": subjects,
-			"roleRef": rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			"roleRef": kit.ClusterRole(role),
 		})
 	}
 	for _, namespace := range of.namespaces {
@@ -162,7 +162,7 @@ func (w *testHub) newTenantUser(of *tenant, level string, roles ...string) *user
 // awaitAccess waits until the API server allows a user. Roles take effect with a delay.
 func (w *testHub) awaitAccess(caller *user, method, path string) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	kit.Await(w.t, "the API server allows a user", func(ctx context.Context) error {
 		got, err := caller.send(ctx, method, path, plainJSON, "")
 		if err == nil && got.code != http.StatusOK {
 			err = fmt.Errorf("%s %s: %d %s", caller.name, path, got.code, got.message)
@@ -199,10 +199,10 @@ func (w *testHub) awaitIdle(touched ...string) {
 	w.t.Helper()
 	w.sentinel.flip(w, touched)
 	if slices.Contains(touched, "clusters") {
-		hubtest.Eventually(w.t, testTimeout, w.checkIdle)
+		kit.Await(w.t, "the queues of the manager are empty", w.checkIdle)
 		w.sentinel.flip(w, []string{"clusters"})
 	}
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	kit.Await(w.t, "the manager is idle and no namespace has a cluster that it may not reach", func(ctx context.Context) error {
 		if err := w.checkIdle(ctx); err != nil {
 			return err
 		}

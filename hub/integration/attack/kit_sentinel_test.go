@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // sentinel shows which writes the manager has processed. It has a placement for each resource that the manager watches. The placement
@@ -56,7 +56,7 @@ func (w *testHub) must(method, path, body string) {
 	if method == http.MethodPatch {
 		kind = mergePatch
 	}
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	kit.Await(w.t, "the request of the administrator succeeds", func(ctx context.Context) error {
 		got, err := w.admin.send(ctx, method, path, kind, body)
 		if err == nil && got.code >= http.StatusInternalServerError {
 			err = fmt.Errorf("%s %s: %d %s", method, path, got.code, got.message)
@@ -95,7 +95,7 @@ func (s *sentinel) flip(w *testHub, resources []string) {
 			now = true // the manager restores it
 		}
 		want := map[bool]string{true: sentinelCluster}[now]
-		hubtest.Eventually(w.t, testTimeout, func(context.Context) error {
+		kit.Await(w.t, "the decision", func(context.Context) error {
 			if got := w.follower.clusters(sentinelNamespace, resource); got != want {
 				return fmt.Errorf("the manager has not seen a change of %s: the sentinel has [%s], want [%s]", resource, got, want)
 			}

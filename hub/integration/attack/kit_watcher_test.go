@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // sliceWatcher watches every slice of a hub. It records changes of decisions in namespaces whose decisions must not change.
@@ -33,7 +33,7 @@ type sliceWatcher struct {
 // watchSlices watches until the end of the test.
 func watchSlices(t *testing.T) *sliceWatcher {
 	t.Helper()
-	to := hubtest.NewClient(t, shared.Config())
+	to := kit.New(t, shared)
 	f := &sliceWatcher{slices: map[types.NamespacedName]*clusterv1beta1.PlacementDecision{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -50,7 +50,7 @@ func watchSlices(t *testing.T) *sliceWatcher {
 }
 
 // run lists the slices and watches them until the API server ends the watch.
-func (f *sliceWatcher) run(ctx context.Context, to client.WithWatch) {
+func (f *sliceWatcher) run(ctx context.Context, to *kit.Client) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := to.List(ctx, &list); err != nil {
 		return

@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// testTimeout is far longer than any wait of the test on an idle machine. No wait measures speed.
-	testTimeout = 2 * time.Minute
 	// latencyLimit is how soon the hub responds on an idle machine; see latencyProbe.
 	latencyLimit = time.Second
 	// steps is the number of steps of a run, slowSteps of one of make slow, and longSteps of one of make long.

@@ -8,13 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
-
-func eventually(t *testing.T, check func() error) {
-	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(context.Context) error { return check() })
-}
 
 // TestManagersAreReplacedUnderLoad replaces both managers as a rolling update does, and then kills the leader. No request that should pass
 // is refused or lost, and no decision is lost, doubled or moved. It prints the figures of docs/operations/availability.md.
@@ -65,13 +60,13 @@ func TestManagersAreReplacedUnderLoad(t *testing.T) {
 		t.Errorf("a leader that was killed is replaced after %s, want at most %s", replaced, killedBound)
 	}
 	l.checkFaults(t)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return i.checkDecided(ctx, l.wanted) })
+	kit.Await(t, "every placement has its clusters", func(ctx context.Context) error { return i.checkDecided(ctx, l.wanted) })
 }
 
 // leaderFirst returns the replica that leads.
 func leaderFirst(t *testing.T, running []*replica) (leader *replica) {
 	t.Helper()
-	eventually(t, func() error {
+	kit.Await(t, "a replica leads", func(context.Context) error {
 		for _, r := range running {
 			if r.leads(t) {
 				leader = r
@@ -96,7 +91,7 @@ func except(all []*replica, one *replica) []*replica {
 // awaitDecision waits until a slice is written after an instant, and returns when.
 func (l *load) awaitDecision(after time.Time) (decided time.Time) {
 	l.t.Helper()
-	eventually(l.t, func() error {
+	kit.Await(l.t, "a decision is made after an instant", func(context.Context) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if decided = l.decided; decided.Before(after) {

@@ -13,14 +13,12 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // replica is a manager with its probes.
@@ -31,7 +29,7 @@ type replica struct {
 
 // installation is the managers behind a balancer, and what they decide.
 type installation struct {
-	client.WithWatch
+	*kit.Client
 	t         *testing.T
 	balancer  *balancer
 	namespace string
@@ -42,7 +40,7 @@ func newInstallation(t *testing.T) *installation {
 	t.Helper()
 	config := shared.Config()
 	config.WarningHandler = rest.NoWarnings{} // the webhooks warn of works without an executor
-	return &installation{WithWatch: hubtest.NewClient(t, config), t: t, balancer: newBalancer(t), namespace: shared.Namespace(t)}
+	return &installation{Client: kit.For(t, config), t: t, balancer: newBalancer(t), namespace: shared.Namespace(t)}
 }
 
 // start starts a manager, waits until it is ready, and lets the balancer use it.
@@ -53,7 +51,7 @@ func (i *installation) start() *replica {
 		Webhooks: true, AllowErrors: true, // requests fail while a leader is replaced
 		Args: []string{"--leader-elect=true", "--webhook-url=" + i.balancer.url(), "--health-probe-bind-address=" + out.probes},
 	})
-	hubtest.Eventually(i.t, testTimeout, out.ready)
+	i.Await("it is ready, and lets the balancer use it", out.ready)
 	i.balancer.add(out.WebhookAddress)
 	return out
 }
@@ -93,7 +91,7 @@ func (i *installation) stop(r *replica) {
 // awaitReview waits until the webhooks refuse a wrong placement.
 func (i *installation) awaitReview() {
 	i.t.Helper()
-	hubtest.Eventually(i.t, testTimeout, func(ctx context.Context) error {
+	i.Await("the webhooks refuse a wrong placement", func(ctx context.Context) error {
 		err := i.Create(ctx, i.wrongPlacement(), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), deniedByBerth) {
 			return fmt.Errorf("a wrong placement: %w", errors.Join(errors.New("not refused"), err))
@@ -106,18 +104,12 @@ func (i *installation) awaitReview() {
 func (i *installation) createFleet() {
 	i.t.Helper()
 	create := func(object client.Object) {
-		if err := i.Create(i.t.Context(), object); err != nil {
-			i.t.Fatal(err)
-		}
+		i.MustCreate(object)
 	}
 	for number := range clusters {
-		create(&clusterv1.ManagedCluster{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%d", number)}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
-		})
+		create(kit.AcceptedCluster(fmt.Sprintf("c%d", number)))
 	}
-	create(&clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "global"}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "global"},
-	})
+	create(kit.Binding(i.namespace, "global"))
 	wanted := map[string]int{}
 	for number := range placements {
 		out := i.placement(placementName(number))
@@ -125,14 +117,14 @@ func (i *installation) createFleet() {
 		create(out)
 		wanted[out.Name] = 1
 	}
-	hubtest.Eventually(i.t, testTimeout, func(ctx context.Context) error { return i.checkDecided(ctx, wanted) })
+	i.Await("the placements are decided", func(ctx context.Context) error { return i.checkDecided(ctx, wanted) })
 }
 
 func placementName(number int) string { return fmt.Sprintf("p%d", number) }
 
 // placement returns a placement that tolerates every taint.
 func (i *installation) placement(name string) *clusterv1beta1.Placement {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: name}}
+	out := kit.Placement(i.namespace, name)
 	out.Spec.Tolerations = []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}
 	return out
 }
@@ -226,7 +218,7 @@ func (l *leaseLog) last() holder {
 // awaitNext waits until another replica holds the lease, and returns when it began.
 func (i *installation) awaitNext(before holder) time.Time {
 	i.t.Helper()
-	hubtest.Eventually(i.t, testTimeout, func(context.Context) error {
+	i.Await("another replica holds the lease", func(context.Context) error {
 		if i.leases.last().identity == before.identity {
 			return errors.New("no other replica holds the lease")
 		}

@@ -17,11 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // deniedByBerth is in the response to a request that the webhooks refuse.
@@ -73,8 +72,8 @@ func (l *load) admit(ctx context.Context, count int) error {
 	work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"}}`)}}}
 	objects := []client.Object{
 		l.placement(name), l.wrongPlacement(), work,
-		&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "default"}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "default"}},
-		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		kit.Binding(l.namespace, "default"),
+		kit.Cluster(name),
 	}
 	object := objects[count%len(objects)]
 	placement, _ := object.(*clusterv1beta1.Placement)
@@ -178,7 +177,7 @@ func (l *load) totals() totals {
 func (l *load) awaitMore(requests int) {
 	l.t.Helper()
 	before := l.totals()
-	eventually(l.t, func() error {
+	kit.Await(l.t, "the load has sent its requests", func(context.Context) error {
 		now := l.totals()
 		if now.admitted < before.admitted+requests || now.writes < before.writes+requests/10 {
 			return fmt.Errorf("%+v, before %+v", now, before)

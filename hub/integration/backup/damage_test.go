@@ -1,3 +1,5 @@
+//go:build slow
+
 package backup
 
 import (
@@ -14,24 +16,6 @@ import (
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// hashes returns the hash of each file below a folder.
-func hashes(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		out[path] = fmt.Sprintf("%x", sha256.Sum256(data))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // TestADamagedDatabaseIsRefusedAndNotChanged damages the database of a stopped hub in several ways. The error names the file and what to
 // do, the data is as it was, and the backup brings the hub back.

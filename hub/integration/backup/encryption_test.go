@@ -18,6 +18,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -54,25 +55,21 @@ func rawValue(ctx context.Context, t *testing.T, hub *hubtest.Hub, key string) [
 // plant stores a value in a Secret and in a work.
 func plant(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "planted"}, StringData: map[string]string{"value": planted}}
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "planted"}}
+	work := kit.Work("default", "planted")
 	manifest := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},"data":{"value":"` + planted + `"}}`
 	work.Spec.Workload.Manifests = make([]workv1.Manifest, 1)
 	work.Spec.Workload.Manifests[0].Raw = []byte(manifest)
-	if err := admin.Create(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
-	if err := admin.Create(t.Context(), work); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustCreate(secret)
+	admin.MustCreate(work)
 }
 
 // requirePlanted waits until etcd stores the planted values encrypted or not, and requires that clients read them.
 func requirePlanted(t *testing.T, hub *hubtest.Hub, secretEncrypted, workEncrypted bool) {
 	t.Helper()
 	for key, encrypted := range map[string]bool{secretKey: secretEncrypted, workKey: workEncrypted} {
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "etcd stores the planted values encrypted or not, and requires that clients read them", func(ctx context.Context) error {
 			raw := rawValue(ctx, t, hub, key)
 			if bytes.HasPrefix(raw, []byte(cipherMark)) != encrypted || bytes.Contains(raw, []byte(planted)) == encrypted {
 				return fmt.Errorf("%s is stored as %.60q, want it encrypted: %t: %w", key, raw, encrypted, errNotYet)
@@ -80,7 +77,7 @@ func requirePlanted(t *testing.T, hub *hubtest.Hub, secretEncrypted, workEncrypt
 			return nil
 		})
 	}
-	reader := hubtest.NewClient(t, hub.Config())
+	reader := kit.New(t, hub)
 	secret, work := &corev1.Secret{}, &workv1.ManifestWork{}
 	secret.Namespace, secret.Name, work.Namespace, work.Name = "default", "planted", "default", "planted"
 	if err := reader.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || string(secret.Data["value"]) != planted {

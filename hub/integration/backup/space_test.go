@@ -1,3 +1,5 @@
+//go:build slow
+
 package backup
 
 import (
@@ -18,6 +20,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -34,7 +37,7 @@ func fill(t *testing.T, hub *hubtest.Hub, prefix string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	i := 0
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the store is full", func(ctx context.Context) error {
 		for range manyObjects {
 			name, value := fmt.Sprintf("%s-%d", prefix, i), strings.Repeat(strconv.Itoa(i%10), 200<<10)
 			i++
@@ -65,7 +68,7 @@ func reportsReadOnly(ctx context.Context, t *testing.T, hub *hubtest.Hub) error 
 // requireReadOnly requires that a hub is read-only and reports it, and that nothing is lost.
 func requireReadOnly(t *testing.T, hub *hubtest.Hub, want map[string]string, reason string) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return reportsReadOnly(ctx, t, hub) })
+	kit.Await(t, "the hub reports that it is read-only", func(ctx context.Context) error { return reportsReadOnly(ctx, t, hub) })
 	if body, err := hub.Client(t).Discovery().RESTClient().Get().AbsPath("/livez").DoRaw(t.Context()); err != nil {
 		t.Errorf("/livez = %s, %v", body, err)
 	}
@@ -90,7 +93,7 @@ func requireLog(t *testing.T, hub *hubtest.Hub, wants ...string) {
 func requireWritable(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
 	tries := 0
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "a hub accepts writes and is ready", func(ctx context.Context) error {
 		tries++
 		if _, err := store(ctx, t, hub, "after-"+strconv.Itoa(tries), ""); err != nil {
 			return err
@@ -167,7 +170,7 @@ func TestAFullDiskMakesTheHubReadOnly(t *testing.T) {
 	hub := hubtest.New(t, opts)
 	mustStore(t, hub, "kept", "")
 	free := take(t, folder, 50<<20)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the hub refuses a write", func(ctx context.Context) error {
 		_, err := store(ctx, t, hub, "refused", "")
 		if err == nil {
 			if err := hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).Delete(ctx, "refused", metav1.DeleteOptions{}); err != nil {
@@ -226,11 +229,11 @@ func TestADiskThatFillsUpAtOnceLosesNothing(t *testing.T) {
 func TestTheManagerOutlastsAFullDisk(t *testing.T) {
 	folder := disk(t, "600m")
 	hub := hubtest.New(t, hubtest.Options{DataDir: filepath.Join(folder, "data"), Manager: true, Args: []string{"--min-free-disk=100Mi"}})
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	decide := func(name string) {
 		found := &clusterv1beta1.Placement{}
-		placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		placement := kit.Placement(metav1.NamespaceDefault, name)
+		kit.Await(t, "the manager has decided the placement", func(ctx context.Context) error {
 			if err := admin.Create(ctx, placement.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
 				return err
 			}
@@ -245,8 +248,8 @@ func TestTheManagerOutlastsAFullDisk(t *testing.T) {
 	}
 	decide("before")
 	free := take(t, folder, 50<<20)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return reportsReadOnly(ctx, t, hub) })
-	hubtest.Eventually(t, testTimeout, func(context.Context) error {
+	kit.Await(t, "the hub reports that it is read-only", func(ctx context.Context) error { return reportsReadOnly(ctx, t, hub) })
+	kit.Await(t, "the manager has ended and starts again", func(context.Context) error {
 		log, err := os.ReadFile(filepath.Join(hub.DataDir(), "hub.log"))
 		if err != nil || !strings.Contains(string(log), "the manager has ended, and starts again") {
 			return errors.Join(err, errNotYet)

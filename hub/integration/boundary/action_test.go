@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const unreachable = "cluster.open-cluster-management.io/unreachable"
@@ -221,7 +221,7 @@ func selectionText(t *testing.T, got apiResponse) string {
 // awaitVisible waits until a user sees exactly these objects in a view.
 func awaitVisible(t *testing.T, caller user, view string, want ...string) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "a user sees exactly these objects in a view", func(ctx context.Context) error {
 		got, err := caller.do(ctx, http.MethodGet, view, "", nil)
 		if err == nil && !slices.Equal(got.body.names(), want) {
 			err = fmt.Errorf("%s sees %v, want %v", caller.name, got.body.names(), want)

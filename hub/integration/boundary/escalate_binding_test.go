@@ -5,9 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // newSetMember returns a user of a namespace with a role of a set: "admin", "binder" or "viewer".
@@ -99,7 +98,7 @@ func TestBindingByARoleBinding(t *testing.T) {
 func TestGrantingTheAccountByARoleBinding(t *testing.T) {
 	set, sentinel, namespace := newSet(t), newSet(t), shared.Namespace(t)
 	mustCreate(t, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "placement"}})
-	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}
+	account := kit.ServiceAccount(namespace, "placement")
 	bindRoleIn(t, namespace, account, roleOf("admin", set))
 	bindRoleIn(t, namespace, account, "cluster-admin")
 	bindRole(t, account, roleOf("binder", sentinel)) // its effect shows that Berth has processed the earlier objects

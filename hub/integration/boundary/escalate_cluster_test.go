@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const namespaces = "/api/v1/namespaces"
@@ -50,7 +50,7 @@ func withoutPolicy(t *testing.T, policy string, denied func(ctx context.Context)
 	const collection = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 	binding := getObject(t, collection+"/"+policy)
 	await := func(want bool) {
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "the policy is in force or out of force", func(ctx context.Context) error {
 			got, err := denied(ctx)
 			if err == nil && got != want {
 				err = fmt.Errorf("denied: %t, want %t", got, want)
@@ -206,7 +206,7 @@ func TestAdminsOfASetManageItsClusters(t *testing.T) {
 		})
 	}
 	caller.remove(t, path).expectSuccess(t)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the manager updates the role later
+	kit.Await(t, "the admin of the set may not read the cluster", func(ctx context.Context) error { // the manager updates the role later
 		got, err := caller.do(ctx, http.MethodGet, path, "", nil)
 		if err == nil && got.Code != http.StatusForbidden {
 			err = fmt.Errorf("%d", got.Code)
@@ -278,7 +278,7 @@ func TestAClusterThatMovesLeavesItsAdminsAtOnce(t *testing.T) {
 	}
 	after.awaitAllowed(t, "delete", path)
 	after.merge(t, path, `{"metadata":{"labels":{"tier":"silver"}}}`).expectSuccess(t)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the former admin may not read the cluster", func(ctx context.Context) error {
 		got, err := before.do(ctx, http.MethodGet, path, "", nil)
 		if err == nil && got.Code != http.StatusForbidden {
 			err = errors.New("it may still be read")

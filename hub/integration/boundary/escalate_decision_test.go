@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // placeAndWait stores a placement as a user. It returns the API server's response once Berth has decided the placement.
@@ -20,7 +20,7 @@ func placeAndWait(t *testing.T, caller user, namespace, name string, spec object
 	got := caller.create(t, placements(namespace), placement(name, spec))
 	got.expectSuccess(t)
 	path := placements(namespace) + "/" + name
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the placement is decided", func(ctx context.Context) error {
 		stored, err := caller.do(ctx, http.MethodGet, path, "", nil)
 		if conditions, _ := stored.body.at("status.conditions").([]any); err == nil && len(conditions) == 0 {
 			err = fmt.Errorf("%s: %w", path, errNotYet)
@@ -72,7 +72,7 @@ func TestWritingADecisionByHand(t *testing.T) {
 		adminUser(t).create(t, decisions(namespace), forged).expectSuccess(t)
 		adminUser(t).merge(t, decisions(namespace)+"/forged/status", status) // the manager may have deleted it
 		adminUser(t).merge(t, slice+"/status", status).expectSuccess(t)
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "the written decision is replaced", func(ctx context.Context) error {
 			list, err := adminUser(t).do(ctx, http.MethodGet, decisions(namespace), "", nil)
 			if got := selectedIn(list.body); err == nil && !slices.Equal(got, []string{cluster}) {
 				err = fmt.Errorf("%v are selected", got)

@@ -8,7 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // newRoleEditor returns a user who may write all ClusterRoles and their bindings, within the limits of RBAC. The user has the
@@ -94,7 +94,7 @@ func TestEmptyingTheRoleOfASet(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
 	caller := newRoleEditor(t, namespace)
 	future := roleOf("binder", unique("future"))
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // a policy takes effect with a delay
+	kit.Await(t, "the role of a future set is refused", func(ctx context.Context) error { // a policy takes effect with a delay
 		got, err := caller.do(ctx, http.MethodPost, clusterRoles+"?dryRun=All", "application/json", clusterRole(future))
 		if err == nil && got.Code != http.StatusForbidden {
 			err = fmt.Errorf("%s is allowed", future)
@@ -137,7 +137,7 @@ func TestAnAdminMayLabelTheRoleOfASet(t *testing.T) {
 	path := clusterRoles + "/" + roleOf("binder", set)
 	admin.merge(t, path, `{"metadata":{"labels":{"tier":"one"}}}`).expectSuccess(t)
 	admin.merge(t, path, `{"rules":[]}`).expectSuccess(t)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the manager has restored the rules of the role", func(ctx context.Context) error {
 		got, err := adminUser(t).do(ctx, http.MethodGet, path, "", nil)
 		if rules, _ := got.body["rules"].([]any); err == nil && len(rules) != 2 {
 			err = fmt.Errorf("%d rules", len(rules))

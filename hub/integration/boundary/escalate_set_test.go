@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // tryWidening tries to change the selector of a set as its admin, by one kind of write and in each version of the API.
@@ -67,7 +67,7 @@ func TestReplacingASetByAWiderSet(t *testing.T) {
 	// Only an administrator may create the deleted set again. Its roles are deleted too.
 	adminUser(t).remove(t, sets+"/"+name).expectSuccess(t)
 	refusal := forUser(caller, noRole("create", "managedclustersets", "")) + fmt.Sprintf(": RBAC: clusterrole.rbac.authorization.k8s.io %q not found", roleOf("admin", name))
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the wider set is refused", func(ctx context.Context) error {
 		got, err := caller.do(ctx, http.MethodPost, sets, "application/json", set(name).with(t, everything))
 		if err == nil && (got.Code != http.StatusForbidden || got.Message != refusal) {
 			err = fmt.Errorf("%d %s", got.Code, got.Message)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -195,7 +195,7 @@ func getObject(t *testing.T, path string) object {
 func awaitValue(t *testing.T, path, place string, want any) {
 	t.Helper()
 	administrator := adminUser(t)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "an object has a value at a path", func(ctx context.Context) error {
 		answer, err := administrator.do(ctx, http.MethodGet, path, "", nil)
 		if got := answer.body.at(place); err == nil && got != want {
 			err = fmt.Errorf("%s of %s is %v, want %v", place, path, got, want)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var counter atomic.Int64
@@ -71,7 +71,7 @@ func (p user) withHeader(header, value string) user {
 }
 
 func (p user) subject() rbacv1.Subject {
-	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: p.name}
+	return kit.User(p.name)
 }
 
 // apiResponse is a response of the API server.
@@ -271,7 +271,7 @@ func (p user) awaitAccess(t *testing.T, verb, path string, want bool) {
 		}
 	}
 	client := shared.Client(t).AuthorizationV1().SubjectAccessReviews()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the roles of the user are in effect", func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: p.name, Groups: p.groups, ResourceAttributes: attributes,
 		}}

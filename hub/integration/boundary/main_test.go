@@ -8,13 +8,9 @@ package boundary
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
-const testTimeout = 60 * time.Second
 
 var shared *hubtest.Hub
 

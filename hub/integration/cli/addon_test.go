@@ -16,6 +16,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -69,14 +70,11 @@ func TestAddOnStatus(t *testing.T) {
 	rules, user := s.addOnRules(), s.namespace+"-reader"
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}}
 	s.create(t, role)
-	s.create(t, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-	})
+	s.create(t, kit.ClusterRoleBinding(user, user, kit.User(user)))
 	awaits := func(without string, want func(result) bool) {
 		t.Helper()
 		s.grant(t, role, rules, without)
-		hubtest.Eventually(t, limit, func(ctx context.Context) error { // the API server reads the role a moment after it is stored
+		kit.Await(t, "the command reports what the user may not read", func(ctx context.Context) error { // the API server reads the role a moment after it is stored
 			if got := run(ctx, "addon", "status", s.namespace, "--as", user); !want(got) {
 				return fmt.Errorf("without %q: %w: %+v", without, errNotYet, got)
 			}
@@ -110,7 +108,5 @@ func (s fixture) grant(t *testing.T, role *rbacv1.ClusterRole, rules map[string]
 			role.Rules = append(role.Rules, rule)
 		}
 	}
-	if err := s.client.Patch(t.Context(), role, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	s.client.For(t).MustPatch(role, client.MergeFrom(before))
 }

@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -49,7 +48,7 @@ func (s fixture) startViews(t *testing.T, more ...string) {
 // selected cluster and the other cluster of the fixture.
 func (s fixture) waitExplained(t *testing.T, other string) (chosen, left string) {
 	t.Helper()
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the placement has selected a cluster other than the given one, and the manager explains it", func(ctx context.Context) error {
 		var list clusterv1beta1.PlacementDecisionList
 		if err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
 			return err
@@ -143,9 +142,7 @@ func TestHistory(t *testing.T) {
 	s.startViews(t)
 	chosen, left := s.waitExplained(t, "")
 	taint := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":[{"key":"gpu","value":"true","effect":"NoSelect"}]}}`))
-	if err := s.client.Patch(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: chosen}}, taint); err != nil {
-		t.Fatal(err)
-	}
+	s.client.MustPatch(kit.Cluster(chosen), taint)
 	s.waitExplained(t, chosen)
 	args := func(more ...string) []string {
 		return append([]string{"history", "placement", "web", "-n", s.namespace}, more...)

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +18,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/cli/argocd"
 )
@@ -50,7 +50,7 @@ func (s fixture) apply(t *testing.T, text string) {
 		if object.GetKind() != "CustomResourceDefinition" {
 			object.SetNamespace(s.namespace)
 		}
-		hubtest.Eventually(t, limit, func(ctx context.Context) error { // a definition takes a moment, and a failed request empties the object
+		kit.Await(t, "the object is applied", func(ctx context.Context) error { // a definition takes a moment, and a failed request empties the object
 			return s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("user"), client.ForceOwnership)
 		})
 		t.Cleanup(func() { _ = s.client.Delete(context.WithoutCancel(t.Context()), object) })
@@ -97,7 +97,7 @@ func TestArgoCheck(t *testing.T) {
 	}
 	hold("no Argo CD", []string{"namespace NS: the hub has no API of ApplicationSets", noRight("get"), noRight("list")}, nil)
 	s.apply(t, applicationSetDefinition)
-	hubtest.Eventually(t, limit, func(context.Context) error {
+	kit.Await(t, "the check has its three steps", func(context.Context) error {
 		if _, steps, _ := s.argoCheck(t); len(steps) != 3 || steps[0] != "namespace NS: no ApplicationSet follows a decision" { //nolint:contextcheck // it has the context of the test
 			return fmt.Errorf("%w: %q", errNotYet, steps)
 		}
@@ -177,20 +177,14 @@ func TestArgoLabels(t *testing.T) {
 	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.clusters()[1]}}
 	s.create(t, secret)
 	s.create(t, other)
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	cluster := kit.Cluster(name)
 	s.patch(t, cluster, `{"metadata":{"labels":{"region":"eu","own":"cluster"}}}`)
-	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
-		t.Fatal(err)
-	}
+	s.client.MustRead(cluster)
 	cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "platform.example.com", Value: "metal"}, {Name: "notes.example.com", Value: "two words"}}
-	if err := s.client.Status().Update(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	s.client.MustUpdateStatus(cluster)
 	labels := func() map[string]string {
 		t.Helper()
-		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-			t.Fatal(err)
-		}
+		s.client.MustRead(secret)
 		if string(secret.Data["server"]) != "https://member.example.com" {
 			t.Errorf("the data is %v", secret.Data)
 		}
@@ -232,7 +226,5 @@ func TestArgoLabels(t *testing.T) {
 
 func (s fixture) patch(t *testing.T, object client.Object, patch string) {
 	t.Helper()
-	if err := s.client.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	s.client.For(t).MustMerge(object, patch)
 }

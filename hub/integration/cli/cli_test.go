@@ -14,6 +14,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -132,7 +133,7 @@ func TestWatch(t *testing.T) {
 	go func() { ended <- start(ctx, &out, &errOut, "get", "placements", "-n", s.namespace, "--watch") }()
 	shows := func(what string) {
 		t.Helper()
-		hubtest.Eventually(t, limit, func(context.Context) error {
+		kit.Await(t, "the watch prints the line", func(context.Context) error {
 			if !strings.Contains(out.String(), what) {
 				return fmt.Errorf("%w: %q is not in\n%s%s", errNotYet, what, out.String(), errOut.String())
 			}
@@ -141,13 +142,9 @@ func TestWatch(t *testing.T) {
 	}
 	shows("AllDecisionsScheduled   1/1")
 	more := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"numberOfClusters":2}}`))
-	if err := s.client.Patch(t.Context(), s.placement(), more); err != nil {
-		t.Fatal(err)
-	}
+	s.client.MustPatch(s.placement(), more)
 	shows("AllDecisionsScheduled   2/2")
-	if err := s.client.Delete(t.Context(), s.placement()); err != nil {
-		t.Fatal(err)
-	}
+	s.client.MustDelete(s.placement())
 	shows("web    gone")
 	interrupt()
 	if code := <-ended; code != cli.ExitOK || errOut.String() != "" || strings.Count(out.String(), "NAME") != 1 {
@@ -158,7 +155,7 @@ func TestWatch(t *testing.T) {
 // TestManyPages reads three pages, with each object once. Shell completion returns names of the last page.
 func TestManyPages(t *testing.T) {
 	const many = 1050
-	namespace, hub := shared.Namespace(t), hubtest.NewClient(t, shared.Config())
+	namespace, hub := shared.Namespace(t), kit.New(t, shared)
 	for number := range many {
 		err := hub.Create(t.Context(), &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: fmt.Sprintf("p-%04d", number),

@@ -11,14 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -131,25 +129,19 @@ func (s fixture) storeSlice(t *testing.T, number int, clusters ...string) {
 	for _, name := range clusters {
 		slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
 	}
-	if err := s.client.Status().Update(t.Context(), slice); err != nil {
-		t.Fatal(err)
-	}
+	s.client.For(t).MustUpdateStatus(slice)
 }
 
 // storeStatus stores the status of the placement.
 func (s fixture) storeStatus(t *testing.T, selected int32) {
 	t.Helper()
 	placement := s.placement()
-	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(placement), placement); err != nil {
-		t.Fatal(err)
-	}
+	s.client.For(t).MustRead(placement)
 	placement.Status.NumberOfSelectedClusters = selected
 	placement.Status.Conditions = []metav1.Condition{{
 		Type: clusterv1beta1.PlacementConditionSatisfied, Status: "True", Reason: "AllDecisionsScheduled", LastTransitionTime: metav1.Now(), ObservedGeneration: placement.Generation,
 	}}
-	if err := s.client.Status().Update(t.Context(), placement); err != nil {
-		t.Fatal(err)
-	}
+	s.client.For(t).MustUpdateStatus(placement)
 }
 
 // TestWatchDecisions follows a decision through moves of a cluster. Every line is a whole decision, none comes twice in a row, and the
@@ -167,7 +159,7 @@ func TestWatchDecisions(t *testing.T) {
 	}
 	await := func(count int) {
 		t.Helper()
-		hubtest.Eventually(t, limit, func(context.Context) error {
+		kit.Await(t, "the watch prints so many lines", func(context.Context) error {
 			if len(lines()) < count {
 				return fmt.Errorf("%w: %d lines, want %d: %s%s", errNotYet, len(lines()), count, out.String(), errOut.String())
 			}
@@ -184,9 +176,7 @@ func TestWatchDecisions(t *testing.T) {
 	if diff := cmp.Diff(want, lines()); diff != "" || len(slices.Compact(slices.Clone(want))) != len(want) {
 		t.Errorf("lines %q (-want +got):\n%s", want, diff)
 	}
-	if err := s.client.Delete(t.Context(), s.placement()); err != nil {
-		t.Fatal(err)
-	}
+	s.client.MustDelete(s.placement())
 	if code := <-ended; code != cli.ExitUnsatisfied || strings.Contains(out.String(), "\n\n") || !strings.Contains(errOut.String(), "was deleted: this is no decision to remove anything") {
 		t.Errorf("exit code %d, standard error %q, standard output\n%s", code, errOut.String(), out.String())
 	}
@@ -207,8 +197,6 @@ func (s fixture) taint(t *testing.T, name string, add bool) {
 
 func (s fixture) patchTaints(t *testing.T, cluster, taints string) {
 	t.Helper()
-	object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
-	if err := s.client.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"taints":`+taints+`}}`))); err != nil {
-		t.Fatal(err)
-	}
+	object := kit.Cluster(cluster)
+	s.client.For(t).MustMerge(object, `{"spec":{"taints":`+taints+`}}`)
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,12 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/report"
@@ -47,26 +44,21 @@ func newDeliveryFixture(t *testing.T) deliveryFixture {
 	s := deliveryFixture{fixture: newFixture(t)}
 	s.hidden = s.namespace + "-c"
 	other := s.namespace + "-other"
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: s.hidden, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: other}}}
-	cluster.Spec.HubAcceptsClient = true
+	cluster := kit.AcceptedCluster(s.hidden, clusterv1beta2.ClusterSetLabel, other)
 	s.create(t, cluster)
-	s.create(t, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: other}})
-	s.create(t, &clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: other}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: other},
-	})
+	s.create(t, kit.Set(other))
+	s.create(t, kit.Binding(s.namespace, other))
 	for _, name := range append(s.clusters(), s.hidden) {
-		if err := s.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			t.Fatal(err)
-		}
+		s.client.MustCreate(kit.Namespace(name))
 	}
-	s.create(t, &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "fleet"}})
+	s.create(t, kit.Placement(s.namespace, "fleet"))
 	return s
 }
 
 // set returns the set api over the placement fleet.
 func (s deliveryFixture) set(t *testing.T, strategy, version string) *workv1alpha1.ManifestWorkReplicaSet {
 	t.Helper()
-	out := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "api"}}
+	out := kit.WorkSet(s.namespace, "api")
 	reference := workv1alpha1.LocalPlacementReference{Name: "fleet"}
 	if err := yaml.UnmarshalStrict([]byte(strategy), &reference.RolloutStrategy.RolloutStrategy); err != nil {
 		t.Fatal(err)
@@ -87,7 +79,7 @@ func (s deliveryFixture) set(t *testing.T, strategy, version string) *workv1alph
 func (s deliveryFixture) work(t *testing.T, cluster string) *workv1.ManifestWork {
 	t.Helper()
 	out := &workv1.ManifestWork{}
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the work of a cluster and returns it", func(ctx context.Context) error {
 		return s.client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: delivery.WorkName(s.namespace, "api")}, out)
 	})
 	return out
@@ -115,9 +107,7 @@ func (s deliveryFixture) report(t *testing.T, cluster, refusal string) {
 		set(&work.Status.Conditions, workv1.WorkProgressing, metav1.ConditionFalse, "")
 	}
 	work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{deployment}
-	if err := s.client.Status().Update(t.Context(), work); err != nil {
-		t.Fatal(err)
-	}
+	s.client.For(t).MustUpdateStatus(work)
 }
 
 // deliveryTenant is a tenant that may read the sets of works of the namespace, and nothing in the namespaces of clusters.
@@ -127,11 +117,7 @@ func (s deliveryFixture) deliveryTenant(t *testing.T) string {
 	s.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "sets"}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworkreplicasets"}, Verbs: []string{"get", "list"},
 	}}})
-	s.create(t, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "sets"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "sets"},
-	})
+	s.create(t, kit.RoleBinding(s.namespace, "sets", kit.Role("sets"), kit.User(user)))
 	return user
 }
 
@@ -139,7 +125,7 @@ func (s deliveryFixture) deliveryTenant(t *testing.T) string {
 func awaitOutput(t *testing.T, args []string, want ...string) result {
 	t.Helper()
 	var got result
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the command prints the wanted texts", func(ctx context.Context) error {
 		got = run(ctx, args...)
 		for _, text := range want {
 			if !strings.Contains(got.out, text) {
@@ -267,7 +253,7 @@ func TestWatchARollout(t *testing.T) {
 		ended <- start(t.Context(), &out, &errOut, "rollout", "status", "api", "-n", s.namespace, "--watch", "--timeout", "5m")
 	}()
 	for i, cluster := range append(s.clusters(), s.hidden) {
-		hubtest.Eventually(t, limit, func(context.Context) error {
+		kit.Await(t, "the watch prints the progress", func(context.Context) error {
 			if line := fmt.Sprintf("%d of 3 done, 1 under way", i); !strings.Contains(out.String(), line) {
 				return fmt.Errorf("%w: %q is not in %s%s", errNotYet, line, out.String(), errOut.String())
 			}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/registration"
@@ -45,11 +45,9 @@ func TestAJoinTokenIsOfOneCluster(t *testing.T) {
 	if got.code != cli.ExitOK {
 		t.Fatalf("creating a token: %+v", got)
 	}
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	cluster := &clusterv1.ManagedCluster{}
-	if err := admin.Get(t.Context(), client.ObjectKey{Name: "token-1"}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKey{Name: "token-1"}, cluster)
 	if cluster.Spec.HubAcceptsClient || cluster.Labels["region"] != "eu" || cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != registration.JoinUser("token-1") {
 		t.Errorf("the cluster is %+v with labels %v and annotations %v", cluster.Spec, cluster.Labels, cluster.Annotations)
 	}
@@ -136,17 +134,13 @@ func TestAClusterIsAcceptedAndDenied(t *testing.T) {
 	expect("pending-1   the agent has not reported", "clusters", "pending")
 	expect("managedcluster pending-1 denied\n", "deny", "pending-1")
 
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	cluster := &clusterv1.ManagedCluster{}
-	if err := admin.Get(t.Context(), client.ObjectKey{Name: "pending-1"}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKey{Name: "pending-1"}, cluster)
 	cluster.Status.Conditions = []metav1.Condition{{
 		Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined, LastTransitionTime: metav1.Now(),
 	}}
-	if err := admin.Status().Update(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustUpdateStatus(cluster)
 	if got := run(t.Context(), "token", "create", "--cluster", "pending-1"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "has joined: add --rejoin") {
 		t.Errorf("a second token of a cluster that has joined: %+v, want it refused", got)
 	}
@@ -167,11 +161,9 @@ func TestAClusterIsAcceptedAndDenied(t *testing.T) {
 
 // TestAcceptingApprovesTheRequestOfTheSharedIdentity accepts a cluster whose agent has the bootstrap identity of OCM.
 func TestAcceptingApprovesTheRequestOfTheSharedIdentity(t *testing.T) {
-	admin := hubtest.NewClient(t, shared.Config())
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "shared-1"}}
-	if err := admin.Create(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	admin := kit.New(t, shared)
+	cluster := kit.Cluster("shared-1")
+	admin.MustCreate(cluster)
 	config := shared.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:bootstrap:ocmhub", Groups: []string{"system:bootstrappers:managedcluster", "system:authenticated", "system:masters"}}
 	bootstrap := kubernetes.NewForConfigOrDie(config)

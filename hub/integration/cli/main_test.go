@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -17,16 +16,13 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 )
-
-// limit is far longer than any wait of the tests.
-const limit = time.Minute
 
 var shared *hubtest.Hub
 
@@ -92,22 +88,18 @@ func completions(t *testing.T, args ...string) []string {
 // the namespace, and the names of the clusters begin with it.
 type fixture struct {
 	namespace string
-	client    client.Client
+	client    *kit.Client
 }
 
 func newFixture(t *testing.T) fixture {
 	t.Helper()
-	s := fixture{shared.Namespace(t), hubtest.NewClient(t, shared.Config())}
+	s := fixture{shared.Namespace(t), kit.New(t, shared)}
 	for _, name := range s.clusters() {
-		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: s.namespace, "site": name}}}
-		cluster.Spec.HubAcceptsClient = true
+		cluster := kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, s.namespace, "site", name)
 		s.create(t, cluster)
 	}
-	s.create(t, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
-	s.create(t, &clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.namespace},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: s.namespace},
-	})
+	s.create(t, kit.Set(s.namespace))
+	s.create(t, kit.Binding(s.namespace, s.namespace))
 	s.create(t, s.placement())
 	return s
 }
@@ -123,9 +115,7 @@ func (s fixture) placement() *clusterv1beta1.Placement {
 // create stores an object until the end of the test.
 func (s fixture) create(t *testing.T, object client.Object) {
 	t.Helper()
-	if err := s.client.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	s.client.For(t).MustCreate(object)
 	t.Cleanup(func() {
 		_ = s.client.Delete(context.WithoutCancel(t.Context()), object) // some tests delete it before
 	})
@@ -136,7 +126,7 @@ var errNotYet = errors.New("not yet")
 // waitDecided waits until the placement is decided.
 func (s fixture) waitDecided(t *testing.T) {
 	t.Helper()
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the placement is decided", func(ctx context.Context) error {
 		got := run(ctx, "get", "placement", "web", "-n", s.namespace)
 		if !strings.Contains(got.out, "AllDecisionsScheduled   1/1") {
 			return errors.Join(errNotYet, errors.New(got.out+got.errOut))

@@ -13,13 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 )
 
@@ -163,9 +163,7 @@ func TestPipeline(t *testing.T) {
 		}
 	}
 	found := &corev1.ConfigMapList{}
-	if err := hubtest.NewClient(t, hub.Config()).List(t.Context(), found, client.MatchingLabels{"app": "shop"}); err != nil {
-		t.Fatal(err)
-	}
+	kit.New(t, hub).MustList(found, client.MatchingLabels{"app": "shop"})
 	var reached []string
 	for _, item := range found.Items {
 		reached = append(reached, item.Namespace)
@@ -187,12 +185,10 @@ func (p *pipeline) storeMembers(t *testing.T, hub *hubtest.Hub) {
 		t.Fatal(err)
 	}
 	own := config.Contexts[config.CurrentContext]
-	to := hubtest.NewClient(t, hub.Config())
+	to := kit.New(t, hub)
 	for _, name := range []string{"eu-1", "eu-2", "eu-3", "us-1", "us-2"} {
 		config.Contexts[name] = &clientcmdapi.Context{Cluster: own.Cluster, AuthInfo: own.AuthInfo, Namespace: name}
-		if err := to.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); client.IgnoreAlreadyExists(err) != nil {
-			t.Fatal(err)
-		}
+		to.MustCreateMissing(kit.Namespace(name))
 	}
 	data, err := clientcmd.Write(*config)
 	if err != nil {

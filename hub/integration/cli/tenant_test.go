@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -19,13 +19,13 @@ import (
 func (s fixture) tenant(t *testing.T) (user string) {
 	t.Helper()
 	user = s.namespace + "-tenant"
-	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	subjects := []rbacv1.Subject{kit.User(user)}
 	meta := metav1.ObjectMeta{Name: user}
 	s.create(t, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{s.namespace}, Verbs: []string{"get"},
 	}}})
 	s.create(t, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		ObjectMeta: meta, Subjects: subjects, RoleRef: kit.ClusterRole(user),
 	})
 	meta.Namespace = s.namespace
 	s.create(t, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
@@ -33,7 +33,7 @@ func (s fixture) tenant(t *testing.T) (user string) {
 		Verbs: []string{"get", "list", "watch"},
 	}}})
 	s.create(t, &rbacv1.RoleBinding{
-		ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		ObjectMeta: meta, Subjects: subjects, RoleRef: kit.Role(user),
 	})
 	return user
 }
@@ -48,7 +48,7 @@ func TestTenantsReadTheViews(t *testing.T) {
 	as := func(args ...string) result {
 		return run(t.Context(), append(args, "-n", s.namespace, "--as", user)...)
 	}
-	hubtest.Eventually(t, limit, func(context.Context) error { // the views read the role a moment after it is stored
+	kit.Await(t, "the views show the chosen cluster", func(context.Context) error { // the views read the role a moment after it is stored
 		if got := as("get", "clusters", "-o", "name"); !strings.Contains(got.out, chosen) {
 			return fmt.Errorf("%w: %w", errNotYet, errors.New(got.out+got.errOut))
 		}

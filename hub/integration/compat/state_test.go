@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 )
 
@@ -110,7 +111,7 @@ func store(t *testing.T, hub *hubtest.Hub) state {
 func awaitWorks(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
 	last, since := "", time.Now()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "works of the set are stored, and its status is as complete as it becomes without agents", func(ctx context.Context) error {
 		set, err := dynamicClient(t, hub.Config()).Resource(setResource).Namespace("shop").Get(ctx, keptLabel, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -222,7 +223,7 @@ func checkDecisions(t *testing.T, hub *hubtest.Hub, before map[string]any) {
 	if _, err := client.Resource(placements).Namespace(metav1.NamespaceDefault).Create(t.Context(), sentinel, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the placement of the sentinel is decided", func(ctx context.Context) error {
 		stored, err := client.Resource(placements).Namespace(metav1.NamespaceDefault).Get(ctx, "sentinel", metav1.GetOptions{})
 		if conditions, _, _ := unstructured.NestedSlice(stored.Object, "status", "conditions"); err == nil && len(conditions) == 0 {
 			return errUndecided
@@ -267,7 +268,7 @@ func checkStoredVersions(t *testing.T, hub *hubtest.Hub) {
 // checkToken requires that the token of a service account, in a Secret, is valid. The key of the hub signed it.
 func checkToken(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the kept token is accepted", func(ctx context.Context) error {
 		secret, err := hub.Client(t).CoreV1().Secrets(keptLabel).Get(ctx, "token", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -289,7 +290,7 @@ func checkToken(t *testing.T, hub *hubtest.Hub) {
 // checkPolicy requires that the admission policy is in force.
 func checkPolicy(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the kept policy refuses a ConfigMap", func(ctx context.Context) error {
 		refused := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused"}}
 		_, err := hub.Client(t).CoreV1().ConfigMaps(keptLabel).Create(ctx, refused, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), "refused by the policy that was kept") {
@@ -367,7 +368,7 @@ func requestCertificate(t *testing.T, hub *hubtest.Hub) {
 	if _, err := requests.UpdateApproval(t.Context(), request.Name, request, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the certificate", func(ctx context.Context) error {
 		stored, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
 		if err == nil && len(stored.Status.Certificate) == 0 {
 			err = errNoCertificate

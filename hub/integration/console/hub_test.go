@@ -16,6 +16,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // newHub starts a hub with the example fleet.
@@ -64,24 +65,18 @@ func TestHub(t *testing.T) {
 
 func taint(t *testing.T, hub *hubtest.Hub, name string) {
 	t.Helper()
-	to := hubtest.NewClient(t, hub.Config())
+	to := kit.New(t, hub)
 	cluster := &clusterv1.ManagedCluster{}
-	if err := to.Get(t.Context(), client.ObjectKey{Name: name}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	to.MustGet(client.ObjectKey{Name: name}, cluster)
 	before := cluster.DeepCopy()
 	cluster.Spec.Taints = append(cluster.Spec.Taints, clusterv1.Taint{Key: "broken", Effect: clusterv1.TaintEffectNoSelect})
-	if err := to.Patch(t.Context(), cluster, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	to.MustPatch(cluster, client.MergeFrom(before))
 }
 
 func accepted(t *testing.T, hub *hubtest.Hub, name string) bool {
 	t.Helper()
 	cluster := &clusterv1.ManagedCluster{}
-	if err := hubtest.NewClient(t, hub.Config()).Get(t.Context(), client.ObjectKey{Name: name}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	kit.New(t, hub).MustGet(client.ObjectKey{Name: name}, cluster)
 	return cluster.Spec.HubAcceptsClient
 }
 
@@ -104,16 +99,12 @@ func TestHubPage(t *testing.T) {
 func TestTenant(t *testing.T) {
 	hub := newHub(t)
 	const user = "tenant"
-	to := hubtest.NewClient(t, hub.Config())
-	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
-	for _, object := range tenantRoles(user, subjects) {
-		if err := to.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hubtest.Eventually(t, limit, func(ctx context.Context) error { // the views read the role a moment after it is stored
+	to := kit.New(t, hub)
+	subjects := []rbacv1.Subject{kit.User(user)}
+	to.MustCreate(tenantRoles(user, subjects)...)
+	kit.Await(t, "the user may list placements", func(ctx context.Context) error { // the views read the role a moment after it is stored
 		var list clusterv1beta1.PlacementList
-		return hubtest.NewClient(t, hub.ConfigFor(t, user)).List(ctx, &list, client.InNamespace("data"))
+		return kit.As(t, hub, user).List(ctx, &list, client.InNamespace("data"))
 	})
 	address, _ := serve(t, "--kubeconfig", hub.WriteKubeconfig(t, hub.ConfigFor(t, user)), "-n", "data")
 	b := open(t, address)

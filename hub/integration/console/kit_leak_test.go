@@ -21,6 +21,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // plantedFleet is a hub with a tenant. The tenant may see the set open with the clusters open-1 to open-3, and in the namespace team
@@ -41,9 +42,9 @@ func unseenClusters() []string { return []string{"unseen-cluster-1", "unseen-clu
 // newPlantedFleet stores the fleet and waits until it rests.
 func newPlantedFleet(t *testing.T, hub *hubtest.Hub) *plantedFleet {
 	t.Helper()
-	f := &plantedFleet{rolloutKit: &rolloutKit{WithWatch: hubtest.NewClient(t, hub.Config()), t: t}, hub: hub}
+	f := &plantedFleet{rolloutKit: &rolloutKit{Client: kit.New(t, hub), t: t}, hub: hub}
 	for _, name := range append([]string{"team", "unseen-namespace", "lent-1", "lent-2"}, append(openClusters(), unseenClusters()...)...) {
-		f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		f.create(kit.Namespace(name))
 	}
 	for _, set := range []string{"open", "lent", "unseen-set"} {
 		labels := map[string]string{}
@@ -72,9 +73,7 @@ func newPlantedFleet(t *testing.T, hub *hubtest.Hub) *plantedFleet {
 // create stores an object that may exist.
 func (f *plantedFleet) create(object client.Object) {
 	f.t.Helper()
-	if err := client.IgnoreAlreadyExists(f.Create(f.t.Context(), object)); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustCreateMissing(object)
 }
 
 // cluster stores a cluster without an agent. What the tenant may not see has planted facts.
@@ -114,7 +113,7 @@ func (f *plantedFleet) setStatus(name string, change func(*clusterv1.ManagedClus
 // update reads a cluster and writes it, until no other writer is in between.
 func (f *plantedFleet) update(name string, write func(ctx context.Context, cluster *clusterv1.ManagedCluster) error) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, limit, func(ctx context.Context) error {
+	f.Await("the cluster is written", func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{}
 		if err := f.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
 			return err
@@ -135,14 +134,12 @@ func (f *plantedFleet) taint(cluster, key string) {
 func (f *plantedFleet) bind(namespace string, sets ...string) {
 	f.t.Helper()
 	for _, set := range sets {
-		f.create(&clusterv1beta2.ManagedClusterSetBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
-		})
+		f.create(kit.Binding(namespace, set))
 	}
 }
 
 func placementOf(namespace, name string) *clusterv1beta1.Placement {
-	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	return kit.Placement(namespace, name)
 }
 
 // placements stores placements, and changes the decision of team/web, so that its history has a cluster that the tenant may not see.
@@ -170,11 +167,8 @@ func (f *plantedFleet) placements() {
 // awaitSelected waits until a placement has selected a number of clusters.
 func (f *plantedFleet) awaitSelected(namespace, name string, want int32) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, limit, func(ctx context.Context) error {
-		placement := &clusterv1beta1.Placement{}
-		if err := f.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, placement); err != nil {
-			return err
-		}
+	placement := kit.Placement(namespace, name)
+	f.AwaitObject(placement, "a placement has selected a number of clusters", func() error {
 		if got := placement.Status.NumberOfSelectedClusters; got != want {
 			return fmt.Errorf("%s/%s has selected %d clusters, want %d", namespace, name, got, want)
 		}
@@ -190,22 +184,20 @@ func (f *plantedFleet) works() {
 		return workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(text)}}
 	}
 	set := func(namespace, name, placement string) *workv1alpha1.ManifestWorkReplicaSet {
-		out := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		out := kit.WorkSet(namespace, name)
 		out.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: placement}}
 		out.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{manifest(name)}
 		f.create(out)
 		return out
 	}
 	own, other := set("team", "tools", "all"), set("unseen-namespace", "unseen-tools", "unseen-placement")
-	alone := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "open-1", Name: "unseen-work"}}
+	alone := kit.Work("open-1", "unseen-work")
 	alone.Spec.Workload.Manifests = []workv1.Manifest{manifest("unseen-object")}
 	f.create(alone)
 	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "open-1", Name: "unseen-score"}}
 	f.create(score)
 	score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "unseen-value", Value: 1}}
-	if err := f.Status().Update(f.t.Context(), score); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustUpdateStatus(score)
 	f.set = other
 	f.report("open-1", "unseen-error")
 	f.set = own
@@ -219,11 +211,8 @@ func (f *plantedFleet) works() {
 // awaitReported waits until the status of a set counts the clusters that are healthy and those that fail.
 func (f *plantedFleet) awaitReported(set *workv1alpha1.ManifestWorkReplicaSet, available, failing int) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, limit, func(ctx context.Context) error {
-		found := &workv1alpha1.ManifestWorkReplicaSet{}
-		if err := f.Get(ctx, client.ObjectKeyFromObject(set), found); err != nil {
-			return err
-		}
+	found := kit.WorkSet(set.GetNamespace(), set.GetName())
+	f.AwaitObject(found, "the status of a set counts the clusters that are healthy and those that fail", func() error {
 		if got := found.Status.Summary; got.Total != 5 || got.Available != available || got.Degraded != failing {
 			return fmt.Errorf("the status of %s counts %+v, want %d healthy and %d failing of 5", set.Name, got, available, failing)
 		}
@@ -239,32 +228,28 @@ func plantedRoles(name string, subjects []rbacv1.Subject) []client.Object {
 		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{"open"}, Verbs: []string{"get"},
 		}}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: kit.ClusterRole(name)},
 		&rbacv1.Role{ObjectMeta: local, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements", "placementdecisions", "managedclustersetbindings"}, Verbs: read},
 			{APIGroups: []string{workv1alpha1.GroupName}, Resources: []string{"manifestworkreplicasets"}, Verbs: read},
 		}},
-		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}},
+		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subjects, RoleRef: kit.Role(name)},
 	}
 }
 
 // adminRoles let subjects do everything.
 func adminRoles(name string, subjects []rbacv1.Subject) []client.Object {
-	role := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
+	role := kit.ClusterRole("cluster-admin")
 	return []client.Object{&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects, RoleRef: role}}
 }
 
 // bearer creates a service account with roles, and returns its token.
 func bearer(t *testing.T, hub *hubtest.Hub, namespace, name string, roles func(name string, subjects []rbacv1.Subject) []client.Object) string {
 	t.Helper()
-	to := hubtest.NewClient(t, hub.Config())
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
+	to := kit.New(t, hub)
+	subjects := []rbacv1.Subject{kit.ServiceAccount(namespace, name)}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
-	for _, object := range append([]client.Object{account}, roles(name, subjects)...) {
-		if err := to.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	to.MustCreate(append([]client.Object{account}, roles(name, subjects)...)...)
 	request, err := hub.Client(t).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

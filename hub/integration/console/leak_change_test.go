@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // openPage is an open page of a tenant: what its stream has sent.
@@ -58,7 +58,7 @@ func awaitBeats(t *testing.T, pages []*openPage) {
 	for _, page := range pages {
 		before[page] = strings.Count(page.String(), beat)
 	}
-	hubtest.Eventually(t, 2*limit, func(context.Context) error {
+	kit.AwaitWithin(t, 2*limit, "each stream has sent two signs of life", func(context.Context) error {
 		for _, page := range pages {
 			if strings.Count(page.String(), beat) < before[page]+2 {
 				return fmt.Errorf("the stream of %s by the %s is silent", page.path, page.site.name)
@@ -79,7 +79,7 @@ func checkChanges(t *testing.T, f *plantedFleet, sites []*site, admin *site) {
 	for _, s := range sites {
 		pages = append(pages, openPages(t, s)...)
 	}
-	hubtest.Eventually(t, limit, func(context.Context) error {
+	kit.Await(t, "every stream has sent a version", func(context.Context) error {
 		for _, page := range pages {
 			if !strings.Contains(page.String(), "event: version") {
 				return fmt.Errorf("the stream of %s by the %s has sent no version:\n%s", page.path, page.site.name, page)
@@ -95,7 +95,7 @@ func checkChanges(t *testing.T, f *plantedFleet, sites []*site, admin *site) {
 	f.cluster("unseen-cluster-3", "unseen-set", "north")
 	f.create(placementOf("unseen-namespace", "unseen-late"))
 	f.awaitSelected("unseen-namespace", "unseen-late", 6)
-	hubtest.Eventually(t, limit, func(ctx context.Context) error { // the manager has read it all
+	kit.Await(t, "the administrator sees the new cluster", func(ctx context.Context) error { // the manager has read it all
 		got, err := admin.try(ctx, http.MethodGet, "/placements/unseen-namespace/unseen-late", "")
 		if err != nil || !strings.Contains(got.body, "unseen-cluster-3") {
 			return fmt.Errorf("%w: %s", err, got)
@@ -112,7 +112,7 @@ func checkChanges(t *testing.T, f *plantedFleet, sites []*site, admin *site) {
 		}
 	}
 	f.taint("open-3", "known-taint")
-	hubtest.Eventually(t, limit, func(context.Context) error {
+	kit.Await(t, "the table shows the taint that the tenant may see", func(context.Context) error {
 		for _, page := range pages {
 			if page.path == "/?view=table" && !strings.Contains(page.String()[before[page]:], "event: section") {
 				return fmt.Errorf("the stream of %s by the %s lacks the taint that the tenant may see:\n%s", page.path, page.site.name, page)

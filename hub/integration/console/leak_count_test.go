@@ -23,7 +23,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
@@ -74,7 +74,7 @@ func awaitViews(t *testing.T, config *rest.Config) *tenantViews {
 		t.Fatal(err)
 	}
 	var out *tenantViews
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "the views have the open clusters", func(ctx context.Context) error {
 		out, err = readViews(func(path string, into any) error {
 			data, err := typed.Discovery().RESTClient().Get().AbsPath(path).Do(ctx).Raw()
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/console"
 )
 
@@ -219,7 +220,7 @@ func checkRoute(t *testing.T, s *site, route console.Route) {
 // awaitSame waits until a site shows the clusters, the placements and the sets of works that the tenant sees in its views.
 func awaitSame(t *testing.T, s *site, want *tenantViews) {
 	t.Helper()
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+	kit.Await(t, "a site shows the clusters, the placements and the sets of works that the tenant sees in its views", func(ctx context.Context) error {
 		for path, texts := range map[string][]string{"/?view=table": want.clusters(), "/placements": want.placements, "/rollouts": want.workSets, "/clusters/open-1": {"known-error"}} {
 			got, err := s.try(ctx, http.MethodGet, path, "")
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // tenantRoles let subjects see the set gpu, and read the placements of the namespace data.
@@ -26,11 +27,11 @@ func tenantRoles(name string, subjects []rbacv1.Subject) []client.Object {
 		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{"gpu"}, Verbs: []string{"get"},
 		}}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: kit.ClusterRole(name)},
 		&rbacv1.Role{ObjectMeta: local, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements", "placementdecisions", "managedclustersetbindings"}, Verbs: []string{"get", "list", "watch"},
 		}}},
-		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}},
+		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subjects, RoleRef: kit.Role(name)},
 	}
 }
 
@@ -41,7 +42,7 @@ func TestManager(t *testing.T) {
 		Manager: true, TaintUnjoined: true, Manifests: os.DirFS(filepath.Join(root, "examples", "demo")), Args: []string{"--console-bind-address", address},
 	})
 	admin, tenant := managerSite(address, bearer(t, hub, "data", "admin", adminRoles)), managerSite(address, bearer(t, hub, "data", "tenant", tenantRoles))
-	hubtest.Eventually(t, limit, func(ctx context.Context) error { // the placement is decided, and the views read the roles a moment after they are stored
+	kit.Await(t, "the pages show the clusters", func(ctx context.Context) error { // the placement is decided, and the views read the roles a moment after they are stored
 		for _, s := range []*site{admin, tenant} {
 			for _, path := range []string{"/placements/data/training", "/?view=table"} {
 				if got, err := s.try(ctx, http.MethodGet, path, ""); err != nil || got.code != http.StatusOK || !strings.Contains(got.body, "eu-2") {
@@ -66,7 +67,7 @@ func TestManager(t *testing.T) {
 	if got := tenant.send(t, http.MethodGet, "/hub", ""); !strings.Contains(got.body, "Not visible") || strings.Contains(got.body, "Queues") {
 		t.Errorf("the tenant sees how the hub is: %.300s", got)
 	}
-	hubtest.Eventually(t, limit, func(ctx context.Context) error { // the manager samples its metrics every 15 s, at first when it starts
+	kit.Await(t, "the page of the hub is complete", func(ctx context.Context) error { // the manager samples its metrics every 15 s, at first when it starts
 		got, err := admin.try(ctx, http.MethodGet, "/hub", "")
 		for _, want := range []string{"The hub is well", ">leads</span>", "From a change to its decision", "shipped alerts quiet", "webhooks and views", "the hub&#39;s API server", "The manager may not list its own pods"} {
 			if !strings.Contains(got.body, want) {

@@ -13,7 +13,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,12 +22,13 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/delivery"
 )
 
 // rolloutKit is a set of works over the placement ops/agents, whose first group are the canaries eu-1 and us-1.
 type rolloutKit struct {
-	client.WithWatch
+	*kit.Client
 	t   *testing.T
 	set *workv1alpha1.ManifestWorkReplicaSet
 }
@@ -36,16 +36,14 @@ type rolloutKit struct {
 // newRollout stores the set ops/tools. Its second group waits for an approval.
 func newRollout(t *testing.T, hub *hubtest.Hub) *rolloutKit {
 	t.Helper()
-	k := &rolloutKit{WithWatch: hubtest.NewClient(t, hub.Config()), t: t}
+	k := &rolloutKit{Client: kit.New(t, hub), t: t}
 	for _, region := range []string{"eu", "us", "ap"} {
 		for i := range 4 {
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", region, i+1)}}
-			if err := client.IgnoreAlreadyExists(k.Create(t.Context(), namespace)); err != nil {
-				t.Fatal(err)
-			}
+			namespace := kit.Namespace(fmt.Sprintf("%s-%d", region, i+1))
+			k.MustCreateMissing(namespace)
 		}
 	}
-	k.set = &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "tools"}}
+	k.set = kit.WorkSet("ops", "tools")
 	reference := workv1alpha1.LocalPlacementReference{Name: "agents"}
 	const strategy = "{type: ProgressivePerGroup, approval: {required: [{groupIndex: 1}]}}"
 	if err := yaml.UnmarshalStrict([]byte(strategy), &reference.RolloutStrategy.RolloutStrategy); err != nil {
@@ -55,16 +53,14 @@ func newRollout(t *testing.T, hub *hubtest.Hub) *rolloutKit {
 	k.set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"tools"},"data":{"version":"1"}}`,
 	)}}}
-	if err := k.Create(t.Context(), k.set); err != nil {
-		t.Fatal(err)
-	}
+	k.MustCreate(k.set)
 	return k
 }
 
 // report stores what the agent of a cluster reports about the work: that it is healthy, or why it fails.
 func (k *rolloutKit) report(cluster, failure string) {
 	k.t.Helper()
-	hubtest.Eventually(k.t, limit, func(ctx context.Context) error {
+	k.Await("the agent has reported its work", func(ctx context.Context) error {
 		list := &workv1.ManifestWorkList{}
 		of := client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(k.set.Namespace, k.set.Name)}
 		if err := k.List(ctx, list, client.InNamespace(cluster), of); err != nil {

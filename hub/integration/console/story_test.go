@@ -16,13 +16,12 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // effort is what a user does to get an answer: clicks of the mouse, words that are typed, and pages that are loaded.
@@ -202,34 +201,26 @@ func checkTable(t *testing.T, want []string) {
 // failCluster stores what the agent of a cluster reports whose API server does not answer.
 func failCluster(t *testing.T, hub *hubtest.Hub, name string) {
 	t.Helper()
-	to := hubtest.NewClient(t, hub.Config())
-	hubtest.Eventually(t, limit, func(ctx context.Context) error {
-		cluster := &clusterv1.ManagedCluster{}
-		if err := to.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
-			return err
-		}
+	to := kit.New(t, hub)
+	cluster := kit.Cluster(name)
+	to.AwaitStatusChanged(cluster, func() {
 		apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: "ManagedClusterJoined"})
 		apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{
 			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse, Reason: "ManagedClusterKubeAPIServerUnavailable", Message: "the API server does not answer",
 		})
-		return to.Status().Update(ctx, cluster)
 	})
 }
 
 // losesItsManager leaves the lease of a manager that renews it no more.
 func losesItsManager(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	to := hubtest.NewClient(t, hub.Config())
+	to := kit.New(t, hub)
 	const namespace = "berth-system"
 	holder, seconds, renewed := "berth-1_x", int32(15), metav1.NewMicroTime(time.Now().Add(-time.Hour))
-	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+	to.MustCreateMissing(
+		kit.Namespace(namespace),
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "berth-manager"}, Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &renewed, RenewTime: &renewed,
 		}},
-	} {
-		if err := client.IgnoreAlreadyExists(to.Create(t.Context(), object)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 }

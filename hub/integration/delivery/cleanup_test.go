@@ -14,6 +14,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestWorksEndByThemselves has works with a time to live. The first has finished, the second has not. The first is then a deleted work of a
@@ -26,19 +27,15 @@ func TestWorksEndByThemselves(t *testing.T) {
 		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: name, Finalizers: []string{workv1.ManifestWorkFinalizer}}}
 		work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}`)}}}
 		work.Spec.DeleteOption = &workv1.DeleteOption{TTLSecondsAfterFinished: &ttl}
-		if err := f.Create(t.Context(), work); err != nil {
-			t.Fatal(err)
-		}
+		f.MustCreate(work)
 		work.Status.Conditions = []metav1.Condition{{
 			Type: workv1.WorkComplete, Status: status, Reason: "Test", ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(time.Now()),
 		}}
-		if err := f.Status().Update(t.Context(), work); err != nil {
-			t.Fatal(err)
-		}
+		f.MustUpdateStatus(work)
 		return work
 	}
 	finished, running := create("finished", metav1.ConditionTrue), create("running", metav1.ConditionFalse)
-	eventually(t, func(ctx context.Context) error {
+	kit.Await(t, "the finished work is deleted", func(ctx context.Context) error {
 		err := f.Get(ctx, client.ObjectKeyFromObject(finished), finished)
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("%w: the finished work is there, deleted at %v", errors.Join(errNotYet, err), finished.DeletionTimestamp)

@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +22,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/delivery"
 )
 
@@ -35,7 +33,7 @@ const maxConcurrent = 32
 
 // testFleet is a namespace for sets, and clusters whose namespaces exist.
 type testFleet struct {
-	client.WithWatch
+	*kit.Client
 	t         *testing.T
 	namespace string
 	clusters  []string
@@ -44,12 +42,12 @@ type testFleet struct {
 // newFleet creates the namespaces of a number of clusters, which are named after the namespace of the sets.
 func newFleet(t *testing.T, clusters int) *testFleet {
 	t.Helper()
-	f := &testFleet{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	f := &testFleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
 	for i := range clusters {
 		f.clusters = append(f.clusters, fmt.Sprintf("%s-%04d", f.namespace, i))
 	}
 	f.forAll(f.clusters, func(cluster string) error {
-		return f.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}})
+		return f.Create(t.Context(), kit.Namespace(cluster))
 	})
 	return f
 }
@@ -78,10 +76,8 @@ func (f *testFleet) forAll(names []string, call func(name string) error) {
 // decide stores a placement and its decision: groups of clusters.
 func (f *testFleet) decide(name string, groups ...[]string) {
 	f.t.Helper()
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
-	if err := client.IgnoreAlreadyExists(f.Create(f.t.Context(), placement)); err != nil {
-		f.t.Fatal(err)
-	}
+	placement := kit.Placement(f.namespace, name)
+	f.MustCreateMissing(placement)
 	wanted := map[string]bool{}
 	count := 0
 	for index, group := range groups {
@@ -93,23 +89,15 @@ func (f *testFleet) decide(name string, groups ...[]string) {
 		}
 	}
 	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := f.List(f.t.Context(), list, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustList(list, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name})
 	for i := range list.Items {
 		if !wanted[list.Items[i].Name] {
-			if err := f.Delete(f.t.Context(), &list.Items[i]); err != nil {
-				f.t.Fatal(err)
-			}
+			f.MustDelete(&list.Items[i])
 		}
 	}
-	if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(placement), placement); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustRead(placement)
 	placement.Status.NumberOfSelectedClusters = int32(count)
-	if err := f.Status().Update(f.t.Context(), placement); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustUpdateStatus(placement)
 }
 
 // chunks divides a group into slices of at most 100 clusters; an empty group has one slice.
@@ -126,19 +114,13 @@ func (f *testFleet) storeSlice(placement, name string, group int, clusters []str
 		Namespace: f.namespace, Name: name,
 		Labels: map[string]string{clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(group)},
 	}}
-	if err := client.IgnoreAlreadyExists(f.Create(f.t.Context(), slice)); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustCreateMissing(slice)
+	f.MustRead(slice)
 	slice.Status.Decisions = []clusterv1beta1.ClusterDecision{}
 	for _, cluster := range clusters {
 		slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
 	}
-	if err := f.Status().Update(f.t.Context(), slice); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustUpdateStatus(slice)
 }
 
 // manifests returns a ConfigMap with a value.
@@ -151,7 +133,7 @@ func manifests(value string) workv1.ManifestsTemplate {
 // newSet stores a set with placements such as "p" or "p={type: Progressive}".
 func (f *testFleet) newSet(name string, placements ...string) *workv1alpha1.ManifestWorkReplicaSet {
 	f.t.Helper()
-	out := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	out := kit.WorkSet(f.namespace, name)
 	out.Spec.ManifestWorkTemplate.Workload = manifests("1")
 	for _, text := range placements {
 		placement, strategy, _ := strings.Cut(text, "=")
@@ -159,9 +141,7 @@ func (f *testFleet) newSet(name string, placements ...string) *workv1alpha1.Mani
 		reference.RolloutStrategy.RolloutStrategy = parseStrategy(f.t, strategy)
 		out.Spec.PlacementRefs = append(out.Spec.PlacementRefs, reference)
 	}
-	if err := f.Create(f.t.Context(), out); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustCreate(out)
 	return out
 }
 
@@ -177,12 +157,8 @@ func parseStrategy(t *testing.T, text string) clusterv1alpha1.RolloutStrategy {
 // change changes a set.
 func (f *testFleet) change(set *workv1alpha1.ManifestWorkReplicaSet, change func(*workv1alpha1.ManifestWorkReplicaSet)) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-			return err
-		}
+	f.AwaitChanged(set, func() {
 		change(set)
-		return f.Update(ctx, set)
 	})
 }
 
@@ -198,7 +174,7 @@ func (f *testFleet) works(ctx context.Context, set *workv1alpha1.ManifestWorkRep
 func (f *testFleet) awaitWorks(set *workv1alpha1.ManifestWorkReplicaSet, value string, clusters ...string) []workv1.ManifestWork {
 	f.t.Helper()
 	var out []workv1.ManifestWork
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("the works of a set that have a value are in exactly these clusters", func(ctx context.Context) error {
 		works, err := f.works(ctx, set)
 		if err != nil {
 			return err
@@ -222,7 +198,7 @@ func (f *testFleet) awaitWorks(set *workv1alpha1.ManifestWorkReplicaSet, value s
 func (f *testFleet) awaitCondition(set *workv1alpha1.ManifestWorkReplicaSet, kind, status, reason string) *workv1alpha1.ManifestWorkReplicaSet {
 	f.t.Helper()
 	out := &workv1alpha1.ManifestWorkReplicaSet{}
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("a condition of a set has a status and a reason for the present generation", func(ctx context.Context) error {
 		if err := f.Get(ctx, client.ObjectKeyFromObject(set), out); err != nil {
 			return err
 		}
@@ -236,22 +212,16 @@ func (f *testFleet) awaitCondition(set *workv1alpha1.ManifestWorkReplicaSet, kin
 }
 
 // agent returns a client with the rights of the agent of a cluster.
-func (f *testFleet) agent(cluster string) client.Client {
+func (f *testFleet) agent(cluster string) *kit.Client {
 	f.t.Helper()
 	group := "system:open-cluster-management:" + cluster
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "agent"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "open-cluster-management:managedcluster:work"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
-	}
-	if err := client.IgnoreAlreadyExists(f.Create(f.t.Context(), binding)); err != nil {
-		f.t.Fatal(err)
-	}
-	return hubtest.NewClient(f.t, shared.ConfigFor(f.t, group+":agent", group))
+	binding := kit.RoleBinding(cluster, "agent", kit.ClusterRole("open-cluster-management:managedcluster:work"), kit.Group(group))
+	f.MustCreateMissing(binding)
+	return kit.As(f.t, shared, group+":agent", group)
 }
 
 // report writes conditions such as "Applied Progressing=False" of the present generation into the status of a work.
-func report(ctx context.Context, as client.Client, work *workv1.ManifestWork, conditions string) error {
+func report(ctx context.Context, as *kit.Client, work *workv1.ManifestWork, conditions string) error {
 	for word := range strings.FieldsSeq(conditions) {
 		kind, status, has := strings.Cut(word, "=")
 		if !has {
@@ -269,7 +239,7 @@ func (f *testFleet) healthy(works []workv1.ManifestWork) {
 	f.t.Helper()
 	for i := range works {
 		work, agent := works[i].DeepCopy(), f.agent(works[i].Namespace)
-		eventually(f.t, func(ctx context.Context) error { // the manager may write too, and the API server learns of a binding after a moment
+		f.Await("the agent has reported the work as healthy", func(ctx context.Context) error { // the manager may write too, and the API server learns of a binding after a moment
 			if err := f.Get(ctx, client.ObjectKeyFromObject(work), work); err != nil {
 				return err
 			}
@@ -281,7 +251,7 @@ func (f *testFleet) healthy(works []workv1.ManifestWork) {
 // awaitAny waits until a set has a work.
 func (f *testFleet) awaitAny(set *workv1alpha1.ManifestWorkReplicaSet) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("a set has a work", func(ctx context.Context) error {
 		if works, err := f.works(ctx, set); err != nil || len(works) == 0 {
 			return errors.Join(errNotYet, err)
 		}
@@ -298,7 +268,7 @@ func (f *testFleet) release(set *workv1alpha1.ManifestWorkReplicaSet) {
 // releaseIn is release in some clusters.
 func (f *testFleet) releaseIn(set *workv1alpha1.ManifestWorkReplicaSet, clusters []string) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("no work of the set is left in the clusters", func(ctx context.Context) error {
 		works, err := f.works(ctx, set)
 		if err != nil {
 			return err
@@ -327,18 +297,13 @@ func (f *testFleet) releaseIn(set *workv1alpha1.ManifestWorkReplicaSet, clusters
 
 // placement returns a placement to delete.
 func (f *testFleet) placement(name string) *clusterv1beta1.Placement {
-	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	return kit.Placement(f.namespace, name)
 }
 
 // gone waits until a set does not exist.
 func (f *testFleet) gone(set *workv1alpha1.ManifestWorkReplicaSet) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(set), set); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the set is there: %w", errors.Join(errNotYet, err))
-		}
-		return nil
-	})
+	f.AwaitGone(set)
 }
 
 // workWrites returns how many writes the API server completed, by verb and resource of works and sets.
@@ -351,7 +316,7 @@ func workWrites(t *testing.T) map[string]float64 {
 func quiet(t *testing.T) map[string]float64 {
 	t.Helper()
 	last, since := workWrites(t), time.Now()
-	eventually(t, func(context.Context) error {
+	kit.Await(t, "the API server has stored no write of works for a moment", func(context.Context) error {
 		now := workWrites(t) //nolint:contextcheck // it takes the context of the test
 		if fmt.Sprint(now) != fmt.Sprint(last) {
 			last, since = now, time.Now()

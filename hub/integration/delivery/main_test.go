@@ -5,19 +5,14 @@
 package delivery
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine.
-const testTimeout = 150 * time.Second
 
 var shared *hubtest.Hub
 
@@ -34,9 +29,4 @@ func TestMain(m *testing.M) {
 func startManager(t *testing.T) *hubtest.Manager {
 	t.Helper()
 	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=replicaset"}})
-}
-
-func eventually(t *testing.T, check func(context.Context) error) {
-	t.Helper()
-	hubtest.Eventually(t, testTimeout, check)
 }

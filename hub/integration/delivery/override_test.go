@@ -9,11 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // siteOverride writes the label "site" of a cluster into the ConfigMap, and its label "size" as a number.
@@ -31,22 +31,16 @@ const siteOverride = `
 func (f *testFleet) label(name string, labels map[string]string) {
 	f.t.Helper()
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-	if err := client.IgnoreAlreadyExists(f.Create(f.t.Context(), cluster)); err != nil {
-		f.t.Fatal(err)
-	}
-	eventually(f.t, func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
-			return err
-		}
+	f.MustCreateMissing(cluster)
+	f.AwaitChanged(cluster, func() {
 		cluster.Labels = labels
-		return f.Update(ctx, cluster)
 	})
 }
 
 // awaitData waits until the ConfigMap of a set in a cluster has exactly these data.
 func (f *testFleet) awaitData(set *workv1alpha1.ManifestWorkReplicaSet, cluster, want string) {
 	f.t.Helper()
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("the ConfigMap of a set in a cluster has exactly these data", func(ctx context.Context) error {
 		works, err := f.works(ctx, set)
 		if err != nil {
 			return err
@@ -89,15 +83,13 @@ func TestOverridesFollowTheLabelsOfClusters(t *testing.T) {
 	f.label(c, map[string]string{"site": "south"})
 	f.decide("p", f.clusters)
 	startManager(t)
-	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "web"}}
+	set := kit.WorkSet(f.namespace, "web")
 	set.Spec.ManifestWorkTemplate.Workload = manifests("1")
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "p"}}
 	if err := yaml.UnmarshalStrict([]byte(siteOverride), &set.Spec.Overrides); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Create(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	f.MustCreate(set)
 	f.awaitData(set, a, `{"large":"3","site":"north","value":"1"}`)
 	f.awaitData(set, b, `{"site":"south","value":"1"}`)
 	f.healthy(f.awaitWorks(set, "1", f.clusters...))

@@ -1,13 +1,11 @@
 package delivery
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
@@ -23,10 +21,7 @@ func TestALargeChangeIsPaced(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=replicaset", fmt.Sprintf("--fanout-bytes=%d", atOnce*size)}})
 	set := f.newSet("web", "p")
 	held := ""
-	eventually(t, func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-			return err
-		}
+	f.AwaitObject(set, "the set reports that it holds", func() error {
 		if condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing); condition != nil && strings.Contains(condition.Message, delivery.PaceHold) {
 			held = condition.Message
 			return nil

@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestAKilledManagerContinuesTheRollout kills the manager in the middle of each wave. No more clusters are in flight than allowed, and
@@ -71,15 +71,13 @@ func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 			Namespace: cluster, GenerateName: "web", Finalizers: []string{workv1.ManifestWorkFinalizer},
 			Labels: map[string]string{workv1.ReplicaSetLabel: f.namespace + ".web", workv1.PlacementNameLabel: placement},
 		}, Spec: workv1.ManifestWorkSpec{Workload: manifests("1")}}
-		if err := f.Create(t.Context(), work); err != nil {
-			t.Fatal(err)
-		}
+		f.MustCreate(work)
 		made = append(made, work)
 	}
 	startManager(t)
 	set := f.newSet("web", "p", "q")
 	adopted := &workv1.ManifestWork{}
-	eventually(t, func(ctx context.Context) error {
+	kit.Await(t, "one of the two works is adopted", func(ctx context.Context) error {
 		works, err := f.works(ctx, set)
 		if err != nil {
 			return err
@@ -105,10 +103,7 @@ func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 	if other.Name == adopted.Name {
 		other = made[1]
 	}
-	eventually(t, func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(other), other); err != nil {
-			return err
-		}
+	f.AwaitObject(other, "the other work is being deleted", func() error {
 		if other.DeletionTimestamp.IsZero() {
 			return errNotYet
 		}

@@ -52,7 +52,7 @@ func (f *testFleet) awaitTemplates(set *workv1alpha1.ManifestWorkReplicaSet, val
 		}
 		want = append(want, hash)
 	}
-	eventually(f.t, func(ctx context.Context) error {
+	f.Await("these templates of a set are kept, the oldest first", func(ctx context.Context) error {
 		list := &appsv1.ControllerRevisionList{}
 		if err := f.List(ctx, list, client.InNamespace(f.namespace)); err != nil {
 			return err

@@ -57,9 +57,7 @@ func TestVector4ADeletedSetLeavesNoWork(t *testing.T) {
 		set := f.newSet("web", "p")
 		f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) { set.Spec.CascadeDeletionPolicy = policy })
 		f.awaitAny(set)
-		if err := f.Delete(t.Context(), set); err != nil {
-			t.Fatal(err)
-		}
+		f.MustDelete(set)
 		if policy == workv1alpha1.Foreground {
 			stored := f.awaitCondition(set, workv1alpha1.Progressing, "True", delivery.ReasonDeleting)
 			if message := meta.FindStatusCondition(stored.Status.Conditions, workv1alpha1.Progressing).Message; message == "" {
@@ -90,9 +88,7 @@ func TestVector8OnlyADecisionRemovesWorks(t *testing.T) {
 	f.awaitCondition(set, workv1alpha1.PlacementVerified, "False", "NotAsExpected")
 	f.awaitWorks(set, "1", f.clusters...)
 	placement := f.placement("p")
-	if err := f.Delete(t.Context(), placement); err != nil {
-		t.Fatal(err)
-	}
+	f.MustDelete(placement)
 	f.awaitCondition(set, workv1alpha1.PlacementVerified, "False", "PlacementDecisionNotFound")
 	f.awaitWorks(set, "1", f.clusters...)
 	f.decide("p", f.clusters[:1])

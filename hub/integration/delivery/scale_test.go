@@ -66,9 +66,7 @@ const statusInterval = time.Second
 func (f *testFleet) countStatusWrites(set *workv1alpha1.ManifestWorkReplicaSet) func(since time.Time) (first, all int) {
 	f.t.Helper()
 	current := &workv1alpha1.ManifestWorkReplicaSet{}
-	if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(set), current); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustGet(client.ObjectKeyFromObject(set), current)
 	events, err := f.Watch(f.t.Context(), &workv1alpha1.ManifestWorkReplicaSetList{}, client.InNamespace(set.Namespace),
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: current.ResourceVersion}})
 	if err != nil {
@@ -103,7 +101,7 @@ func (f *testFleet) reportAll(works []workv1.ManifestWork) {
 		byCluster[works[i].Namespace] = &works[i]
 	}
 	f.forAll(f.clusters, func(cluster string) error {
-		return report(f.t.Context(), f, byCluster[cluster], "Applied Available Progressing=False Degraded=False")
+		return report(f.t.Context(), f.Client, byCluster[cluster], "Applied Available Progressing=False Degraded=False")
 	})
 }
 
@@ -115,9 +113,7 @@ func (f *testFleet) versions(set *workv1alpha1.ManifestWorkReplicaSet) map[clien
 		f.t.Fatal(err)
 	}
 	current := &workv1alpha1.ManifestWorkReplicaSet{}
-	if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(set), current); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustGet(client.ObjectKeyFromObject(set), current)
 	out := map[client.ObjectKey]string{client.ObjectKeyFromObject(set): current.ResourceVersion}
 	for i := range works {
 		out[client.ObjectKeyFromObject(&works[i])] = works[i].ResourceVersion

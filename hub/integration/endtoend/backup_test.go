@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -92,12 +91,11 @@ func (h *testHub) berthHub(args ...string) {
 func (h *testHub) createLoad() {
 	h.t.Helper()
 	for i := range loadClusters {
-		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("load-%02d", i), Labels: map[string]string{loadLabel: "yes"}}}
-		cluster.Spec.HubAcceptsClient = true
+		cluster := kit.AcceptedCluster(fmt.Sprintf("load-%02d", i), loadLabel, "yes")
 		h.create(cluster)
 	}
 	for i := range loadPlacements {
-		placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: fmt.Sprintf("load-%02d", i)}}
+		placement := kit.Placement(setNamespace, fmt.Sprintf("load-%02d", i))
 		predicate := clusterv1beta1.ClusterPredicate{}
 		predicate.RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{loadLabel: "yes"}
 		placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{predicate}
@@ -122,7 +120,7 @@ func (h *testHub) changePlacements(seed uint64) (stop func() int) {
 				if number%3 == 0 {
 					continue
 				}
-				placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: fmt.Sprintf("load-%02d", number)}}
+				placement := kit.Placement(setNamespace, fmt.Sprintf("load-%02d", number))
 				patch := fmt.Appendf(nil, `{"spec":{"numberOfClusters":%d}}`, 1+random.IntN(loadClusters/2))
 				if err := h.admin.Patch(ctx, placement, client.RawPatch(types.MergePatchType, patch)); err != nil {
 					return // the hub was killed
@@ -142,9 +140,7 @@ func (h *testHub) changePlacements(seed uint64) (stop func() int) {
 func (h *testHub) selections() map[string][]string {
 	h.t.Helper()
 	slicesOf := &clusterv1beta1.PlacementDecisionList{}
-	if err := h.admin.List(h.t.Context(), slicesOf, client.InNamespace(setNamespace)); err != nil {
-		h.t.Fatal(err)
-	}
+	h.admin.MustList(slicesOf, client.InNamespace(setNamespace))
 	out := map[string][]string{}
 	for i := range slicesOf.Items {
 		name := slicesOf.Items[i].Labels[clusterv1beta1.PlacementLabel]

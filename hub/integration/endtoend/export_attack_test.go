@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -36,9 +36,7 @@ func TestOnlyTheHubHandsAnAgentOver(t *testing.T) {
 		t.Fatalf("the export = %d: %s", code, printed)
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: victim.name, Name: registration.HandOverName}}
-	if err := h.admin.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		t.Fatal(err)
-	}
+	h.admin.MustRead(secret)
 	h.requireOutOfReach(secret, victim.name)
 	requireTokenOfOneCluster(t, to, string(secret.Data["token"]), victim.name)
 
@@ -69,17 +67,14 @@ func (h *testHub) requireOutOfReach(secret *corev1.Secret, victim string) {
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}},
 		}},
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-		},
+		kit.ClusterRoleBinding(user, user, kit.User(user)),
 	)
 	annotation := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"x"}}}`, clusterv1.HandOverAnnotationKey))
 	for name, config := range map[string]*rest.Config{
 		"the agent of member-0": h.hub.ConfigFor(h.t, registration.AgentUser("member-0", "a"), registration.AgentGroup("member-0"), registration.AgentsGroup),
 		"a user of clusters":    h.hub.ConfigFor(h.t, user),
 	} {
-		as := hubtest.NewClient(h.t, config)
+		as := kit.For(h.t, config)
 		attempts := map[string]error{
 			"read the hand-over":    as.Get(h.t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{}),
 			"change the hand-over":  as.Patch(h.t.Context(), secret.DeepCopy(), annotation),
@@ -89,7 +84,7 @@ func (h *testHub) requireOutOfReach(secret *corev1.Secret, victim string) {
 		}
 		if name != "a user of clusters" {
 			for _, cluster := range []string{"member-0", victim} {
-				attempts["announce one for "+cluster] = as.Patch(h.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, annotation)
+				attempts["announce one for "+cluster] = as.Patch(h.t.Context(), kit.Cluster(cluster), annotation)
 			}
 		}
 		for what, err := range attempts {
@@ -105,7 +100,7 @@ func requireTokenOfOneCluster(t *testing.T, to *target, token, cluster string) {
 	t.Helper()
 	config := rest.AnonymousClientConfig(to.Config())
 	config.BearerToken = token
-	as := hubtest.NewClient(t, config)
+	as := kit.For(t, config)
 	if err := as.Get(t.Context(), client.ObjectKey{Name: cluster}, &clusterv1.ManagedCluster{}); err != nil {
 		t.Errorf("the token of %s does not read its cluster: %v", cluster, err)
 	}
@@ -132,16 +127,12 @@ func (o *target) originalUID(cluster, uid string) string {
 	return annotate(o.t, o.admin, cluster, clusterv1.OriginalUIDAnnotationKey, uid)
 }
 
-func annotate(t *testing.T, admin client.Client, cluster, key, value string) (before string) {
+func annotate(t *testing.T, admin *kit.Client, cluster, key, value string) (before string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
-		stored := &clusterv1.ManagedCluster{}
-		if err := admin.Get(ctx, client.ObjectKey{Name: cluster}, stored); err != nil {
-			return err
-		}
+	stored := kit.Cluster(cluster)
+	admin.AwaitChanged(stored, func() {
 		before = stored.Annotations[key]
 		stored.Annotations[key] = value
-		return admin.Update(ctx, stored)
 	})
 	return before
 }
@@ -149,7 +140,7 @@ func annotate(t *testing.T, admin client.Client, cluster, key, value string) (be
 // requireRefused waits until an agent refuses a hand-over for a reason.
 func requireRefused(t *testing.T, m *testMember, reason string) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	kit.Await(t, "an agent refuses a hand-over for a reason", func(context.Context) error {
 		if !strings.Contains(m.agent.Log(), reason) {
 			return fmt.Errorf("the agent does not refuse the hand-over by %q: %w", reason, errNotYet)
 		}
@@ -160,11 +151,9 @@ func requireRefused(t *testing.T, m *testMember, reason string) {
 	}
 }
 
-func renewed(t *testing.T, admin client.Client, cluster string) bool {
+func renewed(t *testing.T, admin *kit.Client, cluster string) bool {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
-	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName}, lease); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKey{Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName}, lease)
 	return lease.Spec.RenewTime != nil
 }

@@ -30,6 +30,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/registration"
 )
@@ -117,11 +118,8 @@ func (h *testHub) awaitTokenOf(name, former string) {
 	if err != nil || review.Status.UserInfo.Username != registration.AccountUser(name) {
 		h.t.Errorf("the token of the agent of %s is that of %q, %v", name, review.Status.UserInfo.Username, err)
 	}
-	eventually(h.t, func(ctx context.Context) error {
-		cluster := &clusterv1.ManagedCluster{}
-		if err := h.admin.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
-			return err
-		}
+	cluster := kit.Cluster(name)
+	h.admin.AwaitObject(cluster, "its join token is used up", func() error {
 		if cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" || cluster.Annotations[clusterv1.DriverAnnotationKey] != registration.DriverToken {
 			return fmt.Errorf("the join token of %s is not used up: %v: %w", name, cluster.Annotations, errNotYet)
 		}
@@ -142,26 +140,19 @@ func (h *testHub) storeAddOns(cluster string) {
 	template.Spec.AgentSpec.Workload.Manifests = newTemplate("agent", "1").spec().Manifests
 	h.create(addOn, settings, template)
 	addOn.Status.InstallProgressions = []addonv1alpha1.InstallProgression{{PlacementRef: addonv1alpha1.PlacementRef{Namespace: setNamespace, Name: placementName}}}
-	if err := h.admin.Status().Update(h.t.Context(), addOn); err != nil {
-		h.t.Fatal(err)
-	}
+	h.admin.MustUpdateStatus(addOn)
 	installed := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: addOnName}}
 	installed.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ClusterManagementAddOn"))}
 	installed.Annotations = map[string]string{addonv1alpha1.InstallNamespaceAnnotation: "search-agent"}
-	eventually(h.t, func(ctx context.Context) error { return client.IgnoreAlreadyExists(h.admin.Create(ctx, installed)) }) // once there is a conversion
+	h.admin.AwaitCreated(installed) // once there is a conversion
 	// v1alpha1, in which it is stored, lacks the type.
 	installed.Status.Registrations = []addonv1beta1.RegistrationConfig{{Type: addonv1beta1.CustomSigner, CustomSigner: &addonv1beta1.CustomSignerConfig{
 		SignerName: "example.com/signer", Subject: addonv1beta1.Subject{User: "search", OrganizationUnits: []string{"unit"}},
 	}}}
 	meta.SetStatusCondition(&installed.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: metav1.ConditionTrue, Reason: "Test"})
-	if err := h.admin.Status().Update(h.t.Context(), installed); err != nil {
-		h.t.Fatal(err)
-	}
-	eventually(h.t, func(ctx context.Context) error {
-		stored := &clusterv1.ManagedCluster{}
-		if err := h.admin.Get(ctx, client.ObjectKey{Name: cluster}, stored); err != nil {
-			return err
-		}
+	h.admin.MustUpdateStatus(installed)
+	stored := kit.Cluster(cluster)
+	h.admin.AwaitObject(stored, "the cluster has the label of the add-on", func() error {
 		if got := stored.Labels[addonv1alpha1.AddonFeatureLabelPrefix+addOnName]; got != "available" {
 			return fmt.Errorf("the label of the add-on is %q: %w", got, errNotYet)
 		}
@@ -178,7 +169,7 @@ func (h *testHub) addOns() map[string]any {
 		managed: {Name: addOnName}, settings: {Namespace: setNamespace, Name: addOnName}, template: {Name: addOnName},
 		installed: {Namespace: withToken, Name: addOnName}, cluster: {Name: withToken},
 	} {
-		eventually(h.t, func(ctx context.Context) error { return h.admin.Get(ctx, key, object) }) // the manager converts once it runs
+		kit.Await(h.t, "the hub has the objects of the add-on", func(ctx context.Context) error { return h.admin.Get(ctx, key, object) }) // the manager converts once it runs
 	}
 	owner := types.UID("of another object")
 	for _, reference := range installed.OwnerReferences {
@@ -215,7 +206,7 @@ func (h *testHub) storeProbed() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: probed}}
+	cluster := kit.Cluster(probed)
 	cluster.Spec.HubAcceptsClient, cluster.Spec.LeaseDurationSeconds = true, leaseSeconds
 	h.create(cluster, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: probeNamespace, Name: probed, Labels: map[string]string{clusterv1.ProbeClusterLabelKey: probed}},
@@ -228,7 +219,7 @@ func (h *testHub) storeProbed() {
 func (h *testHub) awaitProbed() {
 	h.t.Helper()
 	var first metav1.MicroTime
-	eventually(h.t, func(ctx context.Context) error {
+	kit.Await(h.t, "the hub reads the cluster without an agent, and has renewed its lease", func(ctx context.Context) error {
 		cluster, lease := &clusterv1.ManagedCluster{}, &coordinationv1.Lease{}
 		if err := h.admin.Get(ctx, client.ObjectKey{Name: probed}, cluster); err != nil {
 			return err

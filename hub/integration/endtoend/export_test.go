@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -80,7 +80,7 @@ func TestAnExportMovesEverythingButTheDecisions(t *testing.T) {
 // awaitDefaultSet waits until the manager of the target works.
 func (o *target) awaitDefaultSet() {
 	o.t.Helper()
-	eventually(o.t, func(ctx context.Context) error {
+	kit.Await(o.t, "the manager of the target works", func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}
 		if err := o.admin.Create(ctx, cluster, client.DryRunAll); err != nil {
 			return err
@@ -100,9 +100,7 @@ func (h *testHub) killAnExport(to *target) {
 	to.awaitCluster(h.members[0].name, running)
 	running.Kill()
 	works := &workv1.ManifestWorkList{}
-	if err := to.admin.List(h.t.Context(), works); err != nil {
-		h.t.Fatal(err)
-	}
+	to.admin.MustList(works)
 	if len(works.Items) > 0 {
 		h.t.Fatalf("the export was killed too late: it has written %d works", len(works.Items))
 	}
@@ -112,28 +110,26 @@ func (h *testHub) killAnExport(to *target) {
 	}
 }
 
-func holderOf(t *testing.T, admin client.Client) string {
+func holderOf(t *testing.T, admin *kit.Client) string {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
-	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: "berth-system", Name: "berth-manager"}, lease); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKey{Namespace: "berth-system", Name: "berth-manager"}, lease)
 	return *lease.Spec.HolderIdentity
 }
 
 // requireIdle requires that a hub that has moved decides nothing and refuses changes.
 func requireIdle(t *testing.T, old *hubtest.Hub, to *target) {
 	t.Helper()
-	admin := hubtest.NewClient(t, old.Config())
+	admin := kit.New(t, old)
 	if holder := holderOf(t, admin); !strings.HasPrefix(holder, "berth-hub export to ") {
 		t.Errorf("%q holds the lease of the manager of the hub that has moved", holder)
 	}
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: "two"}}
+	placement := kit.Placement(setNamespace, "two")
 	change := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"numberOfClusters":1}}`))
 	for what, err := range map[string]error{
 		"a change of a placement": admin.Patch(t.Context(), placement.DeepCopy(), change),
 		"the deletion of a work":  admin.DeleteAllOf(t.Context(), &workv1.ManifestWork{}, client.InNamespace("member-0")),
-		"a new cluster":           admin.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "new"}}),
+		"a new cluster":           admin.Create(t.Context(), kit.Cluster("new")),
 	} {
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "this hub has moved to "+to.Config().Host) {
 			t.Errorf("%s on the hub that has moved: %v, want that it is refused", what, err)
@@ -145,9 +141,7 @@ func requireIdle(t *testing.T, old *hubtest.Hub, to *target) {
 func requireNoHandOver(t *testing.T, old *hubtest.Hub) {
 	t.Helper()
 	secrets := &corev1.SecretList{}
-	if err := hubtest.NewClient(t, old.Config()).List(t.Context(), secrets, client.MatchingFields{metav1.ObjectNameField: registration.HandOverName}); err != nil {
-		t.Fatal(err)
-	}
+	kit.New(t, old).MustList(secrets, client.MatchingFields{metav1.ObjectNameField: registration.HandOverName})
 	if len(secrets.Items) > 0 {
 		t.Errorf("%d hand-overs are left", len(secrets.Items))
 	}
@@ -178,9 +172,9 @@ func TestAnExportWritesNothingWhereTheTargetIsOccupied(t *testing.T) {
 	h := newEmbeddedHub(t)
 	to := newTarget(t)
 	to.create(
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: setNamespace}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "member-1"}},
-		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "member-0"}},
-		&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: placementName}},
+		kit.Namespace(setNamespace), kit.Namespace("member-1"),
+		kit.Cluster("member-0"),
+		kit.Placement(setNamespace, placementName),
 	)
 	for _, args := range [][]string{{"--dry-run"}, nil} {
 		code, printed := exported(t, h.export(to, args...))
@@ -204,9 +198,5 @@ func TestAnExportWritesNothingWhereTheTargetIsOccupied(t *testing.T) {
 
 func (o *target) create(objects ...client.Object) {
 	o.t.Helper()
-	for _, object := range objects {
-		if err := o.admin.Create(o.t.Context(), object); err != nil {
-			o.t.Fatal(err)
-		}
-	}
+	o.admin.MustCreate(objects...)
 }

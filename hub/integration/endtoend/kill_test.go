@@ -12,13 +12,11 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -111,8 +109,8 @@ func (r *run) change(number int) []string {
 		case exists && choice == 0 && len(r.want.sets) > 1:
 			out = append(out, "delete set "+name)
 			delete(r.want.sets, name)
-			set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: name}}
-			eventually(r.t, func(ctx context.Context) error { return client.IgnoreNotFound(r.admin.Delete(ctx, set)) })
+			set := kit.WorkSet(setNamespace, name)
+			kit.Await(r.t, "the set is deleted", func(ctx context.Context) error { return client.IgnoreNotFound(r.admin.Delete(ctx, set)) })
 		case exists:
 			out = append(out, "change set "+name)
 			r.want.sets[name] = r.template(name, number)
@@ -152,8 +150,8 @@ func (r *run) toggleCluster() string {
 	r.want.clusters = after
 	value := map[bool]string{true: "yes", false: "no"}[after[name]]
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, selectedLabel, value)
-	eventually(r.t, func(ctx context.Context) error {
-		return r.admin.Patch(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.RawPatch(types.MergePatchType, patch))
+	kit.Await(r.t, "the label of the cluster is changed", func(ctx context.Context) error {
+		return r.admin.Patch(ctx, kit.Cluster(name), client.RawPatch(types.MergePatchType, patch))
 	})
 	return name + " selected: " + value
 }

@@ -27,6 +27,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/process"
 )
@@ -60,7 +61,7 @@ func newEmptyHub(t *testing.T, args ...string) *testHub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.hub, h.admin = hub, hubtest.NewClient(t, hub.Config())
+	h.hub, h.admin = hub, kit.New(t, hub)
 	t.Cleanup(func() {
 		if err := hub.Stop(); err != nil {
 			t.Error(err)
@@ -74,11 +75,8 @@ func newEmptyHub(t *testing.T, args ...string) *testHub {
 func (h *testHub) awaitAvailable() {
 	h.t.Helper()
 	for _, m := range h.members {
-		eventually(h.t, func(ctx context.Context) error {
-			cluster := &clusterv1.ManagedCluster{}
-			if err := h.admin.Get(ctx, client.ObjectKey{Name: m.name}, cluster); err != nil {
-				return err
-			}
+		cluster := kit.Cluster(m.name)
+		h.admin.AwaitObject(cluster, "every member is available", func() error {
 			if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) || len(cluster.Spec.Taints) > 0 {
 				return fmt.Errorf("%s is not available: %+v: %w", m.name, cluster, errNotYet)
 			}
@@ -124,9 +122,7 @@ func (h *testHub) joinByToken(of joining) {
 		h.t.Fatal(err)
 	}
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`, longLease))
-	if err := h.admin.Patch(h.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: of.name}}, patch); err != nil {
-		h.t.Fatal(err)
-	}
+	h.admin.MustPatch(kit.Cluster(of.name), patch)
 	m.args = []string{"--cluster-name=" + of.name, "--bootstrap-kubeconfig=" + path}
 	if of.driver != "" {
 		m.args = append(m.args, "--driver="+of.driver)
@@ -144,7 +140,7 @@ func (h *testHub) createDecisions() {
 		}})
 	}
 	for name, number := range map[string]int32{"two": 2, "four": 4, "all": simulatedClusters} {
-		placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: name}}
+		placement := kit.Placement(setNamespace, name)
 		predicate := clusterv1beta1.ClusterPredicate{}
 		predicate.RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{simulatedLabel: "yes"}
 		placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{predicate}
@@ -156,18 +152,14 @@ func (h *testHub) createDecisions() {
 	// The best clusters become the worst, which a decision that starts anew would leave out.
 	for i := range 3 {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":[{"key":"example.com/draining","effect":"NoSelectIfNew"}]}}`))
-		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("simulated-%d", i)}}
-		if err := h.admin.Patch(h.t.Context(), cluster, patch); err != nil {
-			h.t.Fatal(err)
-		}
+		cluster := kit.Cluster(fmt.Sprintf("simulated-%d", i))
+		h.admin.MustPatch(cluster, patch)
 	}
 	for i := range ballast {
 		score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: fmt.Sprintf("score-%03d", i)}}
 		h.create(score)
 		score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: int32(i % 100)}}
-		if err := h.admin.Status().Update(h.t.Context(), score); err != nil {
-			h.t.Fatal(err)
-		}
+		h.admin.MustUpdateStatus(score)
 	}
 	h.hub.AwaitFixedPoint(h.t, testTimeout)
 }
@@ -176,12 +168,8 @@ func (h *testHub) createDecisions() {
 func (h *testHub) decisions() map[string]string {
 	h.t.Helper()
 	found, placements := &clusterv1beta1.PlacementDecisionList{}, &clusterv1beta1.PlacementList{}
-	if err := h.admin.List(h.t.Context(), found); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := h.admin.List(h.t.Context(), placements); err != nil {
-		h.t.Fatal(err)
-	}
+	h.admin.MustList(found)
+	h.admin.MustList(placements)
 	out := map[string]string{}
 	for i := range found.Items {
 		slice := &found.Items[i]
@@ -204,9 +192,7 @@ func (h *testHub) records() []string {
 	var out []string
 	for _, m := range h.members {
 		found := &workv1.AppliedManifestWorkList{}
-		if err := m.List(h.t.Context(), found); err != nil {
-			h.t.Fatal(err)
-		}
+		m.MustList(found)
 		for i := range found.Items {
 			out = append(out, m.name+" "+found.Items[i].Name+" "+string(found.Items[i].UID))
 		}
@@ -261,7 +247,7 @@ func (r *removals) require(t *testing.T) {
 type target struct {
 	*hubtest.Hub
 	t       *testing.T
-	admin   client.WithWatch
+	admin   *kit.Client
 	manager *hubtest.Manager
 	// webhooks is the address of the webhooks of every manager, as the Service of a cluster is.
 	webhooks string
@@ -278,7 +264,7 @@ func newTarget(t *testing.T, args ...string) *target {
 		t.Fatal(err)
 	}
 	out := &target{Hub: hubtest.New(t, hubtest.Options{Manifests: manifests}), t: t, webhooks: hubtest.FreeAddress(t), args: args}
-	out.admin = hubtest.NewClient(t, out.Config())
+	out.admin = kit.For(t, out.Config())
 	return out
 }
 
@@ -339,7 +325,7 @@ func exported(t *testing.T, running *process.Process) (code int, printed string)
 // awaitCluster waits until an export has written a cluster.
 func (o *target) awaitCluster(name string, by *process.Process) {
 	o.t.Helper()
-	eventually(o.t, func(ctx context.Context) error {
+	kit.Await(o.t, "an export has written a cluster", func(ctx context.Context) error {
 		err := o.admin.Get(ctx, client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{})
 		if err != nil {
 			return fmt.Errorf("%w; the export prints %s", err, by.Output())

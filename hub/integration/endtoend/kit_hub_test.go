@@ -7,16 +7,14 @@ import (
 	"io/fs"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -35,7 +33,7 @@ type testHub struct {
 	t       *testing.T
 	data    string
 	hub     *hubtest.Hub
-	admin   client.WithWatch
+	admin   *kit.Client
 	manager *hubtest.Manager
 	// managerKubeconfig and managerLogs are of all managers.
 	managerKubeconfig string
@@ -46,7 +44,7 @@ type testHub struct {
 
 // testMember is a member.
 type testMember struct {
-	client.WithWatch
+	*kit.Client
 
 	name  string
 	hub   *hubtest.Hub
@@ -89,7 +87,7 @@ func (h *testHub) startHub() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.hub, h.admin = hub, hubtest.NewClient(h.t, hub.Config())
+	h.hub, h.admin = hub, kit.New(h.t, hub)
 }
 
 // startManager starts a manager. It logs errors while the hub is down.
@@ -124,23 +122,18 @@ func (h *testHub) reviveManager() {
 
 func (h *testHub) create(objects ...client.Object) {
 	h.t.Helper()
-	for _, object := range objects {
-		if err := h.admin.Create(h.t.Context(), object); err != nil {
-			h.t.Fatal(err)
-		}
-	}
+	h.admin.MustCreate(objects...)
 }
 
 // createPlacement creates the placement of all sets. Its clusters may be silent while the hub is down.
 func (h *testHub) createPlacement() {
 	h.t.Helper()
-	h.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: setNamespace}})
-	eventually(h.t, func(ctx context.Context) error {
+	h.create(kit.Namespace(setNamespace))
+	kit.Await(h.t, "the manager has created the set global", func(ctx context.Context) error {
 		return h.admin.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, &clusterv1beta2.ManagedClusterSet{})
 	})
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: clusterv1beta2.GlobalClusterSetName}}
-	binding.Spec.ClusterSet = clusterv1beta2.GlobalClusterSetName
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: placementName}}
+	binding := kit.Binding(setNamespace, clusterv1beta2.GlobalClusterSetName)
+	placement := kit.Placement(setNamespace, placementName)
 	predicate := clusterv1beta1.ClusterPredicate{}
 	predicate.RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{selectedLabel: "yes"}
 	placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{predicate}
@@ -152,7 +145,7 @@ func (h *testHub) createPlacement() {
 func (h *testHub) join(name string) {
 	h.t.Helper()
 	m := h.newMember(name)
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{selectedLabel: "yes"}}}
+	cluster := kit.Cluster(name, selectedLabel, "yes")
 	cluster.Spec.HubAcceptsClient, cluster.Spec.LeaseDurationSeconds = true, leaseSeconds
 	h.create(cluster)
 	m.agent.StoreCredential(h.t, h.hub, name, "a")
@@ -165,10 +158,8 @@ func (h *testHub) newMember(name string) *testMember {
 	h.t.Helper()
 	m := &testMember{name: name, agent: hubtest.NewAgent(h.t), metricsAddress: hubtest.FreeAddress(h.t)}
 	m.hub = hubtest.New(h.t, hubtest.Options{Manifests: config.MemberCRDs()})
-	m.WithWatch = hubtest.NewClient(h.t, m.hub.Config())
-	if err := m.Create(h.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plainNamespace}}); err != nil {
-		h.t.Fatal(err)
-	}
+	m.Client = kit.New(h.t, m.hub)
+	m.MustCreate(kit.Namespace(plainNamespace))
 	_, uids, _, err := m.delivered(h.t.Context())
 	if err != nil {
 		h.t.Fatal(err)

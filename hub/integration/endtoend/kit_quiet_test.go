@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // quietInterval is how long no write may be completed. It is longer than the first retries of every controller.
@@ -17,7 +18,7 @@ const quietInterval = 3 * time.Second
 func (h *testHub) requireQuiet() {
 	h.t.Helper()
 	last, since := h.writes(), time.Now()
-	eventually(h.t, func(context.Context) error {
+	kit.Await(h.t, "the API servers complete no write of what is delivered", func(context.Context) error {
 		now := h.writes() //nolint:contextcheck // it takes the context of the test
 		if diff := cmp.Diff(last, now); diff != "" {
 			last, since = now, time.Now()

@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // progressiveSet is the name of the set that rolls out to one cluster at a time. Every other set rolls out to all at once.
@@ -27,8 +28,8 @@ func (h *testHub) createSet(name string, of template) {
 	}
 	reference := workv1alpha1.LocalPlacementReference{Name: placementName}
 	reference.RolloutStrategy.RolloutStrategy = strategy
-	eventually(h.t, func(ctx context.Context) error {
-		set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: name}}
+	kit.Await(h.t, "the set is created", func(ctx context.Context) error {
+		set := kit.WorkSet(setNamespace, name)
 		set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{reference}
 		set.Spec.ManifestWorkTemplate.Workload = of.spec()
 		return h.admin.Create(ctx, set)
@@ -44,13 +45,9 @@ func (h *testHub) changeSet(name string, to template) {
 // storeManifests stores the manifests of a set.
 func (h *testHub) storeManifests(name string, manifests workv1.ManifestsTemplate) {
 	h.t.Helper()
-	eventually(h.t, func(ctx context.Context) error {
-		set := &workv1alpha1.ManifestWorkReplicaSet{}
-		if err := h.admin.Get(ctx, client.ObjectKey{Namespace: setNamespace, Name: name}, set); err != nil {
-			return err
-		}
+	set := kit.WorkSet(setNamespace, name)
+	h.admin.AwaitChanged(set, func() {
 		set.Spec.ManifestWorkTemplate.Workload = manifests
-		return h.admin.Update(ctx, set)
 	})
 }
 

@@ -6,12 +6,8 @@
 package endtoend
 
 import (
-	"context"
 	"flag"
-	"testing"
 	"time"
-
-	"github.com/berth-project/berth/hub/hubtest"
 )
 
 const (
@@ -24,8 +20,3 @@ const (
 )
 
 var seed = flag.Uint64("seed", 0, "the seed of the run; 0 is a new one")
-
-func eventually(t *testing.T, check func(context.Context) error) {
-	t.Helper()
-	hubtest.Eventually(t, testTimeout, check)
-}

@@ -11,12 +11,11 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -94,7 +93,7 @@ func (h *testHub) requireHeld(w, all wanted, before map[string]map[string]types.
 	maps.Copy(kept.sets, w.sets) // the hub has the older template of this set
 	for range 2 {
 		for _, m := range h.members {
-			eventually(h.t, func(ctx context.Context) error {
+			kit.Await(h.t, "the agent holds its evictions and its cluster reports that", func(ctx context.Context) error {
 				if !strings.Contains(m.agent.Log(), heldMessage) {
 					return fmt.Errorf("the agent of %s does not report that evictions are held: %w", m.name, errNotYet)
 				}
@@ -149,7 +148,7 @@ func numbered(name string, count int) []string {
 // settle waits until everything is as wanted and nothing is written any more.
 func (h *testHub) settle(w wanted) {
 	h.t.Helper()
-	eventually(h.t, func(ctx context.Context) error { return h.check(ctx, w) })
+	kit.Await(h.t, "everything is as wanted and nothing is written any more", func(ctx context.Context) error { return h.check(ctx, w) })
 	h.requireQuiet()
 	if err := h.check(h.t.Context(), w); err != nil {
 		h.t.Fatal(err)
@@ -220,13 +219,11 @@ func (h *testHub) copyFolder(from, to string) {
 func (h *testHub) awaitAgents() {
 	h.t.Helper()
 	for _, m := range h.members {
-		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: m.name, Name: "probe"}}
+		work := kit.Work(m.name, "probe")
 		work.Spec.Workload = template{plainNamespace + "/probe": ""}.spec()
-		eventually(h.t, func(ctx context.Context) error { return h.admin.Create(ctx, work) })
-		eventually(h.t, func(ctx context.Context) error { return h.applied(ctx, client.ObjectKeyFromObject(work)) })
-		if err := h.admin.Delete(h.t.Context(), work); err != nil {
-			h.t.Fatal(err)
-		}
-		eventually(h.t, func(ctx context.Context) error { return h.gone(ctx, client.ObjectKeyFromObject(work)) })
+		kit.Await(h.t, "the work is created", func(ctx context.Context) error { return h.admin.Create(ctx, work) })
+		kit.Await(h.t, "the agent has applied the work", func(ctx context.Context) error { return h.applied(ctx, client.ObjectKeyFromObject(work)) })
+		h.admin.MustDelete(work)
+		kit.Await(h.t, "the work is gone", func(ctx context.Context) error { return h.gone(ctx, client.ObjectKeyFromObject(work)) })
 	}
 }

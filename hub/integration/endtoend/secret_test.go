@@ -22,6 +22,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/delivery"
 )
 
@@ -97,7 +98,7 @@ func append2(to workv1.ManifestsTemplate, more ...workv1.Manifest) workv1.Manife
 func (h *testHub) awaitSecret(name, value string) {
 	h.t.Helper()
 	for _, m := range h.members {
-		eventually(h.t, func(ctx context.Context) error {
+		kit.Await(h.t, "a Secret of every member has a value", func(ctx context.Context) error {
 			stored := &corev1.Secret{}
 			if err := m.Get(ctx, client.ObjectKey{Namespace: plainNamespace, Name: name}, stored); err != nil {
 				return err
@@ -117,9 +118,7 @@ func (h *testHub) driftSecret() {
 	for _, m := range h.members {
 		stored := &corev1.Secret{}
 		stored.Namespace, stored.Name = plainNamespace, "good"
-		if err := m.Patch(h.t.Context(), stored, patch); err != nil {
-			h.t.Fatal(err)
-		}
+		m.MustPatch(stored, patch)
 	}
 }
 
@@ -127,11 +126,8 @@ func (h *testHub) driftSecret() {
 func (h *testHub) awaitFailures(count int) {
 	h.t.Helper()
 	for _, m := range h.members {
-		eventually(h.t, func(ctx context.Context) error {
-			work := &workv1.ManifestWork{}
-			if err := h.admin.Get(ctx, client.ObjectKey{Namespace: m.name, Name: delivery.WorkName(setNamespace, "plain")}, work); err != nil {
-				return err
-			}
+		work := kit.Work(m.name, delivery.WorkName(setNamespace, "plain"))
+		h.admin.AwaitObject(work, "every work reports failed manifests", func() error {
 			failed := 0
 			for _, manifest := range work.Status.ResourceStatus.Manifests {
 				for _, condition := range manifest.Conditions {
@@ -192,9 +188,7 @@ func (h *testHub) collect(to *haystack, when, changed string) {
 	works, sets := &workv1.ManifestWorkList{}, &workv1alpha1.ManifestWorkReplicaSetList{}
 	clusters, events := &clusterv1.ManagedClusterList{}, &corev1.EventList{}
 	for _, list := range []client.ObjectList{works, sets, clusters, events} {
-		if err := h.admin.List(h.t.Context(), list); err != nil {
-			h.t.Fatal(err)
-		}
+		h.admin.MustList(list)
 	}
 	for i := range works.Items {
 		for _, manifest := range works.Items[i].Spec.Workload.Manifests {
@@ -214,9 +208,7 @@ func (h *testHub) collect(to *haystack, when, changed string) {
 	for _, m := range h.members {
 		records, events := &workv1.AppliedManifestWorkList{}, &corev1.EventList{}
 		for _, list := range []client.ObjectList{records, events} {
-			if err := m.List(h.t.Context(), list); err != nil {
-				h.t.Fatal(err)
-			}
+			m.MustList(list)
 		}
 		to.addObject("the records "+when, records)
 		to.addObject("the events of a member "+when, events)
@@ -264,9 +256,7 @@ func (h *testHub) collectCommands(to *haystack, when, changed string) {
 		h.t.Fatal(err)
 	}
 	set := &workv1alpha1.ManifestWorkReplicaSet{}
-	if err := h.admin.Get(h.t.Context(), client.ObjectKey{Namespace: setNamespace, Name: "plain"}, set); err != nil {
-		h.t.Fatal(err)
-	}
+	h.admin.MustGet(client.ObjectKey{Namespace: setNamespace, Name: "plain"}, set)
 	set.APIVersion, set.Kind = workv1alpha1.SchemeGroupVersion.String(), "ManifestWorkReplicaSet"
 	set.ManagedFields, set.ResourceVersion = nil, ""
 	set.Spec.ManifestWorkTemplate.Workload = secrets(changed)

@@ -1,3 +1,5 @@
+//go:build slow
+
 package examples
 
 import (
@@ -21,7 +23,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/hub/internal/scenario"
 	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/process"
@@ -35,22 +37,18 @@ const (
 
 // TestControllerTemplate builds the template of a controller as its users do, and runs it with its own permissions and no more.
 func TestControllerTemplate(t *testing.T) {
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	objects := templateFleet()
 	for _, object := range objects {
-		if err := admin.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		admin.MustCreate(object)
 		t.Cleanup(func() { _ = admin.Delete(context.WithoutCancel(t.Context()), object) })
 	}
 	startTemplate(t)
 	expectCopies(t, admin, "eu-1", "eu-2")
 
 	t.Log("a cluster leaves, another is added")
-	west := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "template-eu-1"}}
-	if err := admin.Patch(t.Context(), west, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"place":"shop"}}}`))); err != nil {
-		t.Fatal(err)
-	}
+	west := kit.Cluster("template-eu-1")
+	admin.MustMerge(west, `{"metadata":{"labels":{"place":"shop"}}}`)
 	expectCopies(t, admin, "eu-2")
 
 	t.Log("a user deletes a copy, and a copy in another namespace is left alone")
@@ -58,18 +56,14 @@ func TestControllerTemplate(t *testing.T) {
 		Namespace: "template-eu-1", Name: "selected.site.template-eu-2", Labels: map[string]string{"example.com/copy": "true"},
 		Annotations: map[string]string{"example.com/placement": "site", "example.com/cluster": "template-eu-2"},
 	}}
-	if err := admin.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustCreate(foreign)
 	if err := admin.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(templateTeam), client.MatchingLabels{"example.com/copy": "true"}); err != nil {
 		t.Fatal(err)
 	}
 	expectCopies(t, admin, "eu-2")
 
 	t.Log("the placement is deleted")
-	if err := admin.Delete(t.Context(), &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: templateTeam, Name: "site"}}); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustDelete(kit.Placement(templateTeam, "site"))
 	expectCopies(t, admin)
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
 		t.Errorf("the copy of another namespace: %v", err)
@@ -78,18 +72,17 @@ func TestControllerTemplate(t *testing.T) {
 
 // templateFleet returns two clusters with a namespace each, and a placement for them.
 func templateFleet() []client.Object {
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: templateTeam, Name: "template"}}
-	binding.Spec.ClusterSet = "template"
-	site := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: templateTeam, Name: "site"}}
+	binding := kit.Binding(templateTeam, "template")
+	site := kit.Placement(templateTeam, "site")
 	site.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"place": "site"}},
 	}}}
 	out := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: templateTeam}},
-		&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "template"}}, binding,
+		kit.Namespace(templateTeam),
+		kit.Set("template"), binding,
 	}
 	for _, name := range []string{"template-eu-1", "template-eu-2"} {
-		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		out = append(out, kit.Namespace(name), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "template", "place": "site"},
 			Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
 		}})
@@ -144,7 +137,7 @@ func startTemplate(t *testing.T) {
 // expectCopies waits until exactly these clusters have a copy.
 func expectCopies(t *testing.T, reader client.Reader, want ...string) {
 	t.Helper()
-	hubtest.Eventually(t, templateTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, templateTimeout, "exactly these clusters have a copy", func(ctx context.Context) error {
 		copies := &corev1.ConfigMapList{}
 		if err := reader.List(ctx, copies, client.InNamespace(templateTeam), client.MatchingLabels{"example.com/copy": "true"}); err != nil {
 			return err

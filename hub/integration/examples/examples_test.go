@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/hub/internal/scenario"
 	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/cli"
@@ -118,7 +119,7 @@ func deleteAll(t *testing.T, hub *scenario.Hub) {
 			}
 		}
 	}
-	hubtest.Eventually(t, deletionTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, deletionTimeout, "Berth has deleted its decisions", func(ctx context.Context) error {
 		list, err := hub.Client().Resource(scenario.Decisions).List(ctx, metav1.ListOptions{})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("%w: %d", errDecisionsLeft, len(list.Items))

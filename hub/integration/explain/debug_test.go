@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestDebugContract sends the requests of OCM's clients to its debug server, and compares the responses and refusals.
@@ -78,7 +78,7 @@ func TestDebugContract(t *testing.T) {
 	want := map[string][]string{
 		"Predicate": f.names(0, 1, 3), "Predicate,TaintToleration": f.names(0, 3), "scores": f.names(0, 3),
 	}
-	hubtest.Eventually(t, testTimeout, func(context.Context) error { // the taint is decided after a moment
+	kit.Await(t, "the manager serves the stages of the decision", func(context.Context) error { // the taint is decided after a moment
 		_, _, data := sendToManager(t, m, root, http.MethodGet, stored, "") //nolint:contextcheck // it has the context of the test
 		got, err := debugStages(data)
 		if diff := cmp.Diff(want, got); err == nil && diff != "" {

@@ -11,7 +11,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestExplanationMatchesTheSlices follows a placement through several changes. After each change, the explanation selects the clusters in
@@ -49,7 +49,7 @@ func TestExplanationMatchesTheSlices(t *testing.T) {
 	change(f, f.unsaved("p"), func(p *clusterv1beta1.Placement) {
 		p.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{"managedCluster.nothing"}
 	})
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the placement is not decided", func(ctx context.Context) error {
 		got, err := get[explain.Explanation](ctx, newAdmin(t), f.namespace, "p", "explanation")
 		if err == nil && got.Decided {
 			err = fmt.Errorf("%w: it is decided", errNotYet)
@@ -89,7 +89,7 @@ func TestStaleIfWritesFail(t *testing.T) {
 	m.rejectWrites.Store(true)
 	defer m.rejectWrites.Store(false)
 	f.taint(3)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the explanation is stale", func(ctx context.Context) error {
 		got, err := get[explain.Explanation](ctx, newAdmin(t), f.namespace, "p", "explanation")
 		if err != nil {
 			return err

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/hub/hubtest"
 )
 
 // apiUser sends requests to the API server as a user.
@@ -62,7 +61,7 @@ func get[T any](ctx context.Context, a apiUser, namespace, placement, part strin
 func (f *fleet) awaitExplained(placement string, want ...string) explain.Explanation {
 	f.t.Helper()
 	var out explain.Explanation
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+	f.Await("the clusters of a placement are decided, stored and explained, for its latest generation", func(ctx context.Context) error {
 		var err error
 		if out, err = get[explain.Explanation](ctx, newAdmin(f.t), f.namespace, placement, "explanation"); err != nil {
 			return err

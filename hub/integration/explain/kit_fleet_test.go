@@ -17,13 +17,13 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // fleet is a namespace with a cluster set of the same name that is bound to it. The names of its clusters begin with the
 // namespace's, and are sorted as they are numbered.
 type fleet struct {
-	client.Client
+	*kit.Client
 	t         *testing.T
 	namespace string
 	clusters  int
@@ -32,13 +32,10 @@ type fleet struct {
 // newFleet returns a fleet with a number of clusters. It is removed after the test.
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
-	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t), clusters: clusters}
+	f := &fleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t), clusters: clusters}
 	t.Cleanup(f.remove)
-	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
-	f.create(&clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: f.namespace},
-	})
+	f.create(kit.Set(f.namespace))
+	f.create(kit.Binding(f.namespace, f.namespace))
 	workqueue.ParallelizeUntil(t.Context(), 16, clusters, func(i int) {
 		if err := f.Create(t.Context(), f.cluster(i)); err != nil {
 			t.Error(err)
@@ -56,7 +53,7 @@ func (f *fleet) remove() {
 	})
 	for _, err := range []error{
 		f.DeleteAllOf(ctx, &clusterv1beta1.Placement{}, in),
-		client.IgnoreNotFound(f.Delete(ctx, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})),
+		client.IgnoreNotFound(f.Delete(ctx, kit.Set(f.namespace))),
 	} {
 		if err != nil {
 			f.t.Error(err)
@@ -66,9 +63,7 @@ func (f *fleet) remove() {
 
 func (f *fleet) create(object client.Object) {
 	f.t.Helper()
-	if err := f.Create(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustCreate(object)
 }
 
 // name returns the name of a cluster by its number.
@@ -84,14 +79,12 @@ func (f *fleet) names(numbers ...int) []string {
 
 // cluster returns a cluster that is not stored. Every third is in region a, b and c.
 func (f *fleet) cluster(number int) *clusterv1.ManagedCluster {
-	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: f.name(number), Labels: map[string]string{
-		clusterv1beta2.ClusterSetLabel: f.namespace, "fleet": f.namespace, "region": string(rune('a' + number%3)),
-	}}}
+	return kit.Cluster(f.name(number), clusterv1beta2.ClusterSetLabel, f.namespace, "fleet", f.namespace, "region", string(rune('a'+number%3)))
 }
 
 // unsaved returns a placement that is not stored.
 func (f *fleet) unsaved(name string, change ...func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	out := kit.Placement(f.namespace, name)
 	for _, apply := range change {
 		apply(&out.Spec)
 	}
@@ -167,14 +160,14 @@ func (f *fleet) stored(ctx context.Context, placement string) ([]string, error) 
 // grant gives a user a permission in the namespace, or in every namespace if it is empty.
 func (f *fleet) grant(user, namespace string, rule rbacv1.PolicyRule) {
 	f.t.Helper()
-	subject := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
+	subject := kit.User(user)
 	meta := metav1.ObjectMeta{Namespace: namespace, GenerateName: "grant-"}
 	if namespace != "" {
 		role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}
 		f.create(role)
 		f.create(&rbacv1.RoleBinding{
 			ObjectMeta: meta, Subjects: []rbacv1.Subject{subject},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+			RoleRef: kit.Role(role.Name),
 		})
 		return
 	}
@@ -182,7 +175,7 @@ func (f *fleet) grant(user, namespace string, rule rbacv1.PolicyRule) {
 	f.create(role)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, Subjects: []rbacv1.Subject{subject},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		RoleRef: kit.ClusterRole(role.Name),
 	}
 	f.create(binding)
 	f.t.Cleanup(func() {

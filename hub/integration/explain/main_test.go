@@ -7,13 +7,9 @@ package explain
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
-const testTimeout = 120 * time.Second
 
 var shared *hubtest.Hub
 

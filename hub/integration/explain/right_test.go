@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestExplanationShowsOnlyVisibleClusters explains as a user who may get the placement and one cluster. The explanation
@@ -37,7 +37,7 @@ func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
 	f.grant("jane-"+f.namespace, f.namespace, mayOn([]string{"get"}, "placements"))
 	f.grant("jane-"+f.namespace, "", mayOn([]string{"get"}, "managedclusters", f.name(2)))
 	var got explain.Explanation
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "one cluster is visible", func(ctx context.Context) error {
 		var err error
 		if got, err = get[explain.Explanation](ctx, jane, f.namespace, "p", "explanation"); err == nil && len(got.Clusters) != 1 {
 			err = fmt.Errorf("%w: %d visible clusters", errNotYet, len(got.Clusters))

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestTenThousandClusters explains placements of a large fleet. It checks the result and logs the time.
@@ -25,7 +25,7 @@ func TestTenThousandClusters(t *testing.T) {
 		}
 	}
 	f.awaitExplained("p", f.names(want...)...)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "every cluster is explained", func(ctx context.Context) error {
 		got, err := get[explain.Explanation](ctx, newAdmin(t), f.namespace, "p", "explanation")
 		if err == nil && len(got.Clusters) < clusters {
 			err = fmt.Errorf("%w: the decision had %d clusters", errNotYet, len(got.Clusters))

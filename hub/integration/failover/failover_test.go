@@ -42,7 +42,7 @@ func TestOneClusterFails(t *testing.T) {
 	}
 	s.awaitEvent(s.Name(stopped), s.Name(stopped), "AvailableUnknown")
 	s.restart()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the stopped cluster is evicted and replaced", func(ctx context.Context) error {
 		after, err := s.selected(ctx, "web")
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 		return shared.ReadMetrics(t).Sum("apiserver_request_total", `resource="leases"`, `verb="PATCH"`)
 	}
 	looked, beaten, begun := looks(), beats(), time.Now()
-	s.eventually(func(context.Context) error {
+	s.Await("each lease is renewed often enough", func(context.Context) error {
 		if got := beats() - beaten; got < clusters*renewals {
 			return fmt.Errorf("%v leases were renewed", got)
 		}

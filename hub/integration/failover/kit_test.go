@@ -21,11 +21,12 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // testFleet is a fleet, a namespace that may select from it, and the manager of its hub.
 type testFleet struct {
-	client.Client
+	*kit.Client
 	*hubtest.Fleet
 	t         *testing.T
 	manager   *hubtest.Manager
@@ -45,15 +46,12 @@ func region(number int) map[string]string {
 // newTestFleet starts a manager and a fleet, and waits until the manager has created the leases.
 func newTestFleet(t *testing.T, clusters int) *testFleet {
 	t.Helper()
-	s := &testFleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	s := &testFleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
 	s.cleanUp()
 	s.start()
 	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, LeaseSeconds: leaseSeconds, Labels: region})
-	s.create(&clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: clusterv1beta2.GlobalClusterSetName},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: clusterv1beta2.GlobalClusterSetName},
-	})
-	s.eventually(func(ctx context.Context) error {
+	s.create(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName))
+	s.Await("the manager has created the leases", func(ctx context.Context) error {
 		for number := range clusters {
 			held := &coordinationv1.Lease{}
 			if err := s.Get(ctx, client.ObjectKey{Namespace: s.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
@@ -79,20 +77,15 @@ func (s *testFleet) restart() {
 	s.start()
 }
 
-func (s *testFleet) eventually(check func(context.Context) error) {
-	s.t.Helper()
-	hubtest.Eventually(s.t, testTimeout, check)
-}
-
 func (s *testFleet) create(object client.Object) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
+	s.AwaitCreated(object)
 }
 
 // cleanUp waits until the clusters and namespaces of the previous test are deleted, and deletes its events.
 func (s *testFleet) cleanUp() {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the clusters and namespaces of the previous test are deleted, and deletes its events", func(ctx context.Context) error {
 		clusters, namespaces := &clusterv1.ManagedClusterList{}, &corev1.NamespaceList{}
 		if err := errors.Join(s.List(ctx, clusters), s.List(ctx, namespaces)); err != nil || len(clusters.Items) > 0 {
 			return errors.Join(fmt.Errorf("%d clusters are left", len(clusters.Items)), err)
@@ -104,17 +97,15 @@ func (s *testFleet) cleanUp() {
 		}
 		return nil
 	})
-	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName}}
-	if err := client.IgnoreNotFound(s.Delete(s.t.Context(), set)); err != nil {
-		s.t.Fatal(err)
-	}
+	set := kit.GlobalSet()
+	s.MustDeleteExisting(set)
 }
 
 // awaitWebhooks waits until the webhooks of the manager deny an invalid object.
 func (s *testFleet) awaitWebhooks() {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
-		wrong := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "no.name.of.a.namespace"}}
+	s.Await("the webhooks of the manager deny an invalid object", func(ctx context.Context) error {
+		wrong := kit.Cluster("no.name.of.a.namespace")
 		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
 			return fmt.Errorf("the response of the webhooks: %w", errors.Join(err, errors.New("nothing")))
 		}
@@ -125,7 +116,7 @@ func (s *testFleet) awaitWebhooks() {
 // placement stores a placement with a number of clusters. It tolerates a failing cluster for a number of seconds.
 func (s *testFleet) placement(name string, number int32, tolerated int64, changes ...func(*clusterv1beta1.PlacementSpec)) {
 	s.t.Helper()
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	out := kit.Placement(s.namespace, name)
 	out.Spec.NumberOfClusters = &number
 	for _, key := range []string{clusterv1.ManagedClusterTaintUnreachable, clusterv1.ManagedClusterTaintUnavailable} {
 		out.Spec.Tolerations = append(out.Spec.Tolerations, clusterv1beta1.Toleration{
@@ -136,7 +127,7 @@ func (s *testFleet) placement(name string, number int32, tolerated int64, change
 		change(&out.Spec)
 	}
 	s.create(out)
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the placement has selected its number of clusters", func(ctx context.Context) error {
 		got, err := s.selected(ctx, name)
 		if err != nil || len(got) != int(number) {
 			return errors.Join(fmt.Errorf("placement %s has selected %v", name, got), err)
@@ -169,7 +160,7 @@ func (s *testFleet) cluster(ctx context.Context, number int) (*clusterv1.Managed
 func (s *testFleet) awaitTaint(number int, key string) time.Time {
 	s.t.Helper()
 	var since time.Time
-	s.eventually(func(ctx context.Context) error {
+	s.Await("a cluster has exactly one taint", func(ctx context.Context) error {
 		cluster, err := s.cluster(ctx, number)
 		if err != nil {
 			return err
@@ -205,11 +196,8 @@ func (s *testFleet) available(number int) metav1.Condition {
 func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Condition {
 	s.t.Helper()
 	var out metav1.Condition
-	s.eventually(func(ctx context.Context) error {
-		set := &clusterv1beta2.ManagedClusterSet{}
-		if err := s.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set); err != nil {
-			return err
-		}
+	set := kit.GlobalSet()
+	s.AwaitObject(set, "the set `global` reports whether evictions are suspended", func() error {
 		found := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
 		if found == nil || found.Status != status {
 			return fmt.Errorf("the set has the conditions %v, want %s", set.Status.Conditions, status)
@@ -223,7 +211,7 @@ func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Conditi
 // awaitEvent waits until an object has exactly one event of a reason.
 func (s *testFleet) awaitEvent(namespace, name, reason string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("an object has exactly one event of a reason", func(ctx context.Context) error {
 		list := &eventsv1.EventList{}
 		if err := s.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
@@ -252,9 +240,7 @@ func (s *testFleet) versions() map[string]string {
 	for _, list := range []client.ObjectList{
 		&clusterv1.ManagedClusterList{}, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta1.PlacementList{}, &clusterv1beta1.PlacementDecisionList{},
 	} {
-		if err := s.List(s.t.Context(), list); err != nil {
-			s.t.Fatal(err)
-		}
+		s.MustList(list)
 		items, err := meta.ExtractList(list)
 		if err != nil {
 			s.t.Fatal(err)
@@ -271,7 +257,7 @@ func (s *testFleet) versions() map[string]string {
 func (s *testFleet) awaitGraceOver(numbers ...int) {
 	s.t.Helper()
 	begun := time.Now()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the grace periods of some clusters are over, and the manager has reconciled the clusters", func(ctx context.Context) error {
 		over := begun.Add(grace)
 		for _, number := range numbers {
 			held := &coordinationv1.Lease{}

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
-	testTimeout = 120 * time.Second
 	// leaseSeconds is the period of the leases, in seconds: short, and long enough for agents that share a busy machine. grace is
 	// how long a cluster may be silent.
 	leaseSeconds = 2

@@ -41,7 +41,7 @@ func TestRegionFails(t *testing.T) {
 	}
 	s.StopAgents(stopped...)
 	for name := range budgets {
-		s.eventually(func(ctx context.Context) error { return s.checkHeld(ctx, name) })
+		s.Await("the placement holds the clusters of the region", func(ctx context.Context) error { return s.checkHeld(ctx, name) })
 	}
 	spent := map[string]map[time.Time]int32{}
 	for name := range budgets {
@@ -82,7 +82,7 @@ func steady(spec *clusterv1beta1.PlacementSpec) {
 func (s *testFleet) awaitEvictions(spent map[string]map[time.Time]int32, want []string, interval time.Duration) {
 	s.t.Helper()
 	names := slices.Sorted(maps.Keys(spent))
-	s.eventually(func(ctx context.Context) error {
+	s.Await("placements have selected exactly some clusters, and checks that each placement evicted the others one by one", func(ctx context.Context) error {
 		var errs []error
 		for _, name := range names { // all placements each time, because a budget drops old evictions
 			got, err := s.evictionTimes(ctx, name)

@@ -13,15 +13,13 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agentfleet"
 	"github.com/berth-project/berth/internal/process"
 )
@@ -50,9 +48,9 @@ func (f *fleet) startHub() {
 	})
 }
 
-func (f *fleet) client(t *testing.T) client.WithWatch {
+func (f *fleet) client(t *testing.T) *kit.Client {
 	t.Helper()
-	return hubtest.NewClient(t, f.hub.Config())
+	return kit.New(t, f.hub)
 }
 
 // join starts one agent for each cluster, which joins with its own token. They stop with the test.
@@ -74,15 +72,10 @@ func (f *fleet) join() {
 // storePlacement stores a placement that may select every cluster.
 func (f *fleet) storePlacement() {
 	f.t.Helper()
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}
-	binding.Spec.ClusterSet = "default"
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "every"}}
+	binding := kit.Binding("default", "default")
+	placement := kit.Placement("default", "every")
 	to := f.client(f.t)
-	for _, object := range []client.Object{binding, placement, scraper(), scraperBinding()} {
-		if err := to.Create(f.t.Context(), object); err != nil {
-			f.t.Fatal(err)
-		}
-	}
+	to.MustCreate(binding, placement, scraper(), scraperBinding())
 }
 
 func scraper() client.Object {
@@ -90,10 +83,7 @@ func scraper() client.Object {
 }
 
 func scraperBinding() client.Object {
-	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "scraper"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:monitoring"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "scraper"}},
-	}
+	return kit.ClusterRoleBinding("scraper", "system:monitoring", kit.ServiceAccount("default", "scraper"))
 }
 
 // evaluations returns how many placements the manager in the hub has evaluated.
@@ -133,9 +123,7 @@ func (f *fleet) evaluations(t *testing.T) float64 {
 func (f *fleet) clusters(t *testing.T) []clusterv1.ManagedCluster {
 	t.Helper()
 	list := &clusterv1.ManagedClusterList{}
-	if err := f.client(t).List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	f.client(t).MustList(list)
 	return list.Items
 }
 

@@ -8,34 +8,29 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agentfleet"
 )
 
 // TestAFleetOfWorkAgents: the agents that benchmarks use deliver works to their members, and a restart applies nothing again.
 func TestAFleetOfWorkAgents(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
-	admin, clusters := hubtest.NewClient(t, hub.Config()), []string{"c0", "c1"}
+	admin, clusters := kit.New(t, hub), []string{"c0", "c1"}
 	deliver := func(name string) {
 		for _, cluster := range clusters {
-			work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}}
+			work := kit.Work(cluster, name)
 			text := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":%q}}`, name)
 			work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: text}}}
-			if err := admin.Create(t.Context(), work); err != nil {
-				t.Fatal(err)
-			}
+			admin.MustCreate(work)
 		}
 	}
 	for _, cluster := range clusters {
-		if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}); err != nil {
-			t.Fatal(err)
-		}
+		admin.MustCreate(kit.Namespace(cluster))
 	}
 	deliver("first")
 	agents, err := agentfleet.StartWorks(t.Context(), hub.Config(), clusters)

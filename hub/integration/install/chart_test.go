@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli/join"
 )
 
@@ -169,10 +170,8 @@ func TestAReleaseInAnotherNamespaceIsRefused(t *testing.T) {
 
 // TestTheAPIServerAcceptsCharts sends every object of the charts to a real API server, in a dry run with strict field validation.
 func TestTheAPIServerAcceptsCharts(t *testing.T) {
-	admin := hubtest.NewClient(t, shared.Config())
-	if err := admin.Create(t.Context(), namespace(join.AgentNamespace)); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
+	admin := kit.New(t, shared)
+	admin.MustCreateMissing(namespace(join.AgentNamespace))
 	manager, agent := managerRelease(), agentRelease()
 	for name, r := range map[string]release{
 		"the manager by default": manager,
@@ -253,7 +252,7 @@ func TestTheChartOfTheAgentInstallsWhatJoinInstalls(t *testing.T) {
 
 func compareWithJoin(t *testing.T, reportUsage bool) {
 	t.Helper()
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	agent := join.Agent{
 		Cluster: "edge-1", Image: "localhost:5001/berth/berth-agent:v0.1.0", Driver: "csr", Bootstrap: []byte(bootstrap), Profile: join.ProfileAdmin, ReportUsage: reportUsage,
 	}
@@ -286,14 +285,12 @@ func compareWithJoin(t *testing.T, reportUsage bool) {
 }
 
 // checkNothingElse requires that the chart has every object of some kinds in the namespace of the agent.
-func checkNothingElse(t *testing.T, member client.Client, inChart map[string]bool) {
+func checkNothingElse(t *testing.T, member *kit.Client, inChart map[string]bool) {
 	t.Helper()
 	for kind, list := range map[string]client.ObjectList{
 		"Deployment": &appsv1.DeploymentList{}, "Lease": &coordinationv1.LeaseList{}, "Role": &rbacv1.RoleList{}, "RoleBinding": &rbacv1.RoleBindingList{}, "Secret": &corev1.SecretList{},
 	} {
-		if err := member.List(t.Context(), list, client.InNamespace(join.AgentNamespace)); err != nil {
-			t.Fatal(err)
-		}
+		member.MustList(list, client.InNamespace(join.AgentNamespace))
 		err := meta.EachListItem(list, func(item runtime.Object) error {
 			object, err := meta.Accessor(item)
 			if err == nil && !inChart[kind+" "+object.GetName()] {
@@ -308,17 +305,15 @@ func checkNothingElse(t *testing.T, member client.Client, inChart map[string]boo
 }
 
 func namespace(name string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return kit.Namespace(name)
 }
 
 // TestPodsOfChartsAreRestricted creates the pods in a namespace that enforces the Pod Security Standard "restricted".
 func TestPodsOfChartsAreRestricted(t *testing.T) {
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	restricted := namespace("restricted")
 	restricted.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
-	if err := admin.Create(t.Context(), restricted); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustCreate(restricted)
 	pods := map[string]bool{}
 	for _, object := range slices.Concat(managerRelease().objects(t), agentRelease().objects(t)) {
 		path := []string{"spec", "template", "spec"}
@@ -334,7 +329,7 @@ func TestPodsOfChartsAreRestricted(t *testing.T) {
 		pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": spec}}
 		pod.SetNamespace(restricted.Name)
 		pod.SetName(object.GetName())
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return admin.Create(ctx, pod.DeepCopy(), client.DryRunAll) })
+		kit.Await(t, "the API server admits the pod", func(ctx context.Context) error { return admin.Create(ctx, pod.DeepCopy(), client.DryRunAll) })
 	}
 	want := map[string]bool{"berth": true, "berth-definitions": true, "berth-cleanup": true, "berth-test": true, "berth-agent": true}
 	if diff := cmp.Diff(want, pods); diff != "" {

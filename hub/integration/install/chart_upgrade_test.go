@@ -21,10 +21,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -114,7 +114,7 @@ type kept struct {
 }
 
 // check requires that an object is there, and is the same as at the first check.
-func (k *kept) check(t *testing.T, hub client.Client, after string) {
+func (k *kept) check(t *testing.T, hub *kit.Client, after string) {
 	t.Helper()
 	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(k.object), k.object); err != nil {
 		t.Fatalf("after %s: %v", after, err)
@@ -130,38 +130,32 @@ func (k *kept) check(t *testing.T, hub client.Client, after string) {
 }
 
 // newDecision creates clusters and a placement that selects of them, and returns what must stay.
-func newDecision(t *testing.T, hub client.Client) []*kept {
+func newDecision(t *testing.T, hub *kit.Client) []*kept {
 	t.Helper()
-	tolerant := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	tolerant := kit.Placement("default", "web")
 	tolerant.Spec.NumberOfClusters = new(int32(2))
 	tolerant.Spec.Tolerations = []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "global"}}
 	binding.Spec.ClusterSet = "global"
 	objects := []client.Object{accepted("c1"), accepted("c2"), accepted("c3"), binding, tolerant}
-	for _, object := range objects {
-		if err := hub.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	hub.MustCreate(objects...)
 	slice := &clusterv1beta1.PlacementDecision{}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the placement has selected two clusters", func(ctx context.Context) error {
 		err := hub.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web-decision-1"}, slice)
 		if err == nil && len(slice.Status.Decisions) != 2 {
 			err = fmt.Errorf("%d clusters are selected", len(slice.Status.Decisions))
 		}
 		return err
 	})
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the status is written after the slice
+	kit.Await(t, "the status counts two clusters", func(ctx context.Context) error { // the status is written after the slice
 		err := hub.Get(ctx, client.ObjectKeyFromObject(tolerant), tolerant)
 		if err == nil && tolerant.Status.NumberOfSelectedClusters != 2 {
 			err = fmt.Errorf("the placement has selected %d clusters", tolerant.Status.NumberOfSelectedClusters)
 		}
 		return err
 	})
-	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
-		t.Fatal(err)
-	}
-	return []*kept{{object: slice}, {object: binding}, {object: tolerant}, {object: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}}}
+	hub.MustRead(slice)
+	return []*kept{{object: slice}, {object: binding}, {object: tolerant}, {object: kit.Cluster("c1")}}
 }
 
 // TestAReleaseIsUpgradedRolledBackAndUninstalled installs the former chart on a cluster with fake nodes, upgrades to this one, and returns.
@@ -169,7 +163,7 @@ func newDecision(t *testing.T, hub client.Client) []*kept {
 func TestAReleaseIsUpgradedRolledBackAndUninstalled(t *testing.T) {
 	former := formerChart(t)
 	hub := newNodes(t)
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	mustHelm := func(args ...string) {
 		t.Helper()
 		if output, err := helmOn(t, hub.Kubeconfig(), append(args, "--namespace=berth-system", "--wait", "--timeout="+helmTimeout)...); err != nil {
@@ -213,17 +207,15 @@ func TestAReleaseIsUpgradedRolledBackAndUninstalled(t *testing.T) {
 }
 
 // replicas returns how many replicas of the manager are ready.
-func replicas(t *testing.T, hub client.Client) int32 {
+func replicas(t *testing.T, hub *kit.Client) int32 {
 	t.Helper()
 	deployment := &appsv1.Deployment{}
-	if err := hub.Get(t.Context(), client.ObjectKey{Namespace: "berth-system", Name: "berth"}, deployment); err != nil {
-		t.Fatal(err)
-	}
+	hub.MustGet(client.ObjectKey{Namespace: "berth-system", Name: "berth"}, deployment)
 	return deployment.Status.ReadyReplicas
 }
 
 // checkUninstalled requires that the manager and its permissions are gone.
-func checkUninstalled(t *testing.T, hub client.Client) {
+func checkUninstalled(t *testing.T, hub *kit.Client) {
 	t.Helper()
 	want, got := map[string]bool{}, map[string]bool{}
 	for name, object := range map[string]client.Object{

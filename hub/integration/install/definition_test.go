@@ -13,7 +13,7 @@ import (
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/definition"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const placements = "placements.cluster.open-cluster-management.io"
@@ -31,23 +31,16 @@ func count(output, word string) int {
 
 func TestDefinitionsAreInstalledUpgradedAndKept(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
-	admin, err := definition.NewClient(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := kit.New(t, hub)
 	files, err := fs.Glob(config.CRDs(), "*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	shipped := &apiextensionsv1.CustomResourceDefinition{}
-	if err := admin.Get(t.Context(), client.ObjectKey{Name: placements}, shipped); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKey{Name: placements}, shipped)
 
-	if err := admin.Delete(t.Context(), shipped.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, testTimeout, gone(admin, placements))
+	admin.MustDelete(shipped.DeepCopy())
+	kit.Await(t, "the definition is gone", gone(admin, placements))
 	if output := mustRun(t, hub, manager, "crds", "apply", "--dry-run"); count(output, "created (dry run)") != 1 {
 		t.Errorf("dry run without a definition:\n%s", output)
 	}
@@ -71,16 +64,14 @@ func TestDefinitionsAreInstalledUpgradedAndKept(t *testing.T) {
 		t.Errorf("with a field of a later release: want %q in\n%s", want, output)
 	}
 	after := &apiextensionsv1.CustomResourceDefinition{}
-	if err := admin.Get(t.Context(), client.ObjectKey{Name: placements}, after); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKey{Name: placements}, after)
 	if _, ok := spec(after).Properties["future"]; !ok {
 		t.Error("the field of a later release is gone")
 	}
 }
 
 // gone returns a check that a definition does not exist.
-func gone(hub client.Client, name string) func(ctx context.Context) error {
+func gone(hub *kit.Client, name string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		err := hub.Get(ctx, client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 		if apierrors.IsNotFound(err) {
@@ -96,12 +87,12 @@ func spec(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1
 	return &out
 }
 
-func removeField(t *testing.T, hub client.Client, name string) {
+func removeField(t *testing.T, hub *kit.Client, name string) {
 	t.Helper()
 	change(t, hub, func(fields map[string]apiextensionsv1.JSONSchemaProps) { delete(fields, name) })
 }
 
-func addField(t *testing.T, hub client.Client, name string) {
+func addField(t *testing.T, hub *kit.Client, name string) {
 	t.Helper()
 	change(t, hub, func(fields map[string]apiextensionsv1.JSONSchemaProps) {
 		fields[name] = apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -109,14 +100,10 @@ func addField(t *testing.T, hub client.Client, name string) {
 }
 
 // change changes the fields of the spec of placements on the hub.
-func change(t *testing.T, hub client.Client, edit func(map[string]apiextensionsv1.JSONSchemaProps)) {
+func change(t *testing.T, hub *kit.Client, edit func(map[string]apiextensionsv1.JSONSchemaProps)) {
 	t.Helper()
 	found := &apiextensionsv1.CustomResourceDefinition{}
-	if err := hub.Get(t.Context(), client.ObjectKey{Name: placements}, found); err != nil {
-		t.Fatal(err)
-	}
+	hub.MustGet(client.ObjectKey{Name: placements}, found)
 	edit(spec(found).Properties)
-	if err := hub.Update(t.Context(), found); err != nil {
-		t.Fatal(err)
-	}
+	hub.MustUpdate(found)
 }

@@ -16,12 +16,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // planted is a value that no report may have.
@@ -36,32 +36,28 @@ func manifests(texts ...string) workv1.ManifestsTemplate {
 }
 
 // plant creates objects that hold the planted value, each in another way.
-func plant(t *testing.T, hub client.Client, namespace string) {
+func plant(t *testing.T, hub *kit.Client, namespace string) {
 	t.Helper()
 	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"password"},"stringData":{"password":"` + planted + `"}}`
 	lastApplied := map[string]string{corev1.LastAppliedConfigAnnotation: `{"kind":"ManifestWork","spec":{"workload":{"manifests":[` + secret + `]}}}`}
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "work", Annotations: lastApplied}}
 	work.Spec.Workload = manifests(secret, configMap)
-	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "set"}}
+	set := kit.WorkSet(namespace, "set")
 	set.Spec.ManifestWorkTemplate.Workload = manifests(secret)
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "web"}}
 	set.Spec.Overrides = []workv1alpha1.ClusterOverride{{
 		Targets: []workv1.ResourceIdentifier{{Resource: "secrets", Namespace: "default", Name: "password"}},
 		Patches: []workv1alpha1.OverridePatch{{Op: "replace", Path: "/stringData/password", Value: &runtime.RawExtension{Raw: []byte(`"` + planted + `"`)}}},
 	}}
-	for _, object := range []client.Object{
+	hub.MustCreate(
 		work, set,
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "own"}, StringData: map[string]string{"password": planted}},
-	} {
-		if err := hub.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 }
 
 // TestGatherCollectsNoSecret collects the state of a hub and looks for a planted value in every file.
 func TestGatherCollectsNoSecret(t *testing.T) {
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	namespace := shared.Namespace(t)
 	plant(t, admin, namespace)
 	folder := t.TempDir()
@@ -117,24 +113,20 @@ func TestGatherCollectsNoSecret(t *testing.T) {
 
 // TestGatherCollectsWhatItsUserMayRead lets a user collect who may read the placements of one namespace, and nothing else.
 func TestGatherCollectsWhatItsUserMayRead(t *testing.T) {
-	admin, namespace := hubtest.NewClient(t, shared.Config()), shared.Namespace(t)
+	admin, namespace := kit.New(t, shared), shared.Namespace(t)
 	const user = "reader-of-placements"
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements"}, Verbs: []string{"get", "list"}},
 	}}
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		ObjectMeta: role.ObjectMeta, RoleRef: kit.Role(user),
+		Subjects: []rbacv1.Subject{kit.User(user)},
 	}
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
-	for _, object := range []client.Object{role, binding, placement} {
-		if err := admin.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	placement := kit.Placement(namespace, "web")
+	admin.MustCreate(role, binding, placement)
 	archive := filepath.Join(t.TempDir(), "report.tar.gz")
 	kubeconfig := shared.WriteKubeconfig(t, shared.ConfigFor(t, user))
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // until the API server enforces the role
+	kit.Await(t, "the archive has the objects that the user may read", func(ctx context.Context) error { // until the API server enforces the role
 		_ = os.Remove(archive) // it exists from the second attempt on
 		output, err := run(ctx, t, shared, hubtest.PluginBinary, "gather", "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--output="+archive)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/definition"
 )
@@ -152,7 +152,7 @@ func TestOverlaysInstallEveryDefinition(t *testing.T) {
 
 // TestTheAPIServerAcceptsOverlays sends every object of the overlays to a real API server, in a dry run with strict field validation.
 func TestTheAPIServerAcceptsOverlays(t *testing.T) {
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	for _, name := range []string{"cluster", "hub"} {
 		for _, object := range kustomized(t, name) {
 			options := []client.PatchOption{client.ForceOwnership, client.FieldOwner("overlay"), client.FieldValidation(metav1.FieldValidationStrict)}

@@ -9,13 +9,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine.
-const testTimeout = 150 * time.Second
 
 // shared is the hub of the tests that change nothing for others.
 var shared *hubtest.Hub

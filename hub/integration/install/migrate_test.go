@@ -1,3 +1,5 @@
+//go:build slow
+
 package install
 
 import (
@@ -17,13 +19,13 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/definition"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const setDefinition = "managedclustersets.cluster.open-cluster-management.io"
 
 // edit changes a definition of a hub.
-func edit(t *testing.T, hub client.Client, name string, change func(*apiextensionsv1.CustomResourceDefinitionSpec)) {
+func edit(t *testing.T, hub *kit.Client, name string, change func(*apiextensionsv1.CustomResourceDefinitionSpec)) {
 	t.Helper()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found := &apiextensionsv1.CustomResourceDefinition{}
@@ -41,10 +43,7 @@ func edit(t *testing.T, hub client.Client, name string, change func(*apiextensio
 // storeFormer makes a hub serve version v1alpha1 of placements and the former name of the selector of sets, and stores an object of each.
 func storeFormer(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	definitions, err := definition.NewClient(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	definitions := kit.New(t, hub)
 	open := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	edit(t, definitions, placements, func(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
 		spec.Versions[0].Storage = false
@@ -61,7 +60,7 @@ func storeFormer(t *testing.T, hub *hubtest.Hub) {
 		schema.Properties["clusterSelector"] = selector
 		spec.Versions[len(spec.Versions)-1].Schema.OpenAPIV3Schema.Properties["spec"] = schema
 	})
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	for _, object := range []map[string]any{
 		{
 			"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "Placement", "metadata": map[string]any{"namespace": "default", "name": "old"},
@@ -73,29 +72,25 @@ func storeFormer(t *testing.T, hub *hubtest.Hub) {
 		},
 	} {
 		// The API server serves a changed definition a moment later.
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "the API server serves the changed definition", func(ctx context.Context) error {
 			return client.IgnoreAlreadyExists(admin.Create(ctx, &unstructured.Unstructured{Object: object}))
 		})
 	}
 	edit(t, definitions, placements, func(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
 		spec.Versions[0].Storage, spec.Versions[1].Storage = true, false
 	})
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "dev-admins"}, Subjects: []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "dev"}}}
-	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "open-cluster-management:managedclusterset:admin:dev"}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "dev-admins"}, Subjects: []rbacv1.Subject{kit.Group("dev")}}
+	binding.RoleRef = kit.ClusterRole("open-cluster-management:managedclusterset:admin:dev")
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
 		Name: "berth:managedclusterset:admin:dev", Labels: map[string]string{clusterv1beta2.SetRoleLabel: "admin", clusterv1beta2.ClusterSetLabel: "dev"},
 	}}
-	for _, object := range []client.Object{binding, role} {
-		if err := admin.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	admin.MustCreate(binding, role)
 }
 
 func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
 	storeFormer(t, hub)
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	dry := mustRun(t, hub, hubtest.PluginBinary, "migrate")
 	for _, want := range []string{
 		"would update ManagedClusterSet old: selectorType LegacyClusterSetLabel becomes ExclusiveClusterSetLabel\n",
@@ -110,7 +105,7 @@ func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
 	if again := mustRun(t, hub, hubtest.PluginBinary, "migrate"); again != dry {
 		t.Errorf("the dry run changed the hub: before\n%s\nafter\n%s", dry, again)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the migration succeeds", func(ctx context.Context) error {
 		output, err := run(ctx, t, hub, hubtest.PluginBinary, "migrate", "--yes") // the definition has just changed
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, output)
@@ -123,9 +118,7 @@ func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
 
 	placement, set, binding := &clusterv1beta1.Placement{}, &clusterv1beta2.ManagedClusterSet{}, &rbacv1.ClusterRoleBinding{}
 	for key, object := range map[client.ObjectKey]client.Object{{Namespace: "default", Name: "old"}: placement, {Name: "old"}: set, {Name: "berth:dev-admins"}: binding} {
-		if err := admin.Get(t.Context(), key, object); err != nil {
-			t.Fatal(err)
-		}
+		admin.MustGet(key, object)
 	}
 	want := []clusterv1beta1.PrioritizerConfig{{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: "BuiltIn", BuiltIn: "Steady"}, Weight: new(int32(3))}}
 	if diff := cmp.Diff(want, placement.Spec.PrioritizerPolicy.Configurations); diff != "" {
@@ -137,10 +130,7 @@ func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
 	if len(binding.Subjects) != 1 || binding.Subjects[0].Name != "dev" || binding.RoleRef.Name != "berth:managedclusterset:admin:dev" {
 		t.Errorf("the binding is %+v", binding)
 	}
-	definitions, err := definition.NewClient(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	definitions := kit.New(t, hub)
 	requireStored(t, definitions, placements, "v1beta1")
 	// Definitions that are applied afterwards change nothing of this.
 	mustRun(t, hub, manager, "crds", "apply")
@@ -151,10 +141,7 @@ func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
 // placements, and has that of sets. Whatever comes first, no former version is left as stored.
 func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
-	definitions, err := definition.NewClient(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	definitions := kit.New(t, hub)
 	storeFormer(t, hub)
 	makeFormer(t, definitions, placements, func(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
 		spec.Versions[0].Storage, spec.Versions[1].Storage = false, true
@@ -183,13 +170,11 @@ func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
 		}
 	}
 	after := &apiextensionsv1.CustomResourceDefinition{}
-	if err := definitions.Get(t.Context(), client.ObjectKey{Name: placements}, after); err != nil {
-		t.Fatal(err)
-	}
+	definitions.MustGet(client.ObjectKey{Name: placements}, after)
 	if _, ok := spec(after).Properties["tiers"]; !ok || len(after.Spec.Versions) != 2 || !after.Spec.Versions[1].Served {
 		t.Errorf("the definition of placements has not both the fields of this release and the former version: %+v", after.Spec.Versions)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the migration succeeds", func(ctx context.Context) error {
 		if output, err := run(ctx, t, hub, hubtest.PluginBinary, "migrate", "--yes"); err != nil { // the definitions have just changed
 			return fmt.Errorf("%w: %s", err, output)
 		}
@@ -204,16 +189,14 @@ func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
 		t.Errorf("after all, a dry run finds\n%s", output)
 	}
 	placement := &clusterv1beta1.Placement{}
-	if err := hubtest.NewClient(t, hub.Config()).Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "old"}, placement); err != nil {
-		t.Fatal(err)
-	}
+	kit.New(t, hub).MustGet(client.ObjectKey{Namespace: "default", Name: "old"}, placement)
 	if found := placement.Spec.PrioritizerPolicy.Configurations; len(found) != 1 || found[0].ScoreCoordinate == nil || found[0].ScoreCoordinate.BuiltIn != "Steady" {
 		t.Errorf("the prioritizers of the placement are %+v", found)
 	}
 }
 
 // makeFormer changes a definition, as a former version of OCM had it, and which version its objects are recorded as stored in.
-func makeFormer(t *testing.T, hub client.Client, name string, change func(*apiextensionsv1.CustomResourceDefinitionSpec), stored string) {
+func makeFormer(t *testing.T, hub *kit.Client, name string, change func(*apiextensionsv1.CustomResourceDefinitionSpec), stored string) {
 	t.Helper()
 	edit(t, hub, name, change)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -230,12 +213,10 @@ func makeFormer(t *testing.T, hub client.Client, name string, change func(*apiex
 }
 
 // requireStored requires that a definition records one version as stored.
-func requireStored(t *testing.T, hub client.Client, name, want string) {
+func requireStored(t *testing.T, hub *kit.Client, name, want string) {
 	t.Helper()
 	found := &apiextensionsv1.CustomResourceDefinition{}
-	if err := hub.Get(t.Context(), client.ObjectKey{Name: name}, found); err != nil {
-		t.Fatal(err)
-	}
+	hub.MustGet(client.ObjectKey{Name: name}, found)
 	if diff := cmp.Diff([]string{want}, found.Status.StoredVersions); diff != "" {
 		t.Errorf("stored versions of %s (-want +got):\n%s", name, diff)
 	}

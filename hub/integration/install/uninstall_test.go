@@ -1,3 +1,5 @@
+//go:build slow
+
 package install
 
 import (
@@ -16,7 +18,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/definition"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/uninstall"
 )
 
@@ -27,16 +29,14 @@ const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace"
 
 // accepted returns a cluster that the webhooks guard: its creation is completed by them.
 func accepted(name string) *clusterv1.ManagedCluster {
-	return &clusterv1.ManagedCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
-	}
+	return kit.AcceptedCluster(name)
 }
 
 func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	running := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true, Args: []string{"--leader-elect=true"}})
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the webhooks are registered", func(ctx context.Context) error {
 		steps, err := planned(ctx, hub)
 		if err != nil || len(steps) < 2 {
 			return fmt.Errorf("the webhooks are not registered: %v, %w", steps, err)
@@ -46,7 +46,7 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept", Finalizers: []string{workv1alpha1.ManifestWorkReplicaSetFinalizer, "example.com/other"}}}
 	set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(configMap)}}}
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "nowhere"}}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return client.IgnoreAlreadyExists(admin.Create(ctx, set)) })
+	admin.AwaitCreated(set)
 
 	if output := mustRun(t, hub, hubtest.PluginBinary, "version", "--with-hub"); !strings.Contains(output, "\nmanager "+releaseVersion) || !strings.Contains(output, "\ndefinitions unknown\n") {
 		t.Errorf("while a manager leads, on definitions without a release, the versions are\n%s", output)
@@ -77,7 +77,7 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	if again := mustRun(t, hub, hubtest.PluginBinary, "uninstall"); again != dry {
 		t.Errorf("the dry run changed the hub: before\n%s\nafter\n%s", dry, again)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the uninstallation succeeds", func(ctx context.Context) error {
 		_, err := run(ctx, t, hub, hubtest.PluginBinary, "uninstall", "--yes") // the lease of the killed manager ends
 		return err
 	})
@@ -89,16 +89,11 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 		t.Errorf("a write that the webhooks guarded: %v", err)
 	}
 	found := &workv1alpha1.ManifestWorkReplicaSet{}
-	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(set), found); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKeyFromObject(set), found)
 	if controllerutil.ContainsFinalizer(found, workv1alpha1.ManifestWorkReplicaSetFinalizer) || !controllerutil.ContainsFinalizer(found, "example.com/other") {
 		t.Errorf("finalizers of the set are %v, want that of the other program alone", found.Finalizers)
 	}
-	definitions, err := definition.NewClient(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	definitions := kit.New(t, hub)
 	if err := gone(definitions, placements)(t.Context()); err == nil {
 		t.Error("the definition of placements is gone")
 	}
@@ -116,7 +111,7 @@ func planned(ctx context.Context, hub *hubtest.Hub) ([]uninstall.Step, error) {
 func TestTheCommandOfTheJobRemovesServersOnly(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
 	running := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true})
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the webhooks are registered", func(ctx context.Context) error {
 		steps, err := planned(ctx, hub)
 		if err != nil || len(steps) < 2 {
 			return fmt.Errorf("the webhooks are not registered: %v, %w", steps, err)
@@ -128,7 +123,7 @@ func TestTheCommandOfTheJobRemovesServersOnly(t *testing.T) {
 	if !strings.Contains(output, "delete ValidatingWebhookConfiguration berth\n") || strings.Contains(output, "ValidatingAdmissionPolicy") {
 		t.Errorf("want the webhooks and no policy to go:\n%s", output)
 	}
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	if err := admin.Create(t.Context(), accepted("after")); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Errorf("a write that the webhooks guarded: %v", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -30,10 +29,8 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
-const testTimeout = 120 * time.Second
 
 var (
 	shared    *hubtest.Hub
@@ -50,7 +47,7 @@ func TestMain(m *testing.M) {
 
 // world is a namespace with the profiles of another manager, bound to a set of their clusters, and a manager that imports them.
 type world struct {
-	client.WithWatch
+	*kit.Client
 
 	t         *testing.T
 	namespace string
@@ -59,16 +56,14 @@ type world struct {
 
 func newWorld(t *testing.T, grace string) *world {
 	t.Helper()
-	w := &world{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
-	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	w := &world{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
+	set := kit.Set(w.namespace)
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
 		SelectorType:  clusterv1beta2.LabelSelector,
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.InventoryLabelKey: w.namespace + ".theirs"}},
 	}
 	w.create(set)
-	w.create(&clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.namespace}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: w.namespace},
-	})
+	w.create(kit.Binding(w.namespace, w.namespace))
 	w.manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{TaintUnjoined: true, Args: []string{
 		"--controllers=*,acceptance,csr,addon,replicaset,profile,inventory", "--inventory-namespaces=" + w.namespace, "--inventory-grace=" + grace,
 	}})
@@ -87,9 +82,7 @@ func newWorld(t *testing.T, grace string) *world {
 
 func (w *world) create(object client.Object) {
 	w.t.Helper()
-	if err := w.Create(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustCreate(object)
 	if object.GetNamespace() == "" {
 		w.t.Cleanup(func() {
 			if err := client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.t.Context()), object)); err != nil {
@@ -124,15 +117,13 @@ func (w *world) report(profile *multiclusterv1alpha1.ClusterProfile, healthy met
 	profile.Status.Version.Kubernetes = "v1.36.3"
 	profile.Status.Properties = []multiclusterv1alpha1.Property{{Name: "short", Value: strings.TrimPrefix(profile.Name, w.namespace+"-")}}
 	meta.SetStatusCondition(&profile.Status.Conditions, metav1.Condition{Type: "ControlPlaneHealthy", Status: healthy, Reason: "Checked"})
-	if err := w.Status().Patch(w.t.Context(), profile, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustPatchStatus(profile, client.MergeFrom(before))
 }
 
 // awaitDecision waits until a placement has some clusters.
 func (w *world) awaitDecision(placement string, want ...string) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	w.Await("a placement has some clusters", func(ctx context.Context) error {
 		list := &clusterv1beta1.PlacementDecisionList{}
 		if err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil {
 			return err
@@ -153,7 +144,7 @@ func (w *world) awaitDecision(placement string, want ...string) {
 // awaitCluster waits until a cluster satisfies a check; nil is a cluster that does not exist.
 func (w *world) awaitCluster(short string, check func(*clusterv1.ManagedCluster) bool) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	w.Await("a cluster satisfies a check", func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{}
 		err := w.Get(ctx, client.ObjectKey{Name: w.name(short)}, cluster)
 		if apierrors.IsNotFound(err) {
@@ -168,9 +159,7 @@ func (w *world) awaitCluster(short string, check func(*clusterv1.ManagedCluster)
 
 func (w *world) delete(object client.Object) {
 	w.t.Helper()
-	if err := w.Delete(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustDelete(object)
 }
 
 func isMissing(cluster *clusterv1.ManagedCluster) bool {
@@ -183,7 +172,7 @@ func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
 	a := w.publish("a", metav1.ConditionTrue)
 	w.publish("b", metav1.ConditionTrue)
 	w.publish("c", metav1.ConditionFalse)
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+	placement := kit.Placement(w.namespace, "web")
 	placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "short", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b", "c"}}},
 	}}}}
@@ -198,16 +187,14 @@ func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
 
 	t.Log("no lease is expected, no namespace is made, and nothing is published under the same name")
 	cluster := &clusterv1.ManagedCluster{}
-	if err := w.Get(t.Context(), client.ObjectKey{Name: a.Name}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	w.MustGet(client.ObjectKey{Name: a.Name}, cluster)
 	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted); found != nil || len(cluster.Finalizers) > 0 || cluster.Status.Version.Kubernetes != "v1.36.3" {
 		t.Errorf("the cluster is %+v", cluster)
 	}
 	if err := w.Get(t.Context(), client.ObjectKey{Name: a.Name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace of an agent: %v, want none", err)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the imported clusters are selected", func(ctx context.Context) error {
 		list := &multiclusterv1alpha1.PlacementDecisionList{}
 		if err := w.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
 			return err
@@ -224,9 +211,7 @@ func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
 		return nil
 	})
 	profiles := &multiclusterv1alpha1.ClusterProfileList{}
-	if err := w.List(t.Context(), profiles, client.InNamespace(w.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	w.MustList(profiles, client.InNamespace(w.namespace))
 	for i := range profiles.Items {
 		if manager := profiles.Items[i].Spec.ClusterManager.Name; manager != "theirs" {
 			t.Errorf("profile %s is of %s", profiles.Items[i].Name, manager)
@@ -238,19 +223,16 @@ func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
 func TestNothingIsDeliveredToAnImportedCluster(t *testing.T) {
 	w := newWorld(t, "1h")
 	w.publish("a", metav1.ConditionTrue)
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name("a")}})
-	w.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}})
-	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+	w.create(kit.Namespace(w.name("a")))
+	w.create(kit.Placement(w.namespace, "web"))
+	set := kit.WorkSet(w.namespace, "web")
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "web"}}
 	set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
 		Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"web"}}`),
 	}}}
 	w.create(set)
 	w.awaitDecision("web", "a")
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		if err := w.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-			return err
-		}
+	w.AwaitObject(set, "the set reports the imported cluster", func() error {
 		condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.PlacementRolledOut)
 		if condition == nil || !strings.Contains(condition.Message, "1 of 1 cluster left out: "+w.name("a")) || !strings.Contains(condition.Message, "is imported from another inventory") {
 			return fmt.Errorf("the condition is %+v: %w", condition, errNotYet)
@@ -270,7 +252,7 @@ func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
 	for _, short := range []string{"a", "b", "c", "d", "e"} {
 		all = append(all, w.publish(short, metav1.ConditionTrue))
 	}
-	w.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}})
+	w.create(kit.Placement(w.namespace, "web"))
 	w.awaitDecision("web", "a", "b", "c", "d", "e")
 	w.delete(all[0])
 	w.awaitCluster("a", func(c *clusterv1.ManagedCluster) bool { return c == nil })
@@ -313,7 +295,7 @@ func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
 // awaitHeld waits until the manager has refused to delete a cluster without its profile.
 func (w *world) awaitHeld(short string) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(context.Context) error {
+	w.Await("the manager has refused to delete a cluster without its profile", func(context.Context) error {
 		for line := range strings.Lines(w.manager.Log()) {
 			if strings.Contains(line, "a cluster without its profile stays for now") && strings.Contains(line, w.name(short)) {
 				return nil
@@ -363,7 +345,7 @@ func (l *decisionLog) add(slice *clusterv1beta1.PlacementDecision) {
 // require requires these clusters in every version.
 func (l *decisionLog) require(clusters ...string) {
 	l.Helper()
-	hubtest.Eventually(l.T, testTimeout, func(context.Context) error {
+	kit.Await(l.T, "both versions of the decision were seen", func(context.Context) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if len(l.versions) < 2 {
@@ -385,11 +367,11 @@ func (l *decisionLog) require(clusters ...string) {
 // TestAClusterOfAUserIsLeftAlone has a cluster with the name of a profile.
 func TestAClusterOfAUserIsLeftAlone(t *testing.T) {
 	w := newWorld(t, "1s")
-	theirs := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: w.name("a")}}
+	theirs := kit.Cluster(w.name("a"))
 	w.create(theirs)
 	profile := w.publish("a", metav1.ConditionTrue)
 	w.publish("b", metav1.ConditionTrue)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "an event reports that the name is taken", func(ctx context.Context) error {
 		list := &eventsv1.EventList{}
 		if err := w.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
 			return err
@@ -402,9 +384,7 @@ func TestAClusterOfAUserIsLeftAlone(t *testing.T) {
 	w.delete(profile)
 	w.awaitCluster("b", func(c *clusterv1.ManagedCluster) bool { return c != nil })
 	stored := &clusterv1.ManagedCluster{}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(theirs), stored); err != nil {
-		t.Fatal(err)
-	}
+	w.MustGet(client.ObjectKeyFromObject(theirs), stored)
 	if stored.Spec.HubAcceptsClient || len(stored.Status.ClusterClaims) > 0 || stored.Labels[clusterv1.InventoryLabelKey] != "" {
 		t.Errorf("the cluster is %+v", stored)
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var errNotRefused = errors.New("not refused by the policy")
@@ -28,10 +28,7 @@ func TestWhatTheManagerWouldFillIsRefused(t *testing.T) {
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
 	}}
 	binding := func(name, to string) *rbacv1.ClusterRoleBinding {
-		return &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: to},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "role-writer"}},
-		}
+		return kit.ClusterRoleBinding(name, to, kit.User("role-writer"))
 	}
 	deniedRole := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: prefix + "denied"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, ResourceNames: []string{"denied"}, Verbs: []string{"get", "list", "watch"}},
@@ -39,13 +36,13 @@ func TestWhatTheManagerWouldFillIsRefused(t *testing.T) {
 	if err := errors.Join(s.Create(t.Context(), role), s.Create(t.Context(), binding(name, name)), s.Create(t.Context(), deniedRole)); err != nil {
 		t.Fatal(err)
 	}
-	writer := hubtest.NewClient(t, shared.ConfigFor(t, name))
+	writer := kit.As(t, shared, name)
 	namespace := func(name, cluster string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabelKey: cluster}}}
 	}
 	bindingIn := func(to string) *rbacv1.RoleBinding {
 		all := binding("b", to)
-		return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}, RoleRef: all.RoleRef, Subjects: all.Subjects}
+		return kit.RoleBinding("default", "b", all.RoleRef, all.Subjects...)
 	}
 	const holders, manager = "the roles of clusters are for those who hold what they grant", `the ClusterRole "berth:namespace-inventory" is for the manager`
 	for sentence, test := range map[string]struct {
@@ -63,7 +60,7 @@ func TestWhatTheManagerWouldFillIsRefused(t *testing.T) {
 		"a namespace of a cluster of its name":   {namespace("tenant", "tenant"), `would make the namespace that of the cluster "tenant"`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // once the role and the policies are in force
+			kit.Await(t, "the manager fills it", func(ctx context.Context) error { // once the role and the policies are in force
 				object, _ := test.object.DeepCopyObject().(client.Object)
 				err := writer.Create(ctx, object, client.DryRunAll)
 				if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {

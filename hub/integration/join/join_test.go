@@ -19,6 +19,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -65,7 +66,7 @@ func (s *testHub) awaitReviews(cluster string, want func(authorizationv1.Resourc
 func (s *testHub) awaitReviewsOf(cluster, name string, want func(authorizationv1.ResourceAttributes) bool) {
 	s.t.Helper()
 	agent := s.agentNamed(cluster, name)
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the API server allows one agent of a cluster exactly the reviews that want returns true for", func(ctx context.Context) error {
 		var faults []error
 		for _, review := range reviewsOfOCM(cluster) {
 			got, err := allowed(ctx, agent, review)
@@ -112,7 +113,7 @@ func TestAcceptedDeniedAcceptedAgainAndDeleted(t *testing.T) {
 	}); err != nil || got {
 		t.Errorf("the agent may get another cluster: %t, %v", got, err)
 	}
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the hub has created the lease", func(ctx context.Context) error {
 		return s.Get(ctx, client.ObjectKey{Namespace: "joins", Name: clusterv1.ManagedClusterLeaseName}, &coordinationv1.Lease{})
 	})
 	s.awaitEvent("ClusterAccepted", "joins")
@@ -153,9 +154,7 @@ func TestAcceptedDeniedAcceptedAgainAndDeleted(t *testing.T) {
 	s.awaitReviews("joins", func(authorizationv1.ResourceAttributes) bool { return true })
 
 	t.Log("deletion removes everything")
-	if err := s.Delete(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "joins"}}); err != nil {
-		t.Fatal(err)
-	}
+	s.MustDelete(kit.Cluster("joins"))
 	for _, object := range objects {
 		s.awaitGone(object)
 	}
@@ -164,10 +163,8 @@ func TestAcceptedDeniedAcceptedAgainAndDeleted(t *testing.T) {
 func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 	s := newTestHub(t)
 	startManager(t)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "payments"}}
-	if err := s.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	namespace := kit.Namespace("payments")
+	s.MustCreate(namespace)
 	s.cluster("payments")
 	message := s.awaitCondition("payments", clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError)
 	if !strings.Contains(message, `the namespace "payments" exists`) {
@@ -185,9 +182,7 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 	t.Log("its owner may give it to the cluster")
 	next := namespace.DeepCopy()
 	next.Labels = map[string]string{clusterv1.ClusterNameLabelKey: "payments"}
-	if err := s.Patch(t.Context(), next, client.MergeFrom(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	s.MustPatch(next, client.MergeFrom(namespace))
 	s.awaitAccepted("payments")
 
 	t.Log("a namespace with objects of another user survives the cluster")
@@ -195,12 +190,12 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 	if err := errors.Join(s.Create(t.Context(), secret), s.Delete(t.Context(), objects["cluster"])); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitGone(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "payments"}})
+	s.awaitGone(kit.Cluster("payments"))
 	s.awaitEvent("NamespaceKept", "payments")
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 		t.Error(err)
 	}
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the bindings of the cluster are removed", func(ctx context.Context) error {
 		left := &rbacv1.RoleBindingList{}
 		if err := s.List(ctx, left, client.InNamespace("payments")); err != nil || len(left.Items) > 0 {
 			return fmt.Errorf("%w: %v", errors.Join(err, errBindingsLeft), left.Items)
@@ -211,11 +206,9 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 	t.Log("a binding that a plan of the past makes anew is removed too")
 	late := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "berth-inventory", Labels: map[string]string{clusterv1.ClusterNameLabelKey: "payments"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		RoleRef:    kit.ClusterRole("view"),
 	}
-	if err := s.Create(t.Context(), late); err != nil {
-		t.Fatal(err)
-	}
+	s.MustCreate(late)
 	s.awaitGone(late)
 }
 
@@ -304,9 +297,7 @@ func TestCertificateRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Delete(t.Context(), request); err != nil {
-			t.Fatal(err)
-		}
+		s.MustDelete(request)
 	}
 	s.awaitCondition("c1", clusterv1.ManagedClusterConditionIdentityConflict, metav1.ConditionFalse, "NoConflict")
 
@@ -338,7 +329,7 @@ func TestWhatTheHubWritesIsNoReportOfAnAgent(t *testing.T) {
 	}
 	s.report("unjoined")
 	unknown()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("an accepted cluster without an agent is Unknown, by the lease that the hub created", func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, "unjoined")
 		if err == nil && len(cluster.Spec.Taints) == 0 {
 			err = errNotTainted
@@ -350,12 +341,10 @@ func TestWhatTheHubWritesIsNoReportOfAnAgent(t *testing.T) {
 // TestBerthHubRegistersClusters holds that berth-hub runs the controllers and has their roles without any flag.
 func TestBerthHubRegistersClusters(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true})
-	s := &testHub{WithWatch: hubtest.NewClient(t, hub.Config()), t: t}
+	s := &testHub{Client: kit.New(t, hub), t: t}
 	s.cluster("first")
 	s.awaitAccepted("first")
-	if err := s.Delete(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "first"}}); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitGone(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "first"}})
-	s.awaitGone(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "first"}})
+	s.MustDelete(kit.Cluster("first"))
+	s.awaitGone(kit.Cluster("first"))
+	s.awaitGone(kit.Namespace("first"))
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/registration"
 )
@@ -36,12 +36,12 @@ func joinToken(t *testing.T, name, driver string, rejoin bool) string {
 func (s *testHub) uses(ctx context.Context, token, name string) error {
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.BearerToken = token
-	return hubtest.NewClient(s.t, config).Get(ctx, client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{})
+	return kit.For(s.t, config).Get(ctx, client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{})
 }
 
 func (s *testHub) awaitEnded(token, name string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the token is refused", func(ctx context.Context) error {
 		switch err := s.uses(ctx, token, name); {
 		case apierrors.IsUnauthorized(err):
 			return nil
@@ -63,7 +63,7 @@ func TestFormerJoinTokensEnd(t *testing.T) {
 	})
 	s.awaitAccepted(name)
 	first := joinToken(t, name, "", false)
-	s.eventually(func(ctx context.Context) error { return s.uses(ctx, first, name) })
+	s.Await("the first token is accepted", func(ctx context.Context) error { return s.uses(ctx, first, name) })
 	second := joinToken(t, name, "", false)
 	if err := s.uses(t.Context(), first, name); err != nil {
 		t.Errorf("a second token ended the first one: %v", err)
@@ -72,7 +72,7 @@ func TestFormerJoinTokensEnd(t *testing.T) {
 	third := joinToken(t, name, "", true)
 	s.awaitEnded(first, name)
 	s.awaitEnded(second, name)
-	s.eventually(func(ctx context.Context) error { return s.uses(ctx, third, name) })
+	s.Await("the third token is accepted", func(ctx context.Context) error { return s.uses(ctx, third, name) })
 
 	wantReplaced(t, name, "the next that joins by a token")
 	s.awaitEnded(third, name)

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -32,18 +32,13 @@ var errStillThere = errors.New("it exists")
 
 // testHub is the shared hub with a manager.
 type testHub struct {
-	client.WithWatch
+	*kit.Client
 	t *testing.T
 }
 
 func newTestHub(t *testing.T) *testHub {
 	t.Helper()
-	return &testHub{WithWatch: hubtest.NewClient(t, shared.Config()), t: t}
-}
-
-func (s *testHub) eventually(check func(context.Context) error) {
-	s.t.Helper()
-	hubtest.Eventually(s.t, testTimeout, check)
+	return &testHub{Client: kit.New(t, shared), t: t}
 }
 
 // cluster stores a cluster. It is removed after the test, with its finalizers, since the manager may be gone.
@@ -56,12 +51,10 @@ func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster
 	for _, change := range changes {
 		change(cluster)
 	}
-	if err := s.Create(s.t.Context(), cluster); err != nil {
-		s.t.Fatal(err)
-	}
+	s.MustCreate(cluster)
 	s.t.Cleanup(func() {
 		ctx := context.WithoutCancel(s.t.Context())
-		left := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		left := kit.Cluster(name)
 		_ = s.Delete(ctx, left)
 		_ = s.Patch(ctx, left, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
@@ -76,7 +69,7 @@ func (s *testHub) stored(ctx context.Context, name string) (*clusterv1.ManagedCl
 // change changes a stored cluster.
 func (s *testHub) change(name string, change func(*clusterv1.ManagedCluster)) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the cluster is changed", func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, name)
 		if err != nil {
 			return err
@@ -95,7 +88,7 @@ func (s *testHub) setAccepted(name string, accepts bool) {
 // report writes what the first report of an agent writes.
 func (s *testHub) report(name string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the agent has reported the cluster", func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, name)
 		if err != nil {
 			return err
@@ -112,7 +105,7 @@ func (s *testHub) report(name string) {
 func (s *testHub) awaitCondition(name, kind string, status metav1.ConditionStatus, reason string) string {
 	s.t.Helper()
 	var message string
-	s.eventually(func(ctx context.Context) error {
+	s.Await("a condition", func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, name)
 		if err != nil {
 			return err
@@ -135,7 +128,7 @@ func (s *testHub) awaitAccepted(name string) {
 // awaitGone waits until an object does not exist.
 func (s *testHub) awaitGone(object client.Object) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("an object does not exist", func(ctx context.Context) error {
 		err := s.Get(ctx, client.ObjectKeyFromObject(object), object)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -147,7 +140,7 @@ func (s *testHub) awaitGone(object client.Object) {
 // awaitEvent waits for an event with a reason about a cluster.
 func (s *testHub) awaitEvent(reason, about string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("an event with a reason about a cluster", func(ctx context.Context) error {
 		list := &corev1.EventList{}
 		if err := s.List(ctx, list); err != nil {
 			return err
@@ -166,8 +159,8 @@ func (s *testHub) objects(name string) map[string]client.Object {
 	s.t.Helper()
 	out := map[string]client.Object{}
 	for key, object := range map[string]client.Object{
-		"cluster":            &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}},
-		"namespace":          &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		"cluster":            kit.Cluster(name),
+		"namespace":          kit.Namespace(name),
 		"clusterrole":        &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:managedcluster:" + name}},
 		"clusterrolebinding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:managedcluster:" + name}},
 		"registration":       &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "open-cluster-management:managedcluster:" + name + ":registration"}},
@@ -194,19 +187,19 @@ func (s *testHub) versions(name string) map[string]string {
 }
 
 // agent returns a client of the agent of a cluster.
-func (s *testHub) agent(cluster string) client.Client {
+func (s *testHub) agent(cluster string) *kit.Client {
 	s.t.Helper()
 	return s.agentNamed(cluster, "a")
 }
 
 // agentNamed returns a client of one agent of a cluster.
-func (s *testHub) agentNamed(cluster, agent string) client.Client {
+func (s *testHub) agentNamed(cluster, agent string) *kit.Client {
 	s.t.Helper()
-	return hubtest.NewClient(s.t, shared.ConfigFor(s.t, registration.AgentUser(cluster, agent), registration.AgentGroup(cluster), registration.AgentsGroup))
+	return kit.As(s.t, shared, registration.AgentUser(cluster, agent), registration.AgentGroup(cluster), registration.AgentsGroup)
 }
 
 // allowed returns whether the API server allows an agent a request, written as verb, resource, subresource, group, namespace and name.
-func allowed(ctx context.Context, agent client.Client, attributes authorizationv1.ResourceAttributes) (bool, error) {
+func allowed(ctx context.Context, agent *kit.Client, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
 	err := agent.Create(ctx, review)
 	return review.Status.Allowed, err
@@ -236,8 +229,8 @@ func (s *testHub) request(user string, groups []string, label, identity, uid str
 	if uid != "" {
 		csr.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: uid}
 	}
-	as := hubtest.NewClient(s.t, shared.ConfigFor(s.t, user, append(groups, "requesters")...))
-	s.eventually(func(ctx context.Context) error { return as.Create(ctx, csr) })
+	as := kit.As(s.t, shared, user, append(groups, "requesters")...)
+	s.Await("the user may create the request", func(ctx context.Context) error { return as.Create(ctx, csr) })
 	return csr.Name
 }
 
@@ -247,15 +240,8 @@ func (s *testHub) allowRequests() {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "requesters"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"}},
 	}}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "requesters"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "requesters"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "requesters"}},
-	}
-	for _, object := range []client.Object{role, binding} {
-		if err := client.IgnoreAlreadyExists(s.Create(s.t.Context(), object)); err != nil {
-			s.t.Fatal(err)
-		}
-	}
+	binding := kit.ClusterRoleBinding("requesters", "requesters", kit.Group("requesters"))
+	s.MustCreateMissing(role, binding)
 }
 
 // state returns the condition of a request and its reason; Pending without one.
@@ -274,7 +260,7 @@ func (s *testHub) state(ctx context.Context, name string) (string, error) {
 
 func (s *testHub) awaitState(name, want string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the request has the wanted state", func(ctx context.Context) error {
 		got, err := s.state(ctx, name)
 		if err == nil && got != want {
 			err = fmt.Errorf("the request %s is %q, want %q", name, got, want)

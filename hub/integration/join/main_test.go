@@ -7,14 +7,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far more than anything here needs on an idle machine.
-const testTimeout = 120 * time.Second
 
 var shared *hubtest.Hub
 

@@ -92,9 +92,7 @@ func TestAnotherMemberReplacesTheRecordedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	s.MustDelete(other)
 	s.setAccepted("again", false)
 	wantReplaced(t, "again", "the one with the UID "+otherUID)
 	s.awaitState(second, approved)
@@ -123,14 +121,12 @@ func TestAnotherMemberReplacesAnAgentWithAToken(t *testing.T) {
 	account := func() types.UID {
 		t.Helper()
 		out := &corev1.ServiceAccount{}
-		if err := s.Get(t.Context(), client.ObjectKey{Namespace: name, Name: registration.AgentAccount}, out); err != nil {
-			t.Fatal(err)
-		}
+		s.MustGet(client.ObjectKey{Namespace: name, Name: registration.AgentAccount}, out)
 		return out.UID
 	}
 	awaitAnother := func(former types.UID) {
 		t.Helper()
-		s.eventually(func(ctx context.Context) error {
+		s.Await("the agent has a new account", func(ctx context.Context) error {
 			out := &corev1.ServiceAccount{}
 			err := s.Get(ctx, client.ObjectKey{Namespace: name, Name: registration.AgentAccount}, out)
 			if err == nil && out.UID == former {
@@ -144,7 +140,7 @@ func TestAnotherMemberReplacesAnAgentWithAToken(t *testing.T) {
 		s.change(name, func(c *clusterv1.ManagedCluster) { c.Annotations[clusterv1.AgentTokenAnnotationKey] = uid + "/100" })
 	}
 	reports(memberUID)
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the cluster records the member", func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, name)
 		if err == nil && cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != memberUID {
 			err = errOtherRecord
@@ -186,7 +182,7 @@ func TestAnotherMemberReplacesAnAgentWithAToken(t *testing.T) {
 	s.change(name, func(c *clusterv1.ManagedCluster) {
 		c.Annotations[clusterv1.AgentTokenAnnotationKey] = thirdUID + "/200"
 	})
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the cluster records the third member", func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, name)
 		if err == nil && cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != thirdUID {
 			err = errOtherRecord

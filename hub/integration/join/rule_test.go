@@ -28,7 +28,7 @@ func TestARuleAcceptsNewClustersOfItsRequesters(t *testing.T) {
 	first := s.request("sam", group, "rule-1", "rule-1", memberUID)
 	s.awaitState(first, approved)
 	s.awaitEvent("ClusterAutoAccepted", "rule-1")
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the rule accepts the cluster", func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, "rule-1")
 		if err == nil && (cluster.Annotations[clusterv1.ClusterAcceptedAnnotationKey] == "" || cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != memberUID) {
 			err = errNotAccepted

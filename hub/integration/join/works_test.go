@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const finalizer = "example.com/agent"
@@ -29,9 +30,7 @@ func (s *testHub) define(group, version, kind, resource string) {
 			"versions": []any{map[string]any{"name": version, "served": true, "storage": true, "schema": schema}},
 		},
 	}}
-	if err := client.IgnoreAlreadyExists(s.Create(s.t.Context(), definition)); err != nil {
-		s.t.Fatal(err)
-	}
+	s.MustCreateMissing(definition)
 }
 
 func (s *testHub) defineContent() {
@@ -54,16 +53,13 @@ func newContent(kind, namespace, name, priority string) *unstructured.Unstructur
 
 func (s *testHub) store(object client.Object) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
+	s.AwaitCreated(object)
 }
 
 // awaitDeleting waits until an object is marked as deleted.
 func (s *testHub) awaitDeleting(object client.Object) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
-		if err := s.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
+	s.AwaitObject(object, "an object is marked as deleted", func() error {
 		if object.GetDeletionTimestamp() == nil {
 			return fmt.Errorf("%s is not being deleted", object.GetName())
 		}
@@ -106,9 +102,7 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	s.awaitGone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "works", Name: "open-cluster-management:managedcluster:works:registration"}})
 	s.wantKept(workBinding("works"))
 	s.release(work)
-	if err := s.Delete(t.Context(), work); err != nil {
-		t.Fatal(err)
-	}
+	s.MustDelete(work)
 	s.awaitGone(workBinding("works"))
 
 	t.Log("a deletion removes add-ons, then works by priority, then the rest")
@@ -118,10 +112,8 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	for _, object := range []client.Object{addOn, early, late} {
 		s.store(object)
 	}
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "works"}}
-	if err := s.Delete(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	cluster := kit.Cluster("works")
+	s.MustDelete(cluster)
 	s.awaitDeleting(addOn)
 	if message := s.awaitCondition("works", clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining); message !=
 		"The namespace works still has 1 ManagedClusterAddOn and 2 ManifestWorks; works are removed without the agent, once it is silent for 10m0s" {
@@ -155,7 +147,7 @@ func TestADeletionEndsWithoutASilentAgentWhereThatIsAllowed(t *testing.T) {
 		s.awaitAccepted(name)
 		s.store(newContent("ManifestWork", name, "w", ""))
 	}
-	patient, forced := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "patient"}}, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "forced"}}
+	patient, forced := kit.Cluster("patient"), kit.Cluster("forced")
 	if err := errors.Join(s.Delete(t.Context(), patient), s.Delete(t.Context(), forced)); err != nil {
 		t.Fatal(err)
 	}
@@ -185,10 +177,10 @@ func TestNothingIsWrittenBesideOpenClusterManagement(t *testing.T) {
 	t.Cleanup(func() { _ = s.Delete(context.WithoutCancel(t.Context()), deployment) })
 	s.cluster("beside")
 	manager := startBesideOCM(t)
-	s.eventually(func(context.Context) error {
+	s.Await("the manager reports Open Cluster Management", func(context.Context) error {
 		return manager.logged("a controller of Open Cluster Management runs on this hub")
 	})
-	s.eventually(func(ctx context.Context) error { // the rest of the manager runs
+	s.Await("the rest of the manager runs", func(ctx context.Context) error { // the rest of the manager runs
 		return s.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, &clusterv1beta2.ManagedClusterSet{})
 	})
 	if objects := s.objects("beside"); len(objects) != 1 || len(objects["cluster"].GetFinalizers()) > 0 {

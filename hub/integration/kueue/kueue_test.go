@@ -13,30 +13,24 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 )
 
-const (
-	// testTimeout is far longer than any wait of the tests on an idle machine.
-	testTimeout = time.Minute
-	namespace   = "kueue-system"
-)
+const namespace = "kueue-system"
 
 var (
 	shared *hubtest.Hub
@@ -68,17 +62,16 @@ func TestMain(m *testing.M) {
 // bridge is a hub with Kueue's definitions, four clusters and a manager.
 type bridge struct {
 	*testing.T
-	client.Client
+	*kit.Client
 }
 
 // newBridge starts a manager with these flags on a fleet whose clusters have a label, with a check for a placement that selects them.
 func newBridge(t *testing.T, placement, prefix string, flags ...string) bridge {
 	t.Helper()
-	b := bridge{t, hubtest.NewClient(t, shared.Config())}
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "batch"}}
-	binding.Spec.ClusterSet = "batch"
-	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	b.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "batch"}})
+	b := bridge{t, kit.New(t, shared)}
+	binding := kit.Binding(namespace, "batch")
+	b.create(kit.Namespace(namespace))
+	b.create(kit.Set("batch"))
 	b.create(binding)
 	for i := range 4 {
 		b.create(newCluster(fmt.Sprintf("%s%d", prefix, i), placement))
@@ -90,12 +83,12 @@ func newBridge(t *testing.T, placement, prefix string, flags ...string) bridge {
 }
 
 func newCluster(name, label string) client.Object {
-	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "batch", label: "yes"}}}
+	return kit.Cluster(name, clusterv1beta2.ClusterSetLabel, "batch", label, "yes")
 }
 
 // newPlacement returns a placement that selects the clusters with a label.
 func newPlacement(name, label string) client.Object {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	out := kit.Placement(namespace, name)
 	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{label: "yes"}},
 	}}}
@@ -116,15 +109,13 @@ func newObject(kind, name string) *unstructured.Unstructured {
 
 func (b bridge) create(object client.Object) {
 	b.Helper()
-	if err := b.Create(b.Context(), object); client.IgnoreAlreadyExists(err) != nil {
-		b.Fatal(err)
-	}
+	b.MustCreateMissing(object)
 }
 
 // expect waits until a config lists these clusters, and the check has this status, this reason and a message with this part.
 func (b bridge) expect(placement, check string, active metav1.ConditionStatus, reason, message string, clusters ...string) {
 	b.Helper()
-	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
+	kit.Await(b.T, "a config lists these clusters, and the check has this status, this reason and a message with this part", func(ctx context.Context) error {
 		config := newObject("MultiKueueConfig", "")
 		if err := b.Get(ctx, client.ObjectKey{Name: placement}, config); err != nil && (len(clusters) > 0 || !apierrors.IsNotFound(err)) {
 			return err
@@ -152,7 +143,7 @@ func (b bridge) expect(placement, check string, active metav1.ConditionStatus, r
 // awaitOwners waits until these checks own the config of a placement, and no other.
 func (b bridge) awaitOwners(placement string, checks ...string) {
 	b.Helper()
-	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
+	kit.Await(b.T, "these checks own the config of a placement, and no other", func(ctx context.Context) error {
 		config := newObject("MultiKueueConfig", "")
 		if err := b.Get(ctx, client.ObjectKey{Name: placement}, config); err != nil {
 			return err
@@ -171,7 +162,7 @@ func (b bridge) awaitOwners(placement string, checks ...string) {
 // awaitGone waits until no config is named after a placement.
 func (b bridge) awaitGone(placement string) {
 	b.Helper()
-	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
+	kit.Await(b.T, "no config is named after a placement", func(ctx context.Context) error {
 		if err := b.Get(ctx, client.ObjectKey{Name: placement}, newObject("MultiKueueConfig", "")); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the config is left: %w: %w", errNotYet, err)
 		}
@@ -182,7 +173,7 @@ func (b bridge) awaitGone(placement string) {
 // awaitClusters waits until Kueue has these clusters.
 func (b bridge) awaitClusters(want ...string) {
 	b.Helper()
-	hubtest.Eventually(b.T, testTimeout, func(ctx context.Context) error {
+	kit.Await(b.T, "Kueue has these clusters", func(ctx context.Context) error {
 		if got := slices.Sorted(maps.Keys(b.sources(ctx))); !slices.Equal(got, want) {
 			return fmt.Errorf("the clusters are %v: %w", got, errNotYet)
 		}
@@ -192,27 +183,21 @@ func (b bridge) awaitClusters(want ...string) {
 
 func (b bridge) delete(object client.Object) {
 	b.Helper()
-	if err := b.Delete(b.Context(), object); err != nil {
-		b.Fatal(err)
-	}
+	b.MustDelete(object)
 }
 
 // rename changes the placement that a check names.
 func (b bridge) rename(check, placement string) {
 	b.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"parameters":{"name":%q}}}`, placement)
-	if err := b.Patch(b.Context(), newObject("AdmissionCheck", check), client.RawPatch(types.MergePatchType, patch)); err != nil {
-		b.Fatal(err)
-	}
+	b.MustPatch(newObject("AdmissionCheck", check), client.RawPatch(types.MergePatchType, patch))
 }
 
 // label changes the label gpu of a cluster.
 func (b bridge) label(cluster, value string) {
 	b.Helper()
-	target := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
-	if err := b.Patch(b.Context(), target, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"gpu":%q}}}`, value))); err != nil {
-		b.Fatal(err)
-	}
+	target := kit.Cluster(cluster)
+	b.MustMerge(target, fmt.Sprintf(`{"metadata":{"labels":{"gpu":%q}}}`, value))
 }
 
 // sources returns where Kueue finds each cluster.
@@ -263,7 +248,7 @@ func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "selects 1 clusters", "c3")
 	b.label("c3", "no")
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "selects no cluster", "c3")
-	b.delete(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gpu"}})
+	b.delete(kit.Placement(namespace, "gpu"))
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "placement gpu does not exist", "c3")
 
 	t.Log("a list stays while one of its checks does, and goes with the last, with the clusters that only it has")
@@ -289,8 +274,8 @@ func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
 func TestAClusterWaitsForItsProfile(t *testing.T) {
 	theirs := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p2"}}
 	theirs.Spec.ClusterManager.Name = "theirs"
-	early := bridge{t, hubtest.NewClient(t, shared.Config())}
-	early.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	early := bridge{t, kit.New(t, shared)}
+	early.create(kit.Namespace(namespace))
 	early.create(theirs)
 	b := newBridge(t, "batch", "p", "--controllers=*,profile,kueue", "--kueue-source=ClusterProfile")
 	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "1 of them lack a ClusterProfile of their own in namespace kueue-system: p2", "p0", "p1", "p3")

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -30,24 +29,20 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/registration"
 )
-
-// timeout is far more than anything here needs on an idle machine.
-const timeout = 2 * time.Minute
 
 // TestAClusterJoinsFallsSilentRecoversAndLeaves follows a cluster from its join token to its end.
 func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
 	member := hubtest.New(t, hubtest.Options{})
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	command := run(t, hub, "token", "create", "--cluster", "edge-1", "--label", "region=eu")
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
+	cluster := kit.Cluster("edge-1")
 	shortLease := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"leaseDurationSeconds":1}}`))
-	if err := admin.Patch(t.Context(), cluster, shortLease); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustPatch(cluster, shortLease)
 
 	dir := t.TempDir()
 	stop := startAgent(t, command, member, dir)
@@ -55,9 +50,7 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 		t.Errorf("accept prints %q", got)
 	}
 	identity := &corev1.Namespace{}
-	if err := hubtest.NewClient(t, member.Config()).Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, identity); err != nil {
-		t.Fatal(err)
-	}
+	kit.New(t, member).MustGet(client.ObjectKey{Name: metav1.NamespaceSystem}, identity)
 	joined := func(ctx context.Context) error {
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
 			return err
@@ -77,13 +70,10 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 		}
 		return nil
 	}
-	hubtest.Eventually(t, timeout, joined)
+	kit.Await(t, "the agent has joined", joined)
 
 	stop()
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
-		if err := admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
-			return err
-		}
+	admin.AwaitObject(cluster, "the cluster is unknown and tainted", func() error {
 		available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
 		if available == nil || available.Status != metav1.ConditionUnknown || len(cluster.Spec.Taints) != 1 || cluster.Spec.Taints[0].Key != clusterv1.ManagedClusterTaintUnreachable {
 			return fmt.Errorf("after the agent stopped: %v, taints %v; want Unknown and unreachable", available, cluster.Spec.Taints)
@@ -92,12 +82,12 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	})
 
 	startAgent(t, command, member, dir)
-	hubtest.Eventually(t, timeout, joined)
+	kit.Await(t, "the agent has joined again", joined)
 
 	if got := run(t, hub, "unjoin", "edge-1", "--member-kubeconfig="+member.Kubeconfig()); got != "managedcluster edge-1 deleted\nthe agent of edge-1 removed from the member\n" {
 		t.Errorf("unjoin prints %q", got)
 	}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the namespace of the cluster is gone", func(ctx context.Context) error {
 		left := &corev1.Namespace{}
 		if err := admin.Get(ctx, client.ObjectKey{Name: "edge-1"}, left); client.IgnoreNotFound(err) != nil {
 			return err
@@ -112,9 +102,9 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, Args: []string{"--no-agent-certificates"}})
 	member := hubtest.New(t, hubtest.Options{})
-	admin := hubtest.NewClient(t, hub.Config())
+	admin := kit.New(t, hub)
 	command := run(t, hub, "token", "create", "--cluster", "edge-1", "--driver", "token")
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
+	cluster := kit.Cluster("edge-1")
 	dir := t.TempDir()
 	stop := startAgent(t, command, member, dir)
 	run(t, hub, "accept", "edge-1")
@@ -133,19 +123,19 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 		}
 		return nil
 	}
-	hubtest.Eventually(t, timeout, joined)
+	kit.Await(t, "the agent has joined", joined)
 	stop()
 
 	t.Log("the join token is used up, and the account may request its own token only")
 	account := func(namespace string) *corev1.ServiceAccount {
 		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: registration.AgentAccount}}
 	}
-	request := func(ctx context.Context, by client.Client, seconds int64) error {
+	request := func(ctx context.Context, by *kit.Client, seconds int64) error {
 		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 		return by.SubResource("token").Create(ctx, account("edge-1"), request)
 	}
 	joiner, agent := clientOf(t, filepath.Join(dir, "bootstrap.kubeconfig")), clientOf(t, filepath.Join(dir, "hub", "kubeconfig"))
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the join token may not request another token", func(ctx context.Context) error {
 		if err := request(ctx, joiner, 3600); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("the join token requests a token: %w", cmp.Or(err, errAllowed))
 		}
@@ -163,10 +153,8 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 	}
 
 	t.Log("without its account the agent has no access, which lasts until the cluster is accepted again with another join token")
-	if err := admin.Delete(t.Context(), account("edge-1")); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	admin.MustDelete(account("edge-1"))
+	kit.Await(t, "the agent is not authenticated", func(ctx context.Context) error {
 		if err := agent.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); !apierrors.IsUnauthorized(err) {
 			return fmt.Errorf("after the deletion of the account: %w", cmp.Or(err, errAllowed))
 		}
@@ -177,7 +165,7 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := cluster.Annotations[clusterv1.AgentTokenAnnotationKey]
-	hubtest.Eventually(t, timeout, func(context.Context) error {
+	kit.Await(t, "the command reports the revoked agent", func(context.Context) error {
 		got := run(t, hub, "clusters", "pending") //nolint:contextcheck // it takes the context of the test
 		if !strings.Contains(got, "edge-1    the agent is revoked: its service account was deleted") {
 			return fmt.Errorf("after the deletion of the account, pending is %q", got)
@@ -194,7 +182,7 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 	if got := run(t, hub, "accept", "edge-1"); got != "managedcluster edge-1 accepted\n" {
 		t.Errorf("accept after the deletion of the account prints %q", got)
 	}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the agent has joined with a new token", func(ctx context.Context) error {
 		err := joined(ctx)
 		if err == nil && cluster.Annotations[clusterv1.AgentTokenAnnotationKey] == before {
 			err = errors.New("the agent has not joined again")
@@ -206,13 +194,13 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 var errAllowed = errors.New("allowed")
 
 // clientOf returns a client of a kubeconfig, for the kinds of the hub.
-func clientOf(t *testing.T, kubeconfig string) client.Client {
+func clientOf(t *testing.T, kubeconfig string) *kit.Client {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hubtest.NewClient(t, config)
+	return kit.For(t, config)
 }
 
 func claim(cluster *clusterv1.ManagedCluster, name string) string {

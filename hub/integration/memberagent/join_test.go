@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -40,8 +40,8 @@ func (c *cluster) bootstrapKubeconfig() string {
 			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"create", "get", "list", "watch"}},
 		}},
 		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: named, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: bootstrapUser}},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: named.Name},
+			ObjectMeta: named, Subjects: []rbacv1.Subject{kit.User(bootstrapUser)},
+			RoleRef: kit.ClusterRole(named.Name),
 		},
 	)
 	return c.hub.WriteKubeconfig(c.t, c.hub.ConfigFor(c.t, bootstrapUser))
@@ -51,7 +51,7 @@ func (c *cluster) bootstrapKubeconfig() string {
 func (c *cluster) awaitRequest(seen ...string) *certificatesv1.CertificateSigningRequest {
 	c.t.Helper()
 	var out *certificatesv1.CertificateSigningRequest
-	c.eventually(func(ctx context.Context) error {
+	c.Await("a request of the agent other than those already seen", func(ctx context.Context) error {
 		list := &certificatesv1.CertificateSigningRequestList{}
 		if err := c.List(ctx, list, client.MatchingLabels{clusterv1.ClusterNameLabelKey: c.name}); err != nil {
 			return err
@@ -75,9 +75,7 @@ func (c *cluster) awaitRequest(seen ...string) *certificatesv1.CertificateSignin
 func (c *cluster) approve(request *certificatesv1.CertificateSigningRequest, lifetime time.Duration) {
 	c.t.Helper()
 	request.Status.Certificate = c.sign(request, lifetime)
-	if err := c.Status().Update(c.t.Context(), request); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustUpdateStatus(request)
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
 	})
@@ -135,9 +133,7 @@ func TestAnAgentJoinsWithARequestAndRenewsItsCertificate(t *testing.T) {
 		t.Errorf("the agent created %+v", found.Spec)
 	}
 	namespace := &corev1.Namespace{}
-	if err := hubtest.NewClient(t, member.Config()).Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
-		t.Fatal(err)
-	}
+	kit.New(t, member).MustGet(client.ObjectKey{Name: metav1.NamespaceSystem}, namespace)
 	if diff := cmp.Diff(string(namespace.UID), denied.Annotations[clusterv1.ClusterUIDAnnotationKey]); diff != "" {
 		t.Errorf("the UID on the request (-want +got):\n%s", diff)
 	}
@@ -152,7 +148,7 @@ func TestAnAgentJoinsWithARequestAndRenewsItsCertificate(t *testing.T) {
 	if err := c.SubResource("approval").Update(t.Context(), denied); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the agent's page reports the denial", func(ctx context.Context) error {
 		_, text, err := c.ready(ctx)
 		if err == nil && !strings.Contains(text, "wrong cluster") {
 			err = fmt.Errorf("the page is %q, want the reason of the denial", text)
@@ -160,9 +156,7 @@ func TestAnAgentJoinsWithARequestAndRenewsItsCertificate(t *testing.T) {
 		return err
 	})
 	c.awaitRequest()
-	if err := c.Delete(t.Context(), denied); err != nil {
-		t.Fatal(err)
-	}
+	c.MustDelete(denied)
 	request := c.awaitRequest(denied.Name)
 
 	const lifetime = 60 * time.Second

@@ -21,12 +21,13 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
 // cluster is one cluster on the hub and the agent of its member.
 type cluster struct {
-	client.WithWatch
+	*kit.Client
 	t     *testing.T
 	hub   *hubtest.Hub
 	name  string
@@ -39,23 +40,14 @@ type cluster struct {
 func newCluster(t *testing.T, on *hubtest.Hub, name string) *cluster {
 	t.Helper()
 	return &cluster{
-		WithWatch: hubtest.NewClient(t, on.Config()), t: t, hub: on, name: name,
+		Client: kit.New(t, on), t: t, hub: on, name: name,
 		agent: hubtest.NewAgent(t), health: hubtest.FreeAddress(t),
 	}
 }
 
-func (c *cluster) eventually(check func(context.Context) error) {
-	c.t.Helper()
-	hubtest.Eventually(c.t, testTimeout, check)
-}
-
 func (c *cluster) create(objects ...client.Object) {
 	c.t.Helper()
-	for _, object := range objects {
-		if err := c.Create(c.t.Context(), object); err != nil {
-			c.t.Fatal(err)
-		}
-	}
+	c.MustCreate(objects...)
 }
 
 // accept creates what the hub creates for an accepted cluster.
@@ -65,7 +57,7 @@ func (c *cluster) accept() {
 	name := "open-cluster-management:managedcluster:" + c.name
 	named := metav1.ObjectMeta{Name: name, Labels: labels}
 	inNamespace := metav1.ObjectMeta{Name: name + ":registration", Namespace: c.name, Labels: labels}
-	agents := []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: registration.AgentGroup(c.name)}}
+	agents := []rbacv1.Subject{kit.Group(registration.AgentGroup(c.name))}
 	c.create(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.name, Labels: labels}},
 		&rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
@@ -73,12 +65,12 @@ func (c *cluster) accept() {
 			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{c.name}, Verbs: []string{"get", "list", "watch", "update"}},
 			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{c.name}, Verbs: []string{"patch", "update"}},
 		}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: named, Subjects: agents, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: named, Subjects: agents, RoleRef: kit.ClusterRole(name)},
 		&rbacv1.Role{ObjectMeta: inNamespace, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "update"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"kube-root-ca.crt"}, Verbs: []string{"get"}},
 		}},
-		&rbacv1.RoleBinding{ObjectMeta: inNamespace, Subjects: agents, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: inNamespace.Name}},
+		&rbacv1.RoleBinding{ObjectMeta: inNamespace, Subjects: agents, RoleRef: kit.Role(inNamespace.Name)},
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: clusterv1.ManagedClusterLeaseName, Namespace: c.name, Labels: labels}},
 	)
 	c.setAccepted(true)
@@ -87,9 +79,7 @@ func (c *cluster) accept() {
 func (c *cluster) setAccepted(accepted bool) {
 	c.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t,"leaseDurationSeconds":%d}}`, accepted, leaseSeconds))
-	if err := c.Patch(c.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}}, patch); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustPatch(kit.Cluster(c.name), patch)
 }
 
 // giveCertificate stores a hub kubeconfig with a certificate of the hub, as if the agent had joined.
@@ -114,7 +104,7 @@ func (c *cluster) stored(ctx context.Context) (*clusterv1.ManagedCluster, error)
 func (c *cluster) awaitCondition(kind string, status metav1.ConditionStatus) *clusterv1.ManagedCluster {
 	c.t.Helper()
 	var out *clusterv1.ManagedCluster
-	c.eventually(func(ctx context.Context) error {
+	c.Await("a condition has a status", func(ctx context.Context) error {
 		found, err := c.stored(ctx)
 		if err != nil {
 			return err
@@ -150,7 +140,7 @@ func (c *cluster) renewTime(ctx context.Context) (time.Time, error) {
 func (c *cluster) awaitRenewal() {
 	c.t.Helper()
 	var first time.Time
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the lease is renewed twice", func(ctx context.Context) error {
 		now, err := c.renewTime(ctx)
 		if first.IsZero() {
 			first = now

@@ -7,18 +7,13 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-const (
-	// testTimeout is far more than anything here needs on an idle machine.
-	testTimeout = 120 * time.Second
-	// leaseSeconds is the period of the leases, in seconds.
-	leaseSeconds = 2
-)
+// leaseSeconds is the period of the leases, in seconds.
+const leaseSeconds = 2
 
 // hub is the hub of all tests, member the member of those that do not stop it.
 var hub, member *hubtest.Hub

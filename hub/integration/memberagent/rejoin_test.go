@@ -15,7 +15,7 @@ import (
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/credential"
 )
@@ -25,22 +25,18 @@ const rejoinTimeout = 8 * time.Minute
 
 func TestAnAgentJoinsAgainWhenItsClusterWasDeleted(t *testing.T) {
 	c := newCluster(t, hub, "deleted")
-	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.create(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member, "--bootstrap-kubeconfig="+c.bootstrapKubeconfig())
 	first := c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
 
 	binding := &rbacv1.ClusterRoleBinding{}
-	if err := c.Get(t.Context(), ctrlclient.ObjectKey{Name: "open-cluster-management:managedcluster:" + c.name}, binding); err != nil {
-		t.Fatal(err)
-	}
+	c.MustGet(ctrlclient.ObjectKey{Name: "open-cluster-management:managedcluster:" + c.name}, binding)
 	for _, object := range []ctrlclient.Object{first, binding} {
-		if err := c.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		c.MustDelete(object)
 	}
-	hubtest.Eventually(t, rejoinTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, rejoinTimeout, "the agent has created the cluster again", func(ctx context.Context) error {
 		found, err := c.stored(ctx)
 		if err == nil && (found.UID == first.UID || found.Spec.HubAcceptsClient) {
 			err = errors.New("the deleted cluster is still there")

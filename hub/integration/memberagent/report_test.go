@@ -16,6 +16,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -41,11 +42,9 @@ func node(name, region string) *corev1.Node {
 // createOn creates objects on a member until the end of the test.
 func createOn(t *testing.T, of *hubtest.Hub, objects ...client.Object) {
 	t.Helper()
-	to := hubtest.NewClient(t, of.Config())
+	to := kit.New(t, of)
 	for _, object := range objects {
-		if err := to.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		to.MustCreate(object)
 		t.Cleanup(func() { _ = client.IgnoreNotFound(to.Delete(context.WithoutCancel(t.Context()), object)) })
 	}
 }
@@ -60,7 +59,7 @@ func TestAnAgentReportsItsMemberAndIsQuietThen(t *testing.T) {
 		},
 	)
 	c := newCluster(t, hub, "report")
-	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.create(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member)
@@ -69,9 +68,7 @@ func TestAnAgentReportsItsMemberAndIsQuietThen(t *testing.T) {
 	c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
 	c.awaitRenewal()
 	namespace := &corev1.Namespace{}
-	if err := hubtest.NewClient(t, member.Config()).Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
-		t.Fatal(err)
-	}
+	kit.New(t, member).MustGet(client.ObjectKey{Name: metav1.NamespaceSystem}, namespace)
 	version, err := member.Client(t).Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +77,7 @@ func TestAnAgentReportsItsMemberAndIsQuietThen(t *testing.T) {
 		clusterv1.ClaimID: string(namespace.UID), clusterv1.ClaimKubeVersion: version.GitVersion, clusterv1.ClaimPlatform: "GCP",
 		clusterv1.ClaimProduct: "Other", clusterv1.ClaimRegion: "north", clusterv1.ClaimZone: "north-1", "tier": "gold",
 	}
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the hub has the claims and the capacity of the member", func(ctx context.Context) error {
 		found, err := c.stored(ctx)
 		if err != nil {
 			return err
@@ -116,7 +113,7 @@ func TestAnAgentReportsItsMemberAndIsQuietThen(t *testing.T) {
 	t.Run("a node and a claim that come later are reported within a minute", func(t *testing.T) {
 		createOn(t, member, node("n2", "south"),
 			&clusterv1alpha1.ClusterClaim{ObjectMeta: metav1.ObjectMeta{Name: "later"}, Spec: clusterv1alpha1.ClusterClaimSpec{Value: "yes"}})
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "the hub has the changed claims and capacity", func(ctx context.Context) error {
 			found, err := c.stored(ctx)
 			if err != nil {
 				return err
@@ -165,14 +162,14 @@ func (c *cluster) requireQuiet() {
 
 func TestAnAgentStopsItsLeaseWhileItsClusterIsDenied(t *testing.T) {
 	c := newCluster(t, hub, "denied")
-	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.create(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member)
 	c.awaitRenewal()
 
 	c.setAccepted(false)
-	c.eventually(func(ctx context.Context) error { // the agent reads the denial
+	c.Await("the agent is not ready", func(ctx context.Context) error { // the agent reads the denial
 		if code, text, err := c.ready(ctx); err != nil || code == 200 {
 			return fmt.Errorf("the agent is ready: %d %s %w", code, text, err)
 		}
@@ -198,7 +195,7 @@ func TestAMemberThatStopsIsUnavailableAfterTwentySeconds(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = stopping.Stop() })
 	c := newCluster(t, hub, "stopping")
-	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.create(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(stopping)

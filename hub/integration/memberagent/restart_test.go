@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 func TestAnAgentRenewsItsLeaseAfterARestartOfTheHub(t *testing.T) {
@@ -16,7 +17,7 @@ func TestAnAgentRenewsItsLeaseAfterARestartOfTheHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCluster(t, first, "restarted")
-	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.create(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member)

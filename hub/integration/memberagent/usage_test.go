@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/process"
 )
 
@@ -18,7 +19,7 @@ import (
 // requests.
 func TestAHubThatTakesNoUsage(t *testing.T) {
 	c := newCluster(t, hub, "no-usage")
-	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.create(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	stored, err := c.stored(t.Context())
@@ -28,11 +29,9 @@ func TestAHubThatTakesNoUsage(t *testing.T) {
 	meta.SetStatusCondition(&stored.Status.Conditions, metav1.Condition{
 		Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: "HubClusterAdminAccepted", Message: "accepted by the test",
 	})
-	if err := c.Status().Update(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
+	c.MustUpdateStatus(stored)
 	c.startAgent(member, "--report-usage", "--usage-interval=5s")
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the agent's page reports that its usage is refused", func(ctx context.Context) error {
 		code, text, err := c.ready(ctx)
 		if err != nil || code != 200 || !strings.Contains(text, "usage: ") || !strings.Contains(text, "config/registration") {
 			return fmt.Errorf("the page of an agent whose usage is refused is %d %s: %w", code, text, err)

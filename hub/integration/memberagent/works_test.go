@@ -15,7 +15,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -30,8 +30,8 @@ func (c *cluster) allowWorks() {
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 		}},
 		&rbacv1.RoleBinding{
-			ObjectMeta: named, Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: registration.AgentGroup(c.name)}},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
+			ObjectMeta: named, Subjects: []rbacv1.Subject{kit.Group(registration.AgentGroup(c.name))},
+			RoleRef: kit.Role(named.Name),
 		},
 	)
 }
@@ -40,7 +40,7 @@ func (c *cluster) allowWorks() {
 // back. The policy for agents lets the condition and the event through.
 func TestLostWorksAreReportedOnTheCluster(t *testing.T) {
 	c := newCluster(t, hub, "lost")
-	c.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}})
+	c.create(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.allowWorks()
@@ -48,12 +48,12 @@ func TestLostWorksAreReportedOnTheCluster(t *testing.T) {
 	c.startAgent(member, grace)
 	deliver := func() *workv1.ManifestWork {
 		t.Helper()
-		w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: "w"}}
+		w := kit.Work(c.name, "w")
 		w.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
 			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"of-a-lost-work"}}`),
 		}}}
 		c.create(w)
-		c.eventually(func(ctx context.Context) error {
+		c.Await("the work is applied", func(ctx context.Context) error {
 			err := c.Get(ctx, client.ObjectKeyFromObject(w), w)
 			if err == nil && !meta.IsStatusConditionTrue(w.Status.Conditions, workv1.WorkApplied) {
 				err = fmt.Errorf("the work is not applied: %+v", w.Status.Conditions)
@@ -64,19 +64,15 @@ func TestLostWorksAreReportedOnTheCluster(t *testing.T) {
 	}
 	w := deliver()
 	c.agent.Kill()
-	if err := c.Patch(t.Context(), w, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Delete(t.Context(), w); err != nil {
-		t.Fatal(err)
-	}
+	c.MustMerge(w, `{"metadata":{"finalizers":null}}`)
+	c.MustDelete(w)
 	c.startAgent(member, grace)
 	found := c.awaitCondition(clusterv1.ManagedClusterConditionWorkEvictionHeld, metav1.ConditionTrue)
 	held := meta.FindStatusCondition(found.Status.Conditions, clusterv1.ManagedClusterConditionWorkEvictionHeld)
 	if !strings.HasPrefix(held.Message, "The hub has lost 1 of the 1 works that the member has on record. The objects of w stay.") {
 		t.Errorf("the message is %q", held.Message)
 	}
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the event and the agent's page report the lost works", func(ctx context.Context) error {
 		var events corev1.EventList
 		if err := c.List(ctx, &events, client.InNamespace(c.name)); err != nil || len(events.Items) != 1 || events.Items[0].Message != held.Message {
 			return fmt.Errorf("the events are %+v: %w", events.Items, err)
@@ -86,7 +82,7 @@ func TestLostWorksAreReportedOnTheCluster(t *testing.T) {
 		}
 		return nil
 	})
-	if err := hubtest.NewClient(t, member.Config()).Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "of-a-lost-work"}, &corev1.ConfigMap{}); err != nil {
+	if err := kit.New(t, member).Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "of-a-lost-work"}, &corev1.ConfigMap{}); err != nil {
 		t.Error(err)
 	}
 	deliver()

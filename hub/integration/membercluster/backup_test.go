@@ -18,6 +18,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -27,7 +28,7 @@ var errNotDelivered = errors.New("not delivered yet")
 // it joins without a token and a certificate request, keeps what was delivered, and gets what changed since.
 func TestAMemberReturnsFromItsBackup(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
-	admin, data, folder := hubtest.NewClient(t, hub.Config()), t.TempDir(), t.TempDir()
+	admin, data, folder := kit.New(t, hub), t.TempDir(), t.TempDir()
 	member := startMember(t, admin, data, hub.JoinFlags(t, name, registration.DriverCSR))
 	storeWork(t, admin, "before", "1")
 	uid := awaitDelivered(t, member, "before", "1")
@@ -40,7 +41,7 @@ func TestAMemberReturnsFromItsBackup(t *testing.T) {
 	if err := member.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionUnknown))
+	kit.Await(t, "the stopped member is unknown", reported(admin, metav1.ConditionUnknown))
 
 	start := "Start the member: berth-hub member --name " + name + " --data-dir " + restored
 	if printed := berthHub(t, nil, "restore", file, "--data-dir="+restored); !strings.Contains(printed, start) {
@@ -50,7 +51,7 @@ func TestAMemberReturnsFromItsBackup(t *testing.T) {
 	berthHub(t, []string{"it has the data of a hub"}, "member", "--name=b", "--data-dir="+hub.DataDir(), "--hub=https://127.0.0.1:1", "--token=t", "--ca-hash=h")
 
 	again := hubtest.New(t, hubtest.Options{DataDir: restored, Member: []string{"--name=" + name}})
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	kit.Await(t, "the restored member reports", reported(admin, metav1.ConditionTrue))
 	if got := awaitDelivered(t, again, "before", "2"); got != uid {
 		t.Errorf("the object that was delivered before the backup has the UID %s, before %s", got, uid)
 	}
@@ -64,10 +65,10 @@ func TestAMemberReturnsFromItsBackup(t *testing.T) {
 }
 
 // storeWork stores a work with a ConfigMap of the same name.
-func storeWork(t *testing.T, admin client.Client, of, value string) {
+func storeWork(t *testing.T, admin *kit.Client, of, value string) {
 	t.Helper()
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":%q},"data":{"value":%q}}`, of, value)
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: of}}
+	work := kit.Work(name, of)
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(work), work); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +85,8 @@ func storeWork(t *testing.T, admin client.Client, of, value string) {
 // awaitDelivered waits until a member has the ConfigMap of a work, and returns its UID.
 func awaitDelivered(t *testing.T, member *hubtest.Hub, of, value string) types.UID {
 	t.Helper()
-	on, found := hubtest.NewClient(t, member.Config()), &corev1.ConfigMap{}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	on, found := kit.New(t, member), &corev1.ConfigMap{}
+	kit.Await(t, "a member has the ConfigMap of a work", func(ctx context.Context) error {
 		if err := on.Get(ctx, client.ObjectKey{Namespace: "default", Name: of}, found); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,30 +21,27 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
-const (
-	// timeout is far more than anything here needs on an idle machine.
-	timeout = 2 * time.Minute
-	name    = "edge-1"
-)
+const name = "edge-1"
 
 // TestAMemberJoinsRunsWorkloadsAndReturns follows a member from its token over a restart.
 func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
-	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
+	admin, data := kit.New(t, hub), t.TempDir()
 	flags := append(hub.JoinFlags(t, name, registration.DriverCSR), "--node-label=topology.kubernetes.io/region=eu", "--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
 	member := startMember(t, admin, data, flags)
-	hubtest.Eventually(t, timeout, wantReport(admin))
+	kit.Await(t, "the member reports", wantReport(admin))
 
-	on := hubtest.NewClient(t, member.Config())
+	on := kit.New(t, member)
 	deployment, job := newDeployment(), newJob()
 	if err := errors.Join(on.Create(t.Context(), deployment), on.Create(t.Context(), job)); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, timeout, runs(on, deployment))
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the Deployment runs", runs(on, deployment))
+	kit.Await(t, "the Job has succeeded", func(ctx context.Context) error {
 		if err := on.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil || job.Status.Succeeded != 1 {
 			return fmt.Errorf("the job has %d successes: %w", job.Status.Succeeded, err)
 		}
@@ -53,23 +49,19 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 	})
 	missing := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "missing"}, Spec: newTemplate(nil, corev1.RestartPolicyAlways).Spec}
 	missing.Spec.Containers[0].Image = "web:missing"
-	if err := on.Create(t.Context(), missing); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, timeout, waitsForImage(on, missing))
+	on.MustCreate(missing)
+	kit.Await(t, "the pod waits for its image", waitsForImage(on, missing))
 
 	if err := member.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionUnknown))
+	kit.Await(t, "the stopped member is unknown", reported(admin, metav1.ConditionUnknown))
 
 	again := hubtest.New(t, hubtest.Options{DataDir: data, Member: []string{"--name=" + name}})
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
-	on = hubtest.NewClient(t, again.Config())
-	if err := on.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: firstPod(t, on)}}); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, timeout, runs(on, deployment))
+	kit.Await(t, "the member reports again", reported(admin, metav1.ConditionTrue))
+	on = kit.New(t, again)
+	on.MustDelete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: firstPod(t, on)}})
+	kit.Await(t, "the Deployment runs again", runs(on, deployment))
 	if err := waitsForImage(on, missing)(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -80,20 +72,18 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 }
 
 // startMember starts the member, accepts its cluster with a short lease, and waits until it is available.
-func startMember(t *testing.T, admin client.Client, data string, flags []string) *hubtest.Hub {
+func startMember(t *testing.T, admin *kit.Client, data string, flags []string) *hubtest.Hub {
 	t.Helper()
 	out := hubtest.New(t, hubtest.Options{DataDir: data, Member: append([]string{"--name=" + name}, flags...)})
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	cluster := kit.Cluster(name)
 	accepted := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2}}`))
-	if err := admin.Patch(t.Context(), cluster, accepted); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	admin.MustPatch(cluster, accepted)
+	kit.Await(t, "it is available", reported(admin, metav1.ConditionTrue))
 	return out
 }
 
 // reported checks the status of the condition Available, and that the taint unreachable follows it.
-func reported(admin client.Client, want metav1.ConditionStatus) func(context.Context) error {
+func reported(admin *kit.Client, want metav1.ConditionStatus) func(context.Context) error {
 	return func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{}
 		if err := admin.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
@@ -108,7 +98,7 @@ func reported(admin client.Client, want metav1.ConditionStatus) func(context.Con
 }
 
 // wantReport checks the capacity and the claims, which are those of the fake nodes.
-func wantReport(admin client.Client) func(context.Context) error {
+func wantReport(admin *kit.Client) func(context.Context) error {
 	return func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{}
 		if err := admin.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
@@ -152,7 +142,7 @@ func newTemplate(labels map[string]string, restart corev1.RestartPolicy) corev1.
 }
 
 // waitsForImage checks that the image of a pod cannot be pulled.
-func waitsForImage(on client.Client, pod *corev1.Pod) func(context.Context) error {
+func waitsForImage(on *kit.Client, pod *corev1.Pod) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := on.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return err
@@ -166,7 +156,7 @@ func waitsForImage(on client.Client, pod *corev1.Pod) func(context.Context) erro
 }
 
 // runs checks that the Deployment has all replicas, of its own pods.
-func runs(on client.Client, deployment *appsv1.Deployment) func(context.Context) error {
+func runs(on *kit.Client, deployment *appsv1.Deployment) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := on.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			return err
@@ -188,7 +178,7 @@ func runs(on client.Client, deployment *appsv1.Deployment) func(context.Context)
 	}
 }
 
-func firstPod(t *testing.T, on client.Client) string {
+func firstPod(t *testing.T, on *kit.Client) string {
 	t.Helper()
 	pods := &corev1.PodList{}
 	if err := on.List(t.Context(), pods, client.MatchingLabels{"app": "web"}, client.InNamespace("default")); err != nil || len(pods.Items) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -19,11 +20,11 @@ var errNotUsedUp = errors.New("the join token is not used up")
 // TestAMemberOfAHubThatSignsNoCertificates: the member joins by a token, and returns with the token of its folder.
 func TestAMemberOfAHubThatSignsNoCertificates(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Args: []string{"--no-agent-certificates"}})
-	admin, data := hubtest.NewClient(t, hub.Config()), t.TempDir()
+	admin, data := kit.New(t, hub), t.TempDir()
 	flags := append(hub.JoinFlags(t, name, registration.DriverToken), "--driver="+registration.DriverToken)
 	member := startMember(t, admin, data, flags)
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	cluster := kit.Cluster(name)
+	kit.Await(t, "the join token is used up", func(ctx context.Context) error {
 		err := admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
 		if err == nil && cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" {
 			err = errNotUsedUp
@@ -33,10 +34,10 @@ func TestAMemberOfAHubThatSignsNoCertificates(t *testing.T) {
 	if err := member.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionUnknown))
+	kit.Await(t, "the stopped member is unknown", reported(admin, metav1.ConditionUnknown))
 
 	hubtest.New(t, hubtest.Options{DataDir: data, Member: []string{"--name=" + name}})
-	hubtest.Eventually(t, timeout, reported(admin, metav1.ConditionTrue))
+	kit.Await(t, "the member reports again", reported(admin, metav1.ConditionTrue))
 	requests := &certificatesv1.CertificateSigningRequestList{}
 	if err := admin.List(t.Context(), requests); err != nil || len(requests.Items) != 0 {
 		t.Errorf("%d certificate requests, %v; want none", len(requests.Items), err)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const configA = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"a"},"data":{"k":"1"}}`
@@ -33,7 +33,7 @@ func TestAWorkIsAppliedChangedAndDeleted(t *testing.T) {
 		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"a"},"data":{"k":"2"}}`)}
 	})
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
-	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.on, f.configMap("b")) })
+	f.on.AwaitGone(f.configMap("b"))
 	f.read(a)
 	if a.Data["k"] != "2" {
 		t.Errorf("the data is %v", a.Data)
@@ -61,10 +61,8 @@ func TestAReadOnlyObjectIsWatched(t *testing.T) {
 	}}
 	f.deliver(w)
 	a.Data["k"] = "2"
-	if err := f.on.Update(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, 45*time.Second, func(ctx context.Context) error {
+	f.on.MustUpdate(a)
+	kit.AwaitWithin(t, 45*time.Second, "the feedback follows the object", func(ctx context.Context) error {
 		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(w), w); err != nil {
 			return err
 		}

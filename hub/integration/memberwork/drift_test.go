@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // spoil changes the ConfigMap "a" as another client with a field manager of its own.
@@ -37,10 +38,7 @@ func (f *fixture) restored(ctx context.Context) error {
 func (f *fixture) awaitOfManifest(of *workv1.ManifestWork, kind string, status metav1.ConditionStatus) *metav1.Condition {
 	f.t.Helper()
 	var found *metav1.Condition
-	f.eventually(func(ctx context.Context) error {
-		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
-			return err
-		}
+	f.hub.AwaitObject(of, "a condition of the first manifest of a work has a status", func() error {
 		if len(of.Status.ResourceStatus.Manifests) == 0 {
 			return fmt.Errorf("%w: the status is empty", errBoom)
 		}
@@ -59,7 +57,7 @@ func TestVector35DriftIsPutBack(t *testing.T) {
 	w := f.newWork("w", configA)
 	f.deliver(w)
 	f.spoil("hidden-value")
-	f.eventually(f.restored)
+	kit.Await(f.t, "the object is restored", f.restored)
 	f.awaitOfManifest(w, workv1.ManifestContended, "")
 	f.requests.reset(nil)
 	for range 20 {
@@ -73,7 +71,7 @@ func TestVector35DriftIsPutBack(t *testing.T) {
 	if !strings.HasPrefix(contended.Message, "The field manager rival changes .data.k again and again.") || strings.Contains(contended.Message, "hidden-value") {
 		t.Errorf("the message is %q", contended.Message)
 	}
-	f.eventually(f.restored)
+	kit.Await(f.t, "the object is restored", f.restored)
 }
 
 // TestIgnoredFieldsBelongToTheirWriters scales a Deployment whose replicas the work ignores, as a HorizontalPodAutoscaler does. The agent
@@ -100,7 +98,7 @@ func TestIgnoredFieldsBelongToTheirWriters(t *testing.T) {
 	}
 	f.requests.reset(nil)
 	scale(3)
-	f.eventually(func(context.Context) error {
+	kit.Await(f.t, "the agent has left the field with one write", func(context.Context) error {
 		if writes() != 1 {
 			return fmt.Errorf("%w: %d writes, want one that leaves the field", errBoom, writes())
 		}
@@ -134,7 +132,7 @@ func TestWhatIsCompleteIsNotAppliedAgain(t *testing.T) {
 	if err := f.on.Patch(t.Context(), f.configMap("b"), other, client.FieldOwner("rival")); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(func(ctx context.Context) error { // the rest of the work is kept as ever
+	kit.Await(f.t, "the rest of the work is restored", func(ctx context.Context) error { // the rest of the work is kept as ever
 		b := f.configMap("b")
 		if err := f.on.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || b.Data["k"] != "1" {
 			return fmt.Errorf("the data is %v: %w", b.Data, err)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agent/event"
 	"github.com/berth-project/berth/internal/agent/work"
 )
@@ -26,15 +27,13 @@ func (f *fixture) lose(w *workv1.ManifestWork) {
 	f.t.Helper()
 	f.stop()
 	f.change(w, func(w *workv1.ManifestWork) { w.Finalizers = nil })
-	if err := f.hub.Delete(f.t.Context(), w); err != nil {
-		f.t.Fatal(err)
-	}
+	f.hub.MustDelete(w)
 }
 
 // awaitHeld waits until the report about held evictions begins with a text.
 func (f *fixture) awaitHeld(want string) {
 	f.t.Helper()
-	f.eventually(func(context.Context) error {
+	kit.Await(f.t, "the report about held evictions begins with a text", func(context.Context) error {
 		if got := f.held.String(); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			return fmt.Errorf("%w: %q is held, want %q", errBoom, got, want)
 		}
@@ -43,7 +42,7 @@ func (f *fixture) awaitHeld(want string) {
 }
 
 // events returns the events with a reason in the namespace of the cluster, as "Kind name: message".
-func (f *fixture) events(ctx context.Context, from client.Client, reason string) ([]string, error) {
+func (f *fixture) events(ctx context.Context, from *kit.Client, reason string) ([]string, error) {
 	var list corev1.EventList
 	err := from.List(ctx, &list, client.InNamespace(f.cluster))
 	var out []string
@@ -56,9 +55,9 @@ func (f *fixture) events(ctx context.Context, from client.Client, reason string)
 }
 
 // awaitEvent waits until one event with a reason contains a text.
-func (f *fixture) awaitEvent(from client.Client, reason, text string) {
+func (f *fixture) awaitEvent(from *kit.Client, reason, text string) {
 	f.t.Helper()
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "one event with a reason contains a text", func(ctx context.Context) error {
 		found, err := f.events(ctx, from, reason)
 		if err == nil && (len(found) != 1 || !strings.Contains(found[0], text)) {
 			err = fmt.Errorf("%w: the events with the reason %s are %q, want one with %q", errBoom, reason, found, text)
@@ -81,7 +80,7 @@ func TestVector30WorksThatTheHubLostStay(t *testing.T) {
 	f.awaitHeld("")
 	f.lose(all[0])
 	f.start()
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "the evicted work leaves nothing", func(ctx context.Context) error {
 		record, err := f.record(ctx, "w0")
 		if err == nil {
 			return fmt.Errorf("%w: the record is %+v", errBoom, record)
@@ -106,10 +105,8 @@ func TestVector30WorksThatTheHubLostStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	allow := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, work.AllowEvictionAnnotation))
-	if err := f.on.Patch(t.Context(), record, allow); err != nil {
-		t.Fatal(err)
-	}
-	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.on, f.configMap("c2")) })
+	f.on.MustPatch(record, allow)
+	f.on.AwaitGone(f.configMap("c2"))
 	for n := 3; n < 6; n++ {
 		f.read(f.configMap(fmt.Sprint("c", n)))
 		f.deliver(f.numbered(n))

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	agentclient "github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/work"
@@ -41,7 +40,7 @@ type fixture struct {
 	// cluster names the cluster, and the namespace on the member.
 	cluster string
 	// hub and on are clients of administrators of the hub and of the member.
-	hub, on client.WithWatch
+	hub, on *kit.Client
 	// requests counts the writes of the agent, on both sides.
 	requests *recorder
 	log      testLog
@@ -72,15 +71,11 @@ func (h *held) String() string {
 // newFixture returns a cluster with a running agent.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, hub: hubtest.NewClient(t, hub.Config()), on: hubtest.NewClient(t, member.Config()), requests: &recorder{}, metrics: telemetry.New()}
+	f := &fixture{t: t, hub: kit.New(t, hub), on: kit.New(t, member), requests: &recorder{}, metrics: telemetry.New()}
 	f.cluster = hub.Namespace(t)
 	f.url = f.cluster
-	f.create(f.on, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.cluster}})
-	f.create(f.hub, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "work"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: registration.AgentGroup(f.cluster)}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: registration.WorkRole},
-	})
+	f.create(f.on, kit.Namespace(f.cluster))
+	f.create(f.hub, kit.RoleBinding(f.cluster, "work", kit.ClusterRole(registration.WorkRole), kit.Group(registration.AgentGroup(f.cluster))))
 	f.start()
 	return f
 }
@@ -140,23 +135,14 @@ func (l *testLog) String() string {
 	return l.text.String()
 }
 
-func (f *fixture) create(to client.Client, objects ...client.Object) {
+func (f *fixture) create(to *kit.Client, objects ...client.Object) {
 	f.t.Helper()
-	for _, object := range objects {
-		if err := to.Create(f.t.Context(), object); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-}
-
-func (f *fixture) eventually(check func(context.Context) error) {
-	f.t.Helper()
-	hubtest.Eventually(f.t, testTimeout, check)
+	to.MustCreate(objects...)
 }
 
 // newWork returns a work of the cluster with manifests in JSON, in which NS stands for its namespace on the member.
 func (f *fixture) newWork(name string, manifests ...string) *workv1.ManifestWork {
-	out := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: name}}
+	out := kit.Work(f.cluster, name)
 	for _, text := range manifests {
 		out.Spec.Workload.Manifests = append(out.Spec.Workload.Manifests, f.manifest(text))
 	}
@@ -177,12 +163,8 @@ func (f *fixture) deliver(of *workv1.ManifestWork) {
 // change edits a work with retries.
 func (f *fixture) change(of *workv1.ManifestWork, edit func(*workv1.ManifestWork)) {
 	f.t.Helper()
-	f.eventually(func(ctx context.Context) error {
-		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
-			return err
-		}
+	f.hub.AwaitChanged(of, func() {
 		edit(of)
-		return f.hub.Update(ctx, of)
 	})
 }
 
@@ -190,10 +172,7 @@ func (f *fixture) change(of *workv1.ManifestWork, edit func(*workv1.ManifestWork
 func (f *fixture) awaitCondition(of *workv1.ManifestWork, kind string, status metav1.ConditionStatus) metav1.Condition {
 	f.t.Helper()
 	var out metav1.Condition
-	f.eventually(func(ctx context.Context) error {
-		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
-			return err
-		}
+	f.hub.AwaitObject(of, "a condition of the present generation has a status", func() error {
 		found := meta.FindStatusCondition(of.Status.Conditions, kind)
 		if found == nil || found.Status != status || found.ObservedGeneration != of.Generation {
 			return fmt.Errorf("%s of generation %d is %+v, want %s; the status is %+v", kind, of.Generation, found, status, of.Status)
@@ -207,14 +186,12 @@ func (f *fixture) awaitCondition(of *workv1.ManifestWork, kind string, status me
 // remove deletes a work and waits until it is gone.
 func (f *fixture) remove(of *workv1.ManifestWork) {
 	f.t.Helper()
-	if err := f.hub.Delete(f.t.Context(), of); err != nil {
-		f.t.Fatal(err)
-	}
-	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.hub, of) })
+	f.hub.MustDelete(of)
+	f.hub.AwaitGone(of)
 }
 
 // gone returns an error while an object exists.
-func (f *fixture) gone(ctx context.Context, from client.Client, object client.Object) error {
+func (f *fixture) gone(ctx context.Context, from *kit.Client, object client.Object) error {
 	err := from.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -227,15 +204,13 @@ func (f *fixture) gone(ctx context.Context, from client.Client, object client.Ob
 
 // configMap returns a ConfigMap of the member.
 func (f *fixture) configMap(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: name}}
+	return kit.ConfigMap(f.cluster, name)
 }
 
 // read reads an object of the member that must exist.
 func (f *fixture) read(object client.Object) {
 	f.t.Helper()
-	if err := f.on.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.on.MustRead(object)
 }
 
 // record returns the record of a work.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestALostRecordDeletesNothingThatWasAdopted removes the record of a work with an object that it adopted and an object that it created. The
@@ -26,14 +27,10 @@ func TestALostRecordDeletesNothingThatWasAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.on.Delete(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.on.Patch(t.Context(), record, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
+	f.on.MustDelete(record)
+	f.on.MustMerge(record, `{"metadata":{"finalizers":null}}`)
 	f.start()
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "the new record has both objects", func(ctx context.Context) error {
 		record, err := f.record(ctx, "w")
 		if err == nil && len(record.Status.AppliedResources) != 2 {
 			err = fmt.Errorf("%w: the record is %+v", errBoom, record.Status)
@@ -71,7 +68,7 @@ func TestARacedCreationDeletesNothing(t *testing.T) {
 	f.start()
 	w := f.newWork("w", configA)
 	f.create(f.hub, w)
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "the object is created", func(ctx context.Context) error {
 		a := f.configMap("a")
 		if err := f.on.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil || a.Data["k"] != "1" {
 			return fmt.Errorf("%w: the object is %v, %w", errBoom, a.Data, err)

@@ -7,14 +7,10 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far more than anything here needs on an idle machine.
-const testTimeout = 120 * time.Second
 
 // hub and member are those of all tests.
 var hub, member *hubtest.Hub

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -32,7 +33,7 @@ func TestANamespaceThatOthersUseStays(t *testing.T) {
 		want string
 	}{
 		"another client": {use: func(f *fixture, namespace string) client.Object {
-			out := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "theirs"}}
+			out := kit.ConfigMap(namespace, "theirs")
 			f.create(f.on, out)
 			return out
 		}, want: "configmaps NS-made/theirs, which this work did not create"},
@@ -51,7 +52,7 @@ func TestANamespaceThatOthersUseStays(t *testing.T) {
 			f := newFixture(t)
 			w := f.newWork("w", otherNamespace, otherConfig, otherWeb)
 			f.deliver(w)
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.cluster + "-made"}}
+			namespace := kit.Namespace(f.cluster + "-made")
 			used := test.use(f, namespace.Name)
 			seen := f.watchStatus(t, w)
 			f.remove(w)
@@ -61,7 +62,7 @@ func TestANamespaceThatOthersUseStays(t *testing.T) {
 			}
 			f.mustStay(namespace)
 			f.mustStay(used)
-			if err := f.gone(t.Context(), f.on, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "ours"}}); err != nil {
+			if err := f.gone(t.Context(), f.on, kit.ConfigMap(namespace.Name, "ours")); err != nil {
 				t.Error(err)
 			}
 			f.mustBeTold(seen(), strings.ReplaceAll(test.want, "NS", f.cluster))
@@ -74,14 +75,14 @@ func TestADroppedNamespaceThatOthersUseStays(t *testing.T) {
 	f := newFixture(t)
 	w := f.newWork("w", otherNamespace, configA)
 	f.deliver(w)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.cluster + "-made"}}
+	namespace := kit.Namespace(f.cluster + "-made")
 	theirs := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "theirs"}, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 	}}
 	f.create(f.on, theirs)
 	f.change(w, func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(configA)} })
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "the record has one object", func(ctx context.Context) error {
 		record, err := f.record(ctx, "w")
 		if err == nil && len(record.Status.AppliedResources) != 1 {
 			err = errBoom
@@ -111,11 +112,7 @@ func TestANamespaceThatMayNotBeListedStays(t *testing.T) {
 			{APIGroups: []string{""}, Resources: listed, Verbs: []string{"list"}},
 			{APIGroups: []string{workv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}},
 		}},
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role},
-			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: f.cluster, Name: "team"}},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		},
+		kit.ClusterRoleBinding(role, role, kit.ServiceAccount(f.cluster, "team")),
 	)
 	w := f.newWork("w", otherNamespace)
 	w.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
@@ -124,7 +121,7 @@ func TestANamespaceThatMayNotBeListedStays(t *testing.T) {
 	f.deliver(w)
 	seen := f.watchStatus(t, w)
 	f.remove(w)
-	f.mustStay(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.cluster + "-made"}})
+	f.mustStay(kit.Namespace(f.cluster + "-made"))
 	f.mustBeTold(seen(), `cannot list resource "secrets" in API group "" in the namespace "`+f.cluster+`-made"`)
 }
 
@@ -134,7 +131,7 @@ func TestADefinitionThatOthersUseStays(t *testing.T) {
 	w := f.newWork("w", definition, widget)
 	f.deliver(w)
 	theirs, ours := f.widget("theirs"), f.widget("w")
-	f.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(f.on.Create(ctx, theirs)) })
+	f.on.AwaitCreated(theirs)
 	seen := f.watchStatus(t, w)
 	f.remove(w)
 	found := &unstructured.Unstructured{}
@@ -175,7 +172,7 @@ func (f *fixture) mustStay(object client.Object) {
 // awaitDeletion waits until a namespace is being deleted. Whether it goes depends on a controller that the member may lack.
 func (f *fixture) awaitDeletion(namespace *corev1.Namespace) {
 	f.t.Helper()
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "a namespace is being deleted", func(ctx context.Context) error {
 		err := f.on.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 		if err == nil && namespace.DeletionTimestamp == nil {
 			return errBoom

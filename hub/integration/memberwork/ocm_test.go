@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/cli/join"
 )
@@ -71,9 +72,7 @@ func TestAnAgentOfOCMKeepsTheWorks(t *testing.T) {
 	f.staysOff(2)
 	f.change(w, func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(configA)} })
 	f.staysOff(2)
-	if err := f.on.Delete(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	f.on.MustDelete(other)
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 	f.remove(w)
 	if err := f.gone(t.Context(), f.on, before); err != nil {
@@ -84,7 +83,7 @@ func TestAnAgentOfOCMKeepsTheWorks(t *testing.T) {
 // staysOff checks that the agent has named the Deployment a number of times, and writes nothing while it looks for it again.
 func (f *fixture) staysOff(times int) {
 	f.t.Helper()
-	f.eventually(func(context.Context) error {
+	kit.Await(f.t, "the log names the Deployment of the other agent", func(context.Context) error {
 		if got := strings.Count(f.log.String(), "Deployment open-cluster-management-agent/klusterlet-work-agent; scale it to 0"); got != times {
 			return fmt.Errorf("the Deployment is named %d times, want %d", got, times)
 		}
@@ -97,7 +96,7 @@ func (f *fixture) staysOff(times int) {
 		}
 		return nil
 	})
-	f.eventually(func(context.Context) error {
+	kit.Await(f.t, "the agent has looked five times", func(context.Context) error {
 		if looks.Load() < 5 {
 			return errors.New("the agent has not looked five times")
 		}
@@ -114,7 +113,7 @@ func (f *fixture) staysOff(times int) {
 // install installs an agent in the member. A namespace that is being deleted delays it.
 func (f *fixture) install(profile string) {
 	f.t.Helper()
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "the agent is installed", func(ctx context.Context) error {
 		return join.Agent{Cluster: f.cluster, Image: "berth-agent", Driver: "csr", Profile: profile}.Install(ctx, member.Config())
 	})
 }
@@ -126,11 +125,7 @@ func (f *fixture) allowExecutor() {
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "deployer"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch", "delete"}},
 		}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "deployer"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "deployer"}},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "deployer"},
-		},
+		kit.RoleBinding(f.cluster, "deployer", kit.Role("deployer"), kit.ServiceAccount("default", "deployer")),
 	)
 }
 
@@ -153,9 +148,7 @@ func (f *fixture) ocmAgent() *appsv1.Deployment {
 func (f *fixture) scale(of *appsv1.Deployment, replicas int32) {
 	f.t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	if err := f.on.Patch(f.t.Context(), of, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		f.t.Fatal(err)
-	}
+	f.on.MustPatch(of, client.RawPatch("application/merge-patch+json", patch))
 }
 
 // ofOCM creates what an agent of Open Cluster Management has made of a work: the ConfigMap a, and the record.
@@ -178,9 +171,7 @@ func (f *fixture) ofOCM(name string) (*corev1.ConfigMap, *workv1.AppliedManifest
 	record.Status.AppliedResources = []workv1.AppliedManifestResourceMeta{{
 		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "a"}, Version: "v1", UID: string(object.UID),
 	}}
-	if err := f.on.Status().Update(f.t.Context(), record); err != nil {
-		f.t.Fatal(err)
-	}
+	f.on.MustUpdateStatus(record)
 	return object, record
 }
 
@@ -202,9 +193,7 @@ func TestTheProfilesOfAnInstalledAgent(t *testing.T) {
 	executors := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "berth:agent-executors"}}
 	f.read(executors)
 	executors.Rules[0].ResourceNames = []string{"deployer", "team"}
-	if err := f.on.Update(t.Context(), executors); err != nil {
-		t.Fatal(err)
-	}
+	f.on.MustUpdate(executors)
 	f.install(join.ProfileAdmin)
 	f.may(true, record, deployer, team, object)
 	f.install(join.ProfileBound)
@@ -225,7 +214,7 @@ func TestTheProfilesOfAnInstalledAgent(t *testing.T) {
 func (f *fixture) may(want bool, requests ...authorizationv1.ResourceAttributes) {
 	f.t.Helper()
 	for _, request := range requests {
-		f.eventually(func(ctx context.Context) error {
+		kit.Await(f.t, "the member allows, or denies, the installed agent each request", func(ctx context.Context) error {
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: installedAgent, ResourceAttributes: &request}}
 			if err := f.on.Create(ctx, review); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestAnEvictionHasThePolicyAndTheExecutorOfTheWork changes both, and loses the works on the hub. Only the last executor may delete the
@@ -34,7 +35,7 @@ func TestAnEvictionHasThePolicyAndTheExecutorOfTheWork(t *testing.T) {
 	f.lose(executed)
 	f.lose(orphaned)
 	f.start()
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "the evicted works leave nothing", func(ctx context.Context) error {
 		for _, name := range []string{"w0", "w1"} {
 			if record, err := f.record(ctx, name); err == nil {
 				return fmt.Errorf("%w: the record is %+v", errBoom, record)

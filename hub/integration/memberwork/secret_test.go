@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agent/event"
 )
 
@@ -55,7 +56,7 @@ func TestVector40ASecretIsNowhere(t *testing.T) {
 		if err := f.on.Patch(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "s"}}, spoiled, client.FieldOwner("rival")); err != nil {
 			t.Fatal(err)
 		}
-		f.eventually(func(ctx context.Context) error {
+		kit.Await(f.t, "the Secret is restored", func(ctx context.Context) error {
 			s := &corev1.Secret{}
 			err := f.on.Get(ctx, client.ObjectKey{Namespace: f.cluster, Name: "s"}, s)
 			if err == nil && string(s.Data["k"]) != plain {
@@ -69,7 +70,7 @@ func TestVector40ASecretIsNowhere(t *testing.T) {
 	}
 	f.remove(bad)
 	f.remove(good)
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "two events report what is kept", func(ctx context.Context) error {
 		found, err := f.events(ctx, f.on, event.Kept)
 		if err == nil && len(found) < 2 {
 			err = fmt.Errorf("%w: the events are %v", errBoom, found)
@@ -85,17 +86,13 @@ func (f *fixture) searchPlanted(works ...*workv1.ManifestWork) {
 	page := httptest.NewRecorder()
 	f.metrics.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	texts := map[string]string{"the log": f.log.String(), "the metrics": page.Body.String()}
-	for _, side := range []client.Client{f.hub, f.on} {
+	for _, side := range []*kit.Client{f.hub, f.on} {
 		var events corev1.EventList
-		if err := side.List(f.t.Context(), &events); err != nil {
-			f.t.Fatal(err)
-		}
+		side.MustList(&events)
 		texts["the events"] += f.encoded(events)
 	}
 	var records workv1.AppliedManifestWorkList
-	if err := f.on.List(f.t.Context(), &records); err != nil {
-		f.t.Fatal(err)
-	}
+	f.on.MustList(&records)
 	texts["the records"] = f.encoded(records)
 	for _, w := range works {
 		texts["the status of "+w.Name] = f.encoded(w.Status)

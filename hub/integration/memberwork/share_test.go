@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // executor returns a service account of the member as the executor of a work.
@@ -26,8 +27,8 @@ func (f *fixture) permit(account string, verbs ...string) {
 	f.create(f.on,
 		&rbacv1.Role{ObjectMeta: header, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: verbs}}},
 		&rbacv1.RoleBinding{
-			ObjectMeta: header, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: f.cluster, Name: account}},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+			ObjectMeta: header, Subjects: []rbacv1.Subject{kit.ServiceAccount(f.cluster, account)},
+			RoleRef: kit.Role(account),
 		},
 	)
 }
@@ -53,7 +54,7 @@ func TestAWorkWithoutPermissionsHoldsNothing(t *testing.T) {
 	w := f.newWork("w", configA)
 	f.deliver(w)
 	a := f.configMap("a")
-	f.eventually(func(ctx context.Context) error { // the reader has the object on its record by now
+	kit.Await(f.t, "the record of the reader has one object", func(ctx context.Context) error { // the reader has the object on its record by now
 		record, err := f.record(ctx, "reader")
 		if err == nil && (len(record.Status.AppliedResources) != 1 || record.Status.AppliedResources[0].UID == "") {
 			err = fmt.Errorf("%w: the record of the reader is %+v", errBoom, record.Status)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // isStatusOfWork returns whether a request writes the status of a work on the hub.
@@ -35,7 +36,7 @@ func TestVector24AStatusThatTheHubRefuses(t *testing.T) {
 	f.create(f.hub, w)
 	recorded := func(names ...string) {
 		t.Helper()
-		f.eventually(func(ctx context.Context) error {
+		kit.Await(f.t, "the record has the objects", func(ctx context.Context) error {
 			record, err := f.record(ctx, "w")
 			if err != nil {
 				return err
@@ -80,14 +81,9 @@ func TestStatusesAreWrittenAtIntervals(t *testing.T) {
 	const changes = 50
 	for n := range changes {
 		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"v":"%d"}}`, n))
-		if err := f.on.Patch(t.Context(), f.configMap("a"), patch); err != nil {
-			t.Fatal(err)
-		}
+		f.on.MustPatch(f.configMap("a"), patch)
 	}
-	f.eventually(func(ctx context.Context) error {
-		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(w), w); err != nil {
-			return err
-		}
+	f.hub.AwaitObject(w, "the feedback has the last value", func() error {
 		values := w.Status.ResourceStatus.Manifests[0].StatusFeedbacks.Values
 		if len(values) != 1 || *values[0].Value.String != fmt.Sprint(changes-1) {
 			return fmt.Errorf("%w: the feedback is %+v", errBoom, values)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // definition returns a CustomResourceDefinition whose group is the namespace of the test.
@@ -85,7 +86,7 @@ func TestVector23AnUnknownKindBesideARemovedManifest(t *testing.T) {
 	if !strings.Contains(applied.Message, "1 of 2 failed: Unknown "+f.cluster+"/u: "+workv1.PermanentFailurePrefix+"the member does not know the kind Unknown") {
 		t.Errorf("the message is %q", applied.Message)
 	}
-	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.on, f.configMap("b")) })
+	f.on.AwaitGone(f.configMap("b"))
 }
 
 // TestVector25ANamespaceThatWasThereStays checks that an adopted object is changed and never deleted.
@@ -93,7 +94,7 @@ func TestVector25ANamespaceThatWasThereStays(t *testing.T) {
 	f := newFixture(t)
 	w := f.newWork("w", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"NS","labels":{"team":"a"}}}`, configA)
 	f.deliver(w)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.cluster}}
+	namespace := kit.Namespace(f.cluster)
 	f.read(namespace)
 	if namespace.Labels["team"] != "a" || len(namespace.OwnerReferences) > 0 {
 		t.Errorf("the adopted namespace has the labels %v and the owners %v", namespace.Labels, namespace.OwnerReferences)
@@ -114,9 +115,7 @@ func TestVector26AResourceGoesBeforeItsOperatorAndItsDefinition(t *testing.T) {
 	finalized := strings.Replace(widget, `"name":"w"`, `"name":"w","finalizers":["example.com/operator"]`, 1)
 	w := f.newWork("w", definition, deployment, finalized)
 	f.deliver(w)
-	if err := f.hub.Delete(t.Context(), w); err != nil {
-		t.Fatal(err)
-	}
+	f.hub.MustDelete(w)
 	f.awaitMessage(w, workv1.WorkDeleting, "example.com/operator")
 	f.read(f.deployment())
 	found := &unstructured.Unstructured{}
@@ -124,10 +123,8 @@ func TestVector26AResourceGoesBeforeItsOperatorAndItsDefinition(t *testing.T) {
 	found.SetKind("Widget")
 	found.SetNamespace(f.cluster)
 	found.SetName("w")
-	if err := f.on.Patch(t.Context(), found, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
-	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.hub, w) })
+	f.on.MustMerge(found, `{"metadata":{"finalizers":null}}`)
+	f.hub.AwaitGone(w)
 	if err := f.gone(t.Context(), f.on, f.deployment()); err != nil {
 		t.Error(err)
 	}
@@ -136,10 +133,7 @@ func TestVector26AResourceGoesBeforeItsOperatorAndItsDefinition(t *testing.T) {
 // awaitMessage waits until the message of a condition contains a text.
 func (f *fixture) awaitMessage(of *workv1.ManifestWork, kind, text string) {
 	f.t.Helper()
-	f.eventually(func(ctx context.Context) error {
-		if err := f.hub.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
-			return err
-		}
+	f.hub.AwaitObject(of, "the message of a condition contains a text", func() error {
 		if found := meta.FindStatusCondition(of.Status.Conditions, kind); found == nil || !strings.Contains(found.Message, text) {
 			return fmt.Errorf("%s is %+v, want %q", kind, found, text)
 		}
@@ -164,9 +158,7 @@ func TestVector27ReplicasThatTheWorkDoesNotNameStay(t *testing.T) {
 	}
 	found := f.deployment()
 	scale := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":3}}`))
-	if err := f.on.Patch(t.Context(), found, scale); err != nil {
-		t.Fatal(err)
-	}
+	f.on.MustPatch(found, scale)
 	f.change(w, func(w *workv1.ManifestWork) {
 		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(strings.Replace(deployment, `"image":"i"`, `"image":"j"`, 1))}
 	})
@@ -215,7 +207,7 @@ func TestVector29AFinishedJobIsNotMadeAgain(t *testing.T) {
 	w := f.newWork("w", text)
 	f.deliver(w)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "once"}}
-	f.eventually(func(ctx context.Context) error {
+	kit.Await(f.t, "the record reports the completed Job", func(ctx context.Context) error {
 		record, err := f.record(ctx, "w")
 		if err == nil && !record.Status.AppliedResources[0].Completed {
 			err = fmt.Errorf("the record is %+v", record.Status)
@@ -225,7 +217,7 @@ func TestVector29AFinishedJobIsNotMadeAgain(t *testing.T) {
 	if err := f.on.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(func(ctx context.Context) error { return f.gone(ctx, f.on, job) })
+	f.on.AwaitGone(job)
 	f.start()
 	f.requests.reset(nil)
 	time.Sleep(3 * time.Second)
@@ -276,7 +268,7 @@ func TestVector21KilledBetweenAnyTwoCalls(t *testing.T) {
 		w := f.newWork(fmt.Sprint("w", n), fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"a%d"}}`, n),
 			fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"a%d"}}`, n))
 		f.create(f.hub, w)
-		f.eventually(func(context.Context) error {
+		kit.Await(f.t, "the agent has sent so many requests", func(context.Context) error {
 			if len(f.requests.list()) <= n {
 				return errors.New("the agent has not come so far")
 			}
@@ -288,7 +280,7 @@ func TestVector21KilledBetweenAnyTwoCalls(t *testing.T) {
 		f.start()
 		f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 		f.change(w, func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = w.Spec.Workload.Manifests[:1] })
-		f.eventually(func(ctx context.Context) error {
+		kit.Await(f.t, "the Secret is gone", func(ctx context.Context) error {
 			return f.gone(ctx, f.on, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: fmt.Sprint("a", n)}})
 		})
 		f.remove(w)
@@ -341,9 +333,7 @@ func TestVector32ARefusedAgentKeepsWhatThereIs(t *testing.T) {
 	f := newFixture(t)
 	w := f.newWork("w", configA)
 	f.deliver(w)
-	if err := f.hub.Delete(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "work"}}); err != nil {
-		t.Fatal(err)
-	}
+	f.hub.MustDelete(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "work"}})
 	f.start()
 	time.Sleep(2 * time.Second)
 	f.read(f.configMap("a"))

@@ -13,15 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // fleet is a few clusters in a set that is bound to a namespace. Clusters are selected by their label `open`.
 type fleet struct {
-	client.Client
+	*kit.Client
 	t         *testing.T
 	namespace string
 	toggles   int
@@ -29,16 +28,11 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
-	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
-	f.create(&clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: f.namespace},
-	})
+	f := &fleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
+	f.create(kit.Set(f.namespace))
+	f.create(kit.Binding(f.namespace, f.namespace))
 	for number := range 3 {
-		f.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-			Name: f.cluster(number), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: f.namespace, "open": "true"},
-		}})
+		f.create(kit.Cluster(f.cluster(number), clusterv1beta2.ClusterSetLabel, f.namespace, "open", "true"))
 	}
 	return f
 }
@@ -47,15 +41,13 @@ func (f *fleet) cluster(number int) string { return fmt.Sprintf("%s-%d", f.names
 
 func (f *fleet) create(object client.Object) {
 	f.t.Helper()
-	if err := f.Create(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustCreate(object)
 }
 
 // placement stores a placement that selects open clusters, and waits until it has a condition with a reason.
 func (f *fleet) placement(name, wantCondition string, change func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
 	f.t.Helper()
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	out := kit.Placement(f.namespace, name)
 	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"open": "true"}},
 	}}}
@@ -63,11 +55,8 @@ func (f *fleet) placement(name, wantCondition string, change func(*clusterv1beta
 		change(&out.Spec)
 	}
 	f.create(out)
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
-		stored := &clusterv1beta1.Placement{}
-		if err := f.Get(ctx, client.ObjectKeyFromObject(out), stored); err != nil {
-			return err
-		}
+	stored := kit.Placement(out.GetNamespace(), out.GetName())
+	f.AwaitObject(stored, "it has a condition with a reason", func() error {
 		for _, condition := range stored.Status.Conditions {
 			if condition.Type == wantCondition && condition.Status == metav1.ConditionTrue {
 				return nil
@@ -91,7 +80,7 @@ func exact(spec *clusterv1beta1.PlacementSpec) {
 // setOpen opens or closes a cluster.
 func (f *fleet) setOpen(ctx context.Context, number int, open bool) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"open":%q}}}`, strconv.FormatBool(open))
-	object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(number)}}
+	object := kit.Cluster(f.cluster(number))
 	return f.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 }
 

@@ -9,14 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
-const testTimeout = 120 * time.Second
 
 var shared *hubtest.Hub
 

@@ -15,6 +15,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestPromtoolAcceptsTheFiles checks the unchanged files with promtool.
@@ -45,9 +46,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	p.awaitValues(t, f, append(append(dashboardQueries(t), alertExpressions(t)...), `workqueue_depth{name="placement"}`))
 	p.awaitFiring(t, "BerthPlacementsMisconfigured", "BerthPlacementsNotSatisfied", "BerthRemovalsHeld", "BerthScoresFailing")
 
-	if err := f.Delete(t.Context(), wrong); err != nil {
-		t.Fatal(err)
-	}
+	f.MustDelete(wrong)
 	p.awaitFiring(t, "BerthRemovalsHeld", "BerthScoresFailing")
 
 	manager.Stop()
@@ -71,7 +70,7 @@ func (p *prometheus) awaitValues(t *testing.T, f *fleet, queries []string) {
 	if len(queries) < 30 {
 		t.Errorf("the dashboard has only %d queries: %q", len(queries), queries)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "every query has a number, and keeps the manager busy meanwhile", func(ctx context.Context) error {
 		if err := f.toggleLast(ctx); err != nil {
 			return err
 		}
@@ -91,7 +90,7 @@ func (p *prometheus) awaitValues(t *testing.T, f *fleet, queries []string) {
 // awaitFiring waits until exactly some alerts fire.
 func (p *prometheus) awaitFiring(t *testing.T, want ...string) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "exactly some alerts fire", func(ctx context.Context) error {
 		got, err := p.firing(ctx)
 		if err != nil {
 			return err

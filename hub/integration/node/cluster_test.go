@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -37,7 +38,7 @@ var errNotYet = errors.New("not yet")
 // scheduler, controllers, kubelet and kube-proxy are of the same release of Kubernetes.
 type cluster struct {
 	*machine
-	client.WithWatch
+	*kit.Client
 
 	// root is the folder of the repository, hubFolder the name of the data folder of the hub.
 	root, hubFolder string
@@ -109,16 +110,14 @@ func (c *cluster) connect() {
 		c.t.Fatal(err)
 	}
 	config.QPS = -1 // the API server limits the load
-	c.WithWatch = hubtest.NewClient(c.t, config)
+	c.Client = kit.For(c.t, config)
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "kubernetes", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(6443)), Protocol: new(corev1.ProtocolTCP)}},
 	}
-	if err := c.Create(c.t.Context(), slice); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustCreate(slice)
 }
 
 // buildImages builds the images of the manager and the agent as a release does, and those of the test's own pods, and imports them.

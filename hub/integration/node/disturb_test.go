@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // disturb does to the manager and its cluster what administrators and machines do, under load.
@@ -53,9 +53,7 @@ func (c *cluster) disturb() {
 func (c *cluster) workloadPods() map[types.UID]int32 {
 	c.t.Helper()
 	list := &corev1.PodList{}
-	if err := c.List(c.t.Context(), list, client.InNamespace(workload)); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustList(list, client.InNamespace(workload))
 	out := map[types.UID]int32{}
 	for i := range list.Items {
 		for _, container := range list.Items[i].Status.ContainerStatuses {
@@ -77,11 +75,8 @@ func (c *cluster) upgradeChart() {
 func (c *cluster) createInventory() {
 	c.t.Helper()
 	for i := range inventory {
-		object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("inventory-%d", i)}}
-		object.Spec.HubAcceptsClient = true
-		if err := c.Create(c.t.Context(), object); err != nil {
-			c.t.Fatal(err)
-		}
+		object := kit.AcceptedCluster(fmt.Sprintf("inventory-%d", i))
+		c.MustCreate(object)
 	}
 }
 
@@ -98,9 +93,7 @@ func (c *cluster) rollManager() {
 	c.t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, time.Now().String())
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "berth"}}
-	if err := c.Patch(c.t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustPatch(deployment, client.RawPatch("application/merge-patch+json", patch))
 	c.awaitManager()
 }
 
@@ -203,13 +196,9 @@ func (c *cluster) drain() {
 func (c *cluster) replaceCertificate() {
 	c.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "berth-serving"}}
-	if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustRead(secret)
 	former := secret.UID
-	if err := c.Delete(c.t.Context(), secret); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustDelete(secret)
 	c.await("another certificate", func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 			return err

@@ -10,12 +10,11 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -71,26 +70,23 @@ func (c *cluster) startLoad() *load {
 // createPlacement stores a placement that selects every cluster, also those without an agent.
 func (c *cluster) createPlacement(name string) {
 	c.t.Helper()
-	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}
+	object := kit.Placement(team, name)
 	object.Spec.Tolerations = []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}
-	if err := c.Create(c.t.Context(), object); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustCreate(object)
 }
 
 func busyName(i int) string { return fmt.Sprintf("busy-%d", i%busyPlacements) }
 
 // admit sends a cluster that both webhooks review, and stores nothing.
 func (l *load) admit(ctx context.Context, i int) error {
-	object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("dry-%d", i)}}
-	object.Spec.HubAcceptsClient = true
+	object := kit.AcceptedCluster(fmt.Sprintf("dry-%d", i))
 	return l.c.Create(ctx, object, client.DryRunAll)
 }
 
 // change lets a placement select one cluster more or less.
 func (l *load) change(ctx context.Context, i int) error {
 	patch := fmt.Appendf(nil, `{"spec":{"numberOfClusters":%d}}`, 1+i/busyPlacements%2)
-	return l.c.Patch(ctx, &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: busyName(i)}}, client.RawPatch("application/merge-patch+json", patch))
+	return l.c.Patch(ctx, kit.Placement(team, busyName(i)), client.RawPatch("application/merge-patch+json", patch))
 }
 
 // watch reads the decisions that nothing changes, all the time.

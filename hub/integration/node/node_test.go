@@ -25,10 +25,10 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -59,9 +59,7 @@ func (c *cluster) installManager() {
 	c.helm(append([]string{"install", "berth", c.root + "/charts/berth", "--namespace", managerNamespace, "--create-namespace", "--wait", "--timeout=4m", "--take-ownership"}, imageOf("berth")...)...)
 	c.helm("test", "berth", "--namespace", managerNamespace)
 	deployment := &appsv1.Deployment{}
-	if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: managerNamespace, Name: "berth"}, deployment); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustGet(client.ObjectKey{Namespace: managerNamespace, Name: "berth"}, deployment)
 	if deployment.Status.ReadyReplicas != 2 {
 		c.t.Errorf("the manager has %d ready replicas, want 2", deployment.Status.ReadyReplicas)
 	}
@@ -102,7 +100,7 @@ func (c *cluster) deliver(version string) {
 	if version == "v1" {
 		c.createTeam()
 	}
-	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: workload}}
+	set := kit.WorkSet(team, workload)
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // the manager writes its status
 		_, err := controllerutil.CreateOrUpdate(c.t.Context(), c, set, func() error {
 			set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: workload}}
@@ -128,16 +126,11 @@ func (c *cluster) deliver(version string) {
 
 func (c *cluster) createTeam() {
 	c.t.Helper()
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "default"}}
-	binding.Spec.ClusterSet = "default"
-	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}}, binding,
-		&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: workload}},
-	} {
-		if err := c.Create(c.t.Context(), object); err != nil {
-			c.t.Fatal(err)
-		}
-	}
+	binding := kit.Binding(team, "default")
+	c.MustCreate(
+		kit.Namespace(team), binding,
+		kit.Placement(team, workload),
+	)
 }
 
 // manifests returns the workload: a Deployment of two pods and its Service, in a namespace of their own.
@@ -163,9 +156,7 @@ func manifests(t *testing.T, version string) []workv1.Manifest {
 func (c *cluster) requireVersion(version string) {
 	c.t.Helper()
 	service := &corev1.Service{}
-	if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: workload, Name: workload}, service); err != nil {
-		c.t.Fatal(err)
-	}
+	c.MustGet(client.ObjectKey{Namespace: workload, Name: workload}, service)
 	c.await("the containers of "+version, func(context.Context) error {
 		answer, err := c.run("nsenter", "--net=/run/netns/"+namespace, c.path("testpod"), "http://"+service.Spec.ClusterIP) //nolint:contextcheck // run has a timeout of its own
 		if err != nil {
@@ -181,10 +172,8 @@ func (c *cluster) requireVersion(version string) {
 // remove deletes the set, waits until the member has nothing of it, and uninstalls both charts. The definitions and the placement stay.
 func (c *cluster) remove() {
 	c.t.Helper()
-	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: workload}}
-	if err := c.Delete(c.t.Context(), set); err != nil {
-		c.t.Fatal(err)
-	}
+	set := kit.WorkSet(team, workload)
+	c.MustDelete(set)
 	c.await("the member to be empty", func(ctx context.Context) error {
 		err := c.Get(ctx, client.ObjectKey{Name: workload}, &corev1.Namespace{})
 		if err == nil {

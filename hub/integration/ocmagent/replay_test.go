@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -61,7 +62,7 @@ func TestAnAgentOfOCMPassesFromBootstrapToItsLease(t *testing.T) {
 
 	t.Log("a denied agent renews nothing")
 	patchSpec(t, admin, `{"spec":{"hubAcceptsClient":false}}`)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the agent may not renew its lease", func(ctx context.Context) error {
 		if err := renew(ctx, agent); !apierrors.IsForbidden(err) {
 			return errors.Join(errPermitted, err)
 		}
@@ -120,7 +121,7 @@ func patchSpec(t *testing.T, admin client, patch string) {
 // awaitNamespace waits until the hub has created the lease, as agents do.
 func awaitNamespace(t *testing.T, agent client) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the hub has created the lease, as agents do", func(ctx context.Context) error {
 		if _, err := agent.CoordinationV1().Leases(cluster).Get(ctx, lease, metav1.GetOptions{}); err != nil {
 			return errors.Join(errNoLease, err)
 		}
@@ -239,7 +240,7 @@ func withoutAgentTypes(conditions []any) []any {
 // sendStatus patches the status, again after a conflict, and returns the version that the patch was computed from.
 func sendStatus(t *testing.T, agent client, status func(stored map[string]any) map[string]any) (version string) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the agent has sent its status", func(ctx context.Context) error {
 		stored, err := agent.dynamic.Resource(clusters).Get(ctx, cluster, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -257,7 +258,7 @@ func sendStatus(t *testing.T, agent client, status func(stored map[string]any) m
 // updateClientConfigs replaces the addresses of the member with an update of the whole object.
 func updateClientConfigs(t *testing.T, agent client) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the agent has updated the client configurations", func(ctx context.Context) error {
 		stored, err := agent.dynamic.Resource(clusters).Get(ctx, cluster, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -273,7 +274,7 @@ func updateClientConfigs(t *testing.T, agent client) {
 
 func awaitUntainted(t *testing.T, agent client) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the cluster has no taint", func(ctx context.Context) error {
 		stored, err := agent.dynamic.Resource(clusters).Get(ctx, cluster, metav1.GetOptions{})
 		if err != nil {
 			return err

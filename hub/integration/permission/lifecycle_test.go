@@ -26,6 +26,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var errNotYet = errors.New("not yet")
@@ -33,7 +34,7 @@ var errNotYet = errors.New("not yet")
 // lifecycle goes through all tasks of a manager. It retries each step until the step succeeds. It ends at the first
 // step that does not succeed in time, and at once when the API server denies a request of the manager.
 type lifecycle struct {
-	client.Client
+	*kit.Client
 	t         *testing.T
 	name      string
 	namespace string
@@ -41,7 +42,7 @@ type lifecycle struct {
 	manager   *hubtest.Manager
 	views     string
 	// otherUser reads the views, without any role.
-	otherUser client.Client
+	otherUser *kit.Client
 }
 
 type step struct {
@@ -52,10 +53,10 @@ type step struct {
 // newLifecycle deletes the objects that an earlier manager has created.
 func newLifecycle(t *testing.T, name string) *lifecycle {
 	t.Helper()
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	out := &lifecycle{
 		Client: admin, t: t, name: name, namespace: name, views: hubtest.FreeAddress(t), proxy: newProxy(t),
-		otherUser: hubtest.NewClient(t, shared.ConfigFor(t, "reader-"+name)),
+		otherUser: kit.As(t, shared, "reader-"+name),
 	}
 	for _, registered := range []struct{ version, kind, name string }{
 		{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "berth"},
@@ -71,7 +72,7 @@ func newLifecycle(t *testing.T, name string) *lifecycle {
 	for _, object := range []client.Object{
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-manager"}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-serving"}},
-		&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+		kit.Set("default"),
 	} {
 		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
 	}
@@ -133,18 +134,16 @@ func (o *lifecycle) runStep(step step) error {
 }
 
 func (o *lifecycle) set(name string) *clusterv1beta2.ManagedClusterSet {
-	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return kit.Set(name)
 }
 
 func (o *lifecycle) cluster(number int) *clusterv1.ManagedCluster {
-	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-		Name: fmt.Sprintf("%s-%d", o.name, number), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: o.name},
-	}}
+	return kit.Cluster(fmt.Sprintf("%s-%d", o.name, number), clusterv1beta2.ClusterSetLabel, o.name)
 }
 
 // reportedCluster is an accepted and joined cluster without a set. Its lease ends soon.
 func (o *lifecycle) reportedCluster(name string) *clusterv1.ManagedCluster {
-	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: o.name + "-" + name}}
+	out := kit.Cluster(o.name + "-" + name)
 	out.Spec.HubAcceptsClient, out.Spec.LeaseDurationSeconds = true, 1
 	for kind, reason := range map[string]string{
 		clusterv1.ManagedClusterConditionHubAccepted: clusterv1.ReasonHubClusterAdminAccepted,
@@ -198,14 +197,7 @@ func (o *lifecycle) adminRole() *rbacv1.ClusterRole {
 }
 
 func (o *lifecycle) grant() *rbacv1.ClusterRoleBinding {
-	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "grant-" + o.name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.role().Name},
-		Subjects: []rbacv1.Subject{
-			{Kind: rbacv1.ServiceAccountKind, Namespace: o.namespace, Name: "placement"},
-			{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader-" + o.name},
-		},
-	}
+	return kit.ClusterRoleBinding("grant-"+o.name, o.role().Name, kit.ServiceAccount(o.namespace, "placement"), kit.User("reader-"+o.name))
 }
 
 func (o *lifecycle) binding() *clusterv1beta2.ManagedClusterSetBinding {
@@ -217,7 +209,7 @@ func (o *lifecycle) account() *corev1.ServiceAccount {
 }
 
 func (o *lifecycle) placement() *clusterv1beta1.Placement {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "web"}}
+	out := kit.Placement(o.namespace, "web")
 	out.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(1)
 	return out
 }
@@ -246,7 +238,7 @@ func (o *lifecycle) steps() []step {
 	}
 	return []step{
 		{"the set default is restored", o.awaitState(o.set("default"), func(client.Object) bool { return true })},
-		{"webhooks guard the hub, and let an admin pass", once(o.set(o.name), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.namespace}})},
+		{"webhooks guard the hub, and let an admin pass", once(o.set(o.name), kit.Namespace(o.namespace))},
 		{"a webhook denies an invalid placement", o.checkWebhook},
 		{"an admin changes global", patch(o.set("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)},
 		{"global is restored", o.awaitState(o.set("global"), func(object client.Object) bool {
@@ -281,9 +273,7 @@ func (o *lifecycle) steps() []step {
 		})},
 		{"the views show the set, and its clusters", o.checkViewed},
 		{"the views accept a token", o.checkDirectView},
-		{"a cluster has a namespace", once(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			Name: o.reportedCluster("new").Name, Labels: map[string]string{clusterv1.ClusterNameLabelKey: o.reportedCluster("new").Name},
-		}})},
+		{"a cluster has a namespace", once(kit.ClusterNamespace(o.reportedCluster("new").Name))},
 		{"a cluster is accepted and has joined, without further conditions", o.storeReported(o.reportedCluster("new"))},
 		{"the cluster is unreachable", o.awaitState(o.reportedCluster("new"), func(object client.Object) bool {
 			cluster, ok := object.(*clusterv1.ManagedCluster)

@@ -11,14 +11,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestEveryRuleIsNeeded runs the steps without each rule in turn. The steps must fail because of the rule: the denied request needs it,
 // or the manager reports it as missing at its start.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	shared.GrantViews(t)
-	admin := hubtest.NewClient(t, shared.Config())
+	admin := kit.New(t, shared)
 	for r, role := range managerRoles(t) {
 		whole := *rules(role)
 		for i, rule := range whole {
@@ -28,8 +28,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 					t.Fatal("no object")
 				}
 				*rules(reduced) = slices.Delete(slices.Clone(whole), i, i+1)
-				store(t, admin, reduced)
-				defer store(t, admin, role) // also after a failure, because all other tests need this rule
+				store(t, admin.For(t), reduced)
+				defer store(t, admin.For(t), role) // also after a failure, because all other tests need this rule
 				tour := newLifecycle(t, fmt.Sprintf("without-%d-%d", r, i))
 				err := tour.run()
 				want := permissionsOf([]rbacv1.PolicyRule{rule})
@@ -49,17 +49,13 @@ func named(log string, of []permission) bool {
 }
 
 // store stores a role unchanged.
-func store(t *testing.T, admin client.Client, role client.Object) {
+func store(t *testing.T, admin *kit.Client, role client.Object) {
 	t.Helper()
 	current, ok := role.DeepCopyObject().(client.Object)
 	if !ok {
 		t.Fatal("no object")
 	}
-	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(role), current); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustGet(client.ObjectKeyFromObject(role), current)
 	*rules(current) = *rules(role)
-	if err := admin.Update(t.Context(), current); err != nil {
-		t.Fatal(err)
-	}
+	admin.MustUpdate(current)
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // stepTimeout is far more than a step needs, also on a busy machine. Otherwise a slow step would make an unneeded rule look
@@ -89,7 +89,7 @@ func TestEveryVerbIsUsed(t *testing.T) {
 		t.Fatalf("the steps fail: %v; the manager's log:\n%s", err, tour.manager.Tail())
 	}
 	// The hub may show the result of the last steps before the proxy has recorded the requests.
-	hubtest.Eventually(t, stepTimeout, func(context.Context) error {
+	kit.AwaitWithin(t, stepTimeout, "every verb is used", func(context.Context) error {
 		used, _ := tour.proxy.recorded()
 		return errors.Join(checkAllUsed(t, used), checkAllNeeded(t, used))
 	})

@@ -19,6 +19,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // kubectl runs the kubectl of berth-hub, and returns its output.
@@ -106,12 +107,10 @@ func TestPrinterColumns(t *testing.T) {
 
 // TestEveryFieldIsExplained walks through the published schema of each kind, as kubectl explain does.
 func TestEveryFieldIsExplained(t *testing.T) {
-	reader := hubtest.NewClient(t, shared.Config())
+	reader := kit.New(t, shared)
 	var definitions unstructured.UnstructuredList
 	definitions.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
-	if err := reader.List(t.Context(), &definitions); err != nil {
-		t.Fatal(err)
-	}
+	reader.MustList(&definitions)
 	checked := 0
 	for _, definition := range definitions.Items {
 		if group, _, _ := unstructured.NestedString(definition.Object, "spec", "group"); group != clusterv1.GroupVersion.Group {
@@ -159,7 +158,7 @@ func explained(t *testing.T, path string, schema map[string]any) int {
 
 func TestSetsAreServedAtBothVersionsAlike(t *testing.T) {
 	f := newFleet(t, 0)
-	change(f, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}, func(s *clusterv1beta2.ManagedClusterSet) {
+	change(f, kit.Set(f.namespace), func(s *clusterv1beta2.ManagedClusterSet) {
 		s.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
 			SelectorType:  clusterv1beta2.LabelSelector,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"sea": "north"}},
@@ -169,9 +168,7 @@ func TestSetsAreServedAtBothVersionsAlike(t *testing.T) {
 	for _, version := range []string{"v1beta1", "v1beta2"} {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(schema.GroupVersionKind{Group: clusterv1.GroupVersion.Group, Version: version, Kind: "ManagedClusterSet"})
-		if err := f.Get(t.Context(), client.ObjectKey{Name: f.namespace}, object); err != nil {
-			t.Fatal(err)
-		}
+		f.MustGet(client.ObjectKey{Name: f.namespace}, object)
 		unstructured.RemoveNestedField(object.Object, "apiVersion")
 		unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 		contents[version] = object.Object
@@ -184,7 +181,7 @@ func TestSetsAreServedAtBothVersionsAlike(t *testing.T) {
 func TestTheAPIServerRefusesInvalidObjects(t *testing.T) {
 	f := newFleet(t, 0)
 	placement := func(name string, change ...func(*clusterv1beta1.PlacementSpec)) client.Object {
-		out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+		out := kit.Placement(f.namespace, name)
 		for _, apply := range change {
 			apply(&out.Spec)
 		}

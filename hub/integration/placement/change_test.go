@@ -13,7 +13,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestChangesReachTheDecisions makes every kind of change that decisions depend on, and waits for the decisions. Where a change is
@@ -153,7 +153,7 @@ func selectorChange(f *fleet) {
 	f.awaitSelected("p", f.upTo(3)...)
 	change(f, f.cluster(2), func(c *clusterv1.ManagedCluster) { c.Labels["sea"] = f.namespace })
 	set := func() *clusterv1beta2.ManagedClusterSet {
-		return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+		return kit.Set(f.namespace)
 	}
 	change(f, set(), func(s *clusterv1beta2.ManagedClusterSet) {
 		s.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
@@ -169,10 +169,10 @@ func selectorChange(f *fleet) {
 func setChange(f *fleet) {
 	f.placement("p")
 	f.awaitSelected("p", f.upTo(3)...)
-	f.delete(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.delete(kit.Set(f.namespace))
 	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
 	f.awaitSelected("p")
-	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.create(kit.Set(f.namespace))
 	f.awaitSelected("p", f.upTo(3)...)
 }
 
@@ -308,7 +308,7 @@ func replacement(f *fleet) {
 	f.delete(p)
 	next := f.placement("p", number(2))
 	f.awaitSelected("p", f.names(1, 2)...) // the new placement has no incumbents
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+	f.Await("the new placement controls its slices", func(ctx context.Context) error {
 		stored, err := f.slices(ctx, "p")
 		if err != nil {
 			return err
@@ -325,7 +325,7 @@ func replacement(f *fleet) {
 // noSlices waits until no slice has the label of a placement.
 func (f *fleet) noSlices(placement string) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+	f.Await("no slice has the label of a placement", func(ctx context.Context) error {
 		stored, err := f.slices(ctx, placement)
 		if err == nil && len(stored) > 0 {
 			err = fmt.Errorf("%d slices are left", len(stored))

@@ -13,34 +13,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // crdEditor edits the definitions of a hub.
 type crdEditor struct {
-	client.Client
+	*kit.Client
 	t *testing.T
 }
 
 func newCRDEditor(t *testing.T, hub *hubtest.Hub) *crdEditor {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	out, err := client.New(hub.Config(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &crdEditor{out, t}
+	return &crdEditor{kit.New(t, hub), t}
 }
 
 // replace replaces the schema of every version of a definition, and returns the earlier schemas.
@@ -126,7 +117,7 @@ func readyDetails(ctx context.Context, probes string) (string, error) {
 // awaitWarnings waits until the manager warns of exactly some missing fields of the hub.
 func awaitWarnings(t *testing.T, probes string, want ...string) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the manager warns of exactly some missing fields of the hub", func(ctx context.Context) error {
 		page, err := readyDetails(ctx, probes)
 		if err != nil {
 			return err
@@ -210,11 +201,8 @@ func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
 // awaitPenalized waits until a placement reports a number of penalized clusters.
 func (f *fleet) awaitPenalized(placement string, penalized int32) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
-		stored := &clusterv1beta1.Placement{}
-		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, stored); err != nil {
-			return err
-		}
+	stored := kit.Placement(f.namespace, placement)
+	f.AwaitObject(stored, "a placement reports a number of penalized clusters", func() error {
 		if got := stored.Status.NumberOfReluctantClusters; got != penalized {
 			return fmt.Errorf("%d penalized clusters are reported, want %d", got, penalized)
 		}
@@ -225,7 +213,7 @@ func (f *fleet) awaitPenalized(placement string, penalized int32) {
 // awaitPostponed waits until the manager has postponed a decision.
 func (m *manager) awaitPostponed(t *testing.T) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the manager has postponed a decision", func(ctx context.Context) error {
 		read, err := m.ReadMetrics(ctx)
 		if err != nil {
 			return err

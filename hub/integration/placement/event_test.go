@@ -14,7 +14,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestOneEventPerChange makes changes that affect one slice, three slices, no slice, or only the conditions, and deletes a slice. A
@@ -62,7 +62,7 @@ func TestOneEventPerChange(t *testing.T) {
 		"wide Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "wide", "updated: 4 selected, added 1 ("+f.name(5)+")"),
 		"wide Warning PlacementMisconfigured DecisionKept: The last decisions are kept: " + mistake,
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the events of the change are stored", func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err
@@ -88,5 +88,5 @@ func TestOneEventPerChange(t *testing.T) {
 
 // object returns a placement of the fleet, without a spec.
 func (f *fleet) object(name string) *clusterv1beta1.Placement {
-	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	return kit.Placement(f.namespace, name)
 }

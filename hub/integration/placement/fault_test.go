@@ -19,7 +19,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // faultyNetwork is a network with failures. Some requests are refused, some are lost, and the responses of some are lost. Watches
@@ -177,14 +177,14 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 			name := fmt.Sprintf("passing-%d", i)
 			f.placement(name, number(int32(i%9)))
 			if i%8 == 3 {
-				f.delete(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}})
+				f.delete(kit.Placement(f.namespace, name))
 			}
 		}
 	}
 	// The faults continue until each has happened several times. The delays of the client library determine when the
 	// manager can watch and write again.
 	more := 0
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "every fault has happened", func(ctx context.Context) error {
 		more++
 		mood := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"mood":"%d"}}}`, more%3))
 		if err := f.Patch(ctx, f.cluster(1000+more%clusters), mood); err != nil {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // groupsOf returns the clusters of each decision group, by the group index in the labels.
@@ -62,7 +62,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 	if diff := cmp.Diff(want, groupsOf(stored)); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the events report the regrouped clusters", func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err

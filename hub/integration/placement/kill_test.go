@@ -15,7 +15,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
 )
 
 // position is the position of a cluster: the slice and the name of its group.
@@ -156,7 +155,7 @@ func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 	m := start(f.t, options{Kubeconfig: kubeconfig})
 	defer close(ended)
 	defer m.Kill()
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+	f.Await("its end", func(ctx context.Context) error {
 		select {
 		case <-due:
 			ok = true

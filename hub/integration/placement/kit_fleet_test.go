@@ -18,12 +18,13 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // fleet is a namespace with a cluster set of the same name that is bound to it. The names of its clusters begin with
 // the namespace's name, and are sorted as they are numbered.
 type fleet struct {
-	client.Client
+	*kit.Client
 	t         *testing.T
 	namespace string
 }
@@ -37,9 +38,9 @@ func newFleet(t *testing.T, clusters int) *fleet {
 // newFleetOn is newFleet on another hub.
 func newFleetOn(t *testing.T, hub *hubtest.Hub, clusters int) *fleet {
 	t.Helper()
-	f := &fleet{Client: hubtest.NewClient(t, hub.Config()), t: t, namespace: hub.Namespace(t)}
+	f := &fleet{Client: kit.New(t, hub), t: t, namespace: hub.Namespace(t)}
 	t.Cleanup(f.remove)
-	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.create(kit.Set(f.namespace))
 	f.bind(f.namespace)
 	for i := range clusters {
 		f.join(i)
@@ -55,7 +56,7 @@ func (f *fleet) remove() {
 		f.DeleteAllOf(ctx, &clusterv1beta1.Placement{}, in),
 		f.DeleteAllOf(ctx, &clusterv1beta2.ManagedClusterSetBinding{}, in),
 		f.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}, mine),
-		client.IgnoreNotFound(f.Delete(ctx, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})),
+		client.IgnoreNotFound(f.Delete(ctx, kit.Set(f.namespace))),
 	} {
 		if err != nil {
 			f.t.Error(err)
@@ -65,25 +66,18 @@ func (f *fleet) remove() {
 
 func (f *fleet) create(object client.Object) {
 	f.t.Helper()
-	if err := f.Create(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustCreate(object)
 }
 
 func (f *fleet) delete(object client.Object) {
 	f.t.Helper()
-	if err := f.Delete(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustDelete(object)
 }
 
 // bind binds a set to the fleet's namespace.
 func (f *fleet) bind(set string) *clusterv1beta2.ManagedClusterSetBinding {
 	f.t.Helper()
-	out := &clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: set},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
-	}
+	out := kit.Binding(f.namespace, set)
 	f.create(out)
 	return out
 }
@@ -111,10 +105,7 @@ func (f *fleet) upTo(count int) []string {
 
 // cluster returns a cluster of the fleet that is not stored.
 func (f *fleet) cluster(number int) *clusterv1.ManagedCluster {
-	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-		Name: f.name(number), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: f.namespace},
-	}}
-	out.Spec.HubAcceptsClient = true
+	out := kit.AcceptedCluster(f.name(number), clusterv1beta2.ClusterSetLabel, f.namespace)
 	return out
 }
 
@@ -132,7 +123,7 @@ func (f *fleet) join(number int, labels ...string) *clusterv1.ManagedCluster {
 // placement stores a placement of all reachable clusters, changed by the functions.
 func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
 	f.t.Helper()
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	out := kit.Placement(f.namespace, name)
 	for _, apply := range change {
 		apply(&out.Spec)
 	}
@@ -214,7 +205,7 @@ func selected(in []clusterv1beta1.PlacementDecision) []string {
 // awaitSelected waits until a placement has selected exactly some clusters and its status counts them.
 func (f *fleet) awaitSelected(placement string, want ...string) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+	f.Await("a placement has selected exactly some clusters and its status counts them", func(ctx context.Context) error {
 		stored, err := f.slices(ctx, placement)
 		if err != nil {
 			return err
@@ -240,11 +231,8 @@ func (f *fleet) awaitSelected(placement string, want ...string) {
 func (f *fleet) awaitCondition(placement, condition string, status metav1.ConditionStatus, reason string) string {
 	f.t.Helper()
 	var message string
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
-		object := &clusterv1beta1.Placement{}
-		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
-			return err
-		}
+	object := kit.Placement(f.namespace, placement)
+	f.AwaitObject(object, "a placement has a condition with a status and a reason", func() error {
 		for _, c := range object.Status.Conditions {
 			if c.Type == condition && c.Status == status && c.Reason == reason && c.ObservedGeneration == object.Generation {
 				message = c.Message
@@ -257,7 +245,7 @@ func (f *fleet) awaitCondition(placement, condition string, status metav1.Condit
 }
 
 func namespaceOf(cluster string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
+	return kit.Namespace(cluster)
 }
 
 // resources sets the memory capacity of a cluster, and the allocatable memory.
@@ -270,7 +258,7 @@ func resources(c *clusterv1.ManagedCluster, memory string) {
 // generation.
 func (f *fleet) awaitKept(placement string, count int, want ...string) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+	f.Await("a misconfigured placement has exactly some clusters and counts them", func(ctx context.Context) error {
 		stored, err := f.slices(ctx, placement)
 		if err != nil {
 			return err

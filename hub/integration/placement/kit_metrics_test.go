@@ -7,13 +7,14 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // idle waits until the manager has made at least a number of evaluations and its queue is empty. It returns the metrics.
 func (m *manager) idle(t *testing.T, evaluations float64) hubtest.Metrics {
 	t.Helper()
 	var out hubtest.Metrics
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the manager has made at least a number of evaluations and its queue is empty", func(ctx context.Context) error {
 		read, err := m.ReadMetrics(ctx)
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // awaitFixedPoint waits until the stored state of the hub is a fixed point, and compares it with the oracle.
@@ -24,8 +24,8 @@ func awaitFixedPoint(t *testing.T) {
 // requests of this test.
 func awaitGarbageCollected(t *testing.T) {
 	t.Helper()
-	reader := hubtest.NewClient(t, shared.Config())
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	reader := kit.New(t, shared)
+	kit.Await(t, "Kubernetes' controllers have deleted the objects of earlier tests", func(ctx context.Context) error {
 		var namespaces corev1.NamespaceList
 		var slices clusterv1beta1.PlacementDecisionList
 		var placements clusterv1beta1.PlacementList

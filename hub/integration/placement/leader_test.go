@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // leaderElectionArgs are the flags of a manager that waits for the lease. A silent leader loses it after ten seconds.
@@ -49,9 +49,9 @@ func TestDeposedLeaderWritesNothing(t *testing.T) {
 	stray := f.slice("stray")
 	stray.Labels = map[string]string{clusterv1beta1.PlacementLabel: "delete"}
 	f.create(stray)
-	changeStatus(f, &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "report"}},
+	changeStatus(f, kit.Placement(f.namespace, "report"),
 		func(p *clusterv1beta1.Placement) { p.Status.NumberOfSelectedClusters = 77 })
-	hubtest.Eventually(t, testTimeout, func(context.Context) error { return held.checkWaiting(5) })
+	kit.Await(t, "five writes of the former leader are held", func(context.Context) error { return held.checkWaiting(5) })
 	first.Signal(t, syscall.SIGSTOP)
 	before := len(p.writes())
 
@@ -61,7 +61,7 @@ func TestDeposedLeaderWritesNothing(t *testing.T) {
 	awaitFixedPoint(t)
 
 	held.release()
-	hubtest.Eventually(t, testTimeout, func(context.Context) error {
+	kit.Await(t, "the held writes are completed", func(context.Context) error {
 		if got := len(p.writes()) - before; got < 5 {
 			return fmt.Errorf("%d of 5 late writes are completed", got)
 		}

@@ -18,6 +18,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestKilledHubKeepsItsLease kills a hub with a manager in it and starts it again. The new manager has the same holder name, so it does
@@ -55,10 +56,10 @@ func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 	f.awaitSelected("before", f.upTo(2)...)
 	for round := range 2 {
 		holdLease(t, hub, "another")
-		hubtest.Eventually(t, testTimeout, func(context.Context) error { return checkRestarts(hub, round+1) })
-		wrong := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "wrong"}}
+		kit.Await(t, "the manager of the hub has restarted", func(context.Context) error { return checkRestarts(hub, round+1) })
+		wrong := kit.Placement(f.namespace, "wrong")
 		expression(`managedCluster.metadata.name ==`)(&wrong.Spec)
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "the webhooks check placements again", func(ctx context.Context) error {
 			err := f.Create(ctx, wrong.DeepCopy())
 			if err == nil {
 				t.Fatal("a wrong placement was stored, want the webhook to refuse it")
@@ -70,7 +71,7 @@ func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 		})
 		name := fmt.Sprintf("meanwhile-%d", round)
 		f.placement(name, number(2))
-		hubtest.Eventually(t, testTimeout, func(context.Context) error {
+		kit.Await(t, "the views are served again", func(context.Context) error {
 			_, err := hub.Client(t).Discovery().ServerResourcesForGroupVersion("view.cluster.open-cluster-management.io/v1")
 			return err
 		})
@@ -80,7 +81,7 @@ func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 		}
 		holdLease(t, hub, "")
 		f.awaitSelected(name, f.upTo(2)...)
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "the metrics have the placements", func(ctx context.Context) error {
 			measured, err := (&hubtest.Manager{MetricsAddress: metrics}).ReadMetrics(ctx)
 			if err == nil && measured.Sum("berth_placements") == 0 {
 				err = errors.New("the metrics have no placements")
@@ -122,7 +123,7 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	if renewed < 3 {
 		t.Errorf("the lease was seen renewed %d times in 12 s, want 3 at least", renewed)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "every placement is decided once", func(ctx context.Context) error {
 		measured, err := m.ReadMetrics(ctx)
 		if after := measured.Sum("berth_placement_evaluations_total"); err == nil && after-before < placements {
 			err = fmt.Errorf("%v evaluations meanwhile, want each of %d placements decided at least once", after-before, placements)
@@ -170,7 +171,7 @@ func holdLease(t *testing.T, hub *hubtest.Hub, holder string) {
 func awaitLease(t *testing.T, hub *hubtest.Hub, after *metav1.MicroTime) *coordinationv1.Lease {
 	t.Helper()
 	var out *coordinationv1.Lease
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the manager's lease was renewed later than some time and returns it", func(ctx context.Context) error {
 		lease, err := hub.Client(t).CoordinationV1().Leases("berth-system").Get(ctx, "berth-manager", metav1.GetOptions{})
 		if err != nil {
 			return err

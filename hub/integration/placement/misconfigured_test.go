@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 func grouping(size string) func(*clusterv1beta1.PlacementSpec) {
@@ -103,7 +102,7 @@ func TestBrokenSetEvictsNoCluster(t *testing.T) {
 	f.bind(other.namespace)
 	f.placement("p")
 	f.awaitSelected("p", sorted(append(f.upTo(3), other.name(0)))...)
-	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	set := kit.Set(f.namespace)
 	change(f, set, func(s *clusterv1beta2.ManagedClusterSet) {
 		s.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
 			SelectorType: clusterv1beta2.LabelSelector,
@@ -143,7 +142,7 @@ func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	global := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName}}
+	global := kit.GlobalSet()
 	for range 3 {
 		f.delete(global)
 		f.awaitSelector(global, &metav1.LabelSelector{})
@@ -167,10 +166,7 @@ func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
 // awaitSelector waits until a set exists and selects by some labels.
 func (f *fleet) awaitSelector(set *clusterv1beta2.ManagedClusterSet, want *metav1.LabelSelector) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-			return err
-		}
+	f.AwaitObject(set, "a set exists and selects by some labels", func() error {
 		if diff := cmp.Diff(want, set.Spec.ClusterSelector.LabelSelector); diff != "" {
 			return fmt.Errorf("set %s (-want +got):\n%s", set.Name, diff)
 		}
@@ -182,9 +178,7 @@ func (f *fleet) awaitSelector(set *clusterv1beta2.ManagedClusterSet, want *metav
 func (f *fleet) condition(placement, kind string) metav1.Condition {
 	f.t.Helper()
 	object := &clusterv1beta1.Placement{}
-	if err := f.Get(f.t.Context(), client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustGet(client.ObjectKey{Namespace: f.namespace, Name: placement}, object)
 	for _, c := range object.Status.Conditions {
 		if c.Type == kind {
 			c.ObservedGeneration = 0

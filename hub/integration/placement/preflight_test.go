@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // awaitFailure waits for a manager that must fail, and checks the reason.
@@ -88,7 +89,7 @@ func TestManagerRefusesIncompleteHub(t *testing.T) {
 	if err := definitions.Delete(t.Context(), "addonplacementscores.cluster.open-cluster-management.io", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the definition is deleted", func(ctx context.Context) error {
 		_, err := definitions.Get(ctx, "addonplacementscores.cluster.open-cluster-management.io", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -126,7 +127,7 @@ func TestControllersThatAreOffDoNotRun(t *testing.T) {
 	} {
 		m := start(t, options{Args: []string{"--controllers=" + flag}})
 		var read hubtest.Metrics
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		kit.Await(t, "the manager serves its metrics", func(ctx context.Context) error {
 			var err error
 			read, err = m.ReadMetrics(ctx)
 			return err

@@ -10,7 +10,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
 )
 
 // TestProblemMetricsByNamespace creates placements that are not satisfied, misconfigured and held. A metric counts them by the reason
@@ -49,7 +48,7 @@ func TestProblemMetricsByNamespace(t *testing.T) {
 // awaitProblems waits until a manager serves exactly some series of placements with a problem in the fleet's namespace.
 func (f *fleet) awaitProblems(m *manager, want map[string]float64) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+	f.Await("a manager serves exactly some series of placements with a problem in the fleet's namespace", func(ctx context.Context) error {
 		read, err := m.ReadMetrics(ctx)
 		if err != nil {
 			return err

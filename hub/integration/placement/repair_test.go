@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // ownedState is the part of a placement's objects that Berth owns, and restores after another client changed it.
@@ -59,7 +59,7 @@ func (f *fleet) awaitRepaired(placement string, change func()) {
 		f.t.Fatal(err)
 	}
 	change()
-	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+	f.Await("it is reverted", func(ctx context.Context) error {
 		got, err := f.readState(ctx, placement)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 			d.OwnerReferences[0].Controller = nil
 		}),
 		"the placement's status is edited": func(f *fleet) {
-			p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p"}}
+			p := kit.Placement(f.namespace, "p")
 			changeStatus(f, p, func(p *clusterv1beta1.Placement) {
 				p.Status.NumberOfSelectedClusters = 77
 				p.Status.DecisionGroups = nil
@@ -125,7 +125,7 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 			})
 		},
 		"the placement's status is emptied": func(f *fleet) {
-			p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p"}}
+			p := kit.Placement(f.namespace, "p")
 			changeStatus(f, p, func(p *clusterv1beta1.Placement) { p.Status = clusterv1beta1.PlacementStatus{} })
 		},
 		"a slice with the placement label is created": func(f *fleet) {
@@ -195,9 +195,7 @@ func TestForeignMetadataIsKept(t *testing.T) {
 	f.join(2)
 	f.awaitSelected("p", f.upTo(3)...)
 	awaitFixedPoint(t)
-	if err := f.Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
-		t.Fatal(err)
-	}
+	f.MustRead(slice)
 	if slice.Labels["team"] != "blue" || slice.Annotations["note"] != "mind the gap" {
 		t.Errorf("labels %v, annotations %v, want the values of other clients kept", slice.Labels, slice.Annotations)
 	}
@@ -217,7 +215,7 @@ func TestClustersOfDeletedSlicesStaySelected(t *testing.T) {
 	}
 	before := m.idle(t, 0).Sum("berth_decisions_total", `change="restored"`)
 	f.delete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the clusters are restored", func(ctx context.Context) error {
 		read, err := m.ReadMetrics(ctx)
 		if err == nil && read.Sum("berth_decisions_total", `change="restored"`) < before+3 {
 			err = fmt.Errorf("the clusters are not restored yet")

@@ -25,13 +25,14 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const namespace = "berth-probe"
 
 // cluster is one cluster on the hub.
 type cluster struct {
-	client.WithWatch
+	*kit.Client
 	t    *testing.T
 	name string
 }
@@ -39,8 +40,8 @@ type cluster struct {
 // newCluster stores an accepted cluster with its namespace. It is removed after the test.
 func newCluster(t *testing.T, name string) *cluster {
 	t.Helper()
-	c := &cluster{WithWatch: hubtest.NewClient(t, hub.Config()), t: t, name: name}
-	stored := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c := &cluster{Client: kit.New(t, hub), t: t, name: name}
+	stored := kit.Cluster(name)
 	stored.Spec.HubAcceptsClient, stored.Spec.LeaseDurationSeconds = true, leaseSeconds
 	c.create(stored)
 	t.Cleanup(func() {
@@ -66,16 +67,7 @@ func startManagerWith(t *testing.T, options hubtest.ManagerOptions) *hubtest.Man
 
 func (c *cluster) create(objects ...client.Object) {
 	c.t.Helper()
-	for _, object := range objects {
-		if err := c.Create(c.t.Context(), object); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
-
-func (c *cluster) eventually(check func(context.Context) error) {
-	c.t.Helper()
-	hubtest.Eventually(c.t, testTimeout, check)
+	c.MustCreate(objects...)
 }
 
 // setSecret stores the Secret of the cluster.
@@ -98,7 +90,7 @@ func (c *cluster) setSecret(kubeconfig []byte) {
 func (c *cluster) awaitCondition(kind string, status metav1.ConditionStatus, text string) *clusterv1.ManagedCluster {
 	c.t.Helper()
 	out := &clusterv1.ManagedCluster{}
-	c.eventually(func(ctx context.Context) error {
+	c.Await("a condition has a status and a text in its reason and message", func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKey{Name: c.name}, out); err != nil {
 			return err
 		}
@@ -129,7 +121,7 @@ func (c *cluster) lease(ctx context.Context) (*coordinationv1.Lease, error) {
 // awaitHolder waits until the lease has a holder.
 func (c *cluster) awaitHolder(want string) {
 	c.t.Helper()
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the lease has a holder", func(ctx context.Context) error {
 		lease, err := c.lease(ctx)
 		if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != want) {
 			err = fmt.Errorf("the lease is %+v, want the holder %s", lease.Spec, want)
@@ -144,7 +136,7 @@ var errStale = errors.New("the lease is not renewed")
 func (c *cluster) awaitRenewal() {
 	c.t.Helper()
 	var first time.Time
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the lease is renewed", func(ctx context.Context) error {
 		lease, err := c.lease(ctx)
 		if err != nil || lease.Spec.RenewTime == nil {
 			return errors.Join(errStale, err)

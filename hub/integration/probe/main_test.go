@@ -8,19 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/internal/checkout"
 )
 
-const (
-	// testTimeout is far more than anything here needs on an idle machine.
-	testTimeout = 150 * time.Second
-	// leaseSeconds is the period of the leases, in seconds.
-	leaseSeconds = 2
-)
+// leaseSeconds is the period of the leases, in seconds.
+const leaseSeconds = 2
 
 // hub is the hub of all tests, member the member, and memberData its data folder.
 var (

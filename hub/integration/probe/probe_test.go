@@ -16,29 +16,23 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // populateMember creates a node and a claim.
 func populateMember(t *testing.T) {
 	t.Helper()
-	to := hubtest.NewClient(t, member.Config())
+	to := kit.New(t, member)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelTopologyRegion: "eu"}}}
 	claim := &clusterv1alpha1.ClusterClaim{ObjectMeta: metav1.ObjectMeta{Name: "tier"}, Spec: clusterv1alpha1.ClusterClaimSpec{Value: "gold"}}
-	for _, object := range []client.Object{node, claim} {
-		if err := to.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	to.MustCreate(node, claim)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		_, _ = to.Delete(ctx, node), to.Delete(ctx, claim)
 	})
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 	node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
-	if err := to.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	to.MustUpdateStatus(node)
 }
 
 // TestAClusterWithoutAnAgent: a Secret makes the hub report a member. A network or a credential that fails is silence: the cluster is
@@ -55,7 +49,7 @@ func TestAClusterWithoutAnAgent(t *testing.T) {
 	c.awaitAvailable(metav1.ConditionTrue)
 	c.awaitHolder("berth-probe")
 	c.awaitRenewal()
-	c.eventually(func(ctx context.Context) error { return c.checkFacts(ctx) })
+	c.Await("the hub has the facts of the member", func(ctx context.Context) error { return c.checkFacts(ctx) })
 
 	network.setCut(true)
 	c.awaitProbed(metav1.ConditionFalse, "Unreachable")
@@ -73,14 +67,9 @@ func TestAClusterWithoutAnAgent(t *testing.T) {
 		t.Errorf("the cluster was available = %v: a probe that fails is no failure of the member", got)
 	}
 
-	if err := c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.name}}); err != nil {
-		t.Fatal(err)
-	}
-	c.eventually(func(ctx context.Context) error {
-		stored := &clusterv1.ManagedCluster{}
-		if err := c.Get(ctx, client.ObjectKey{Name: c.name}, stored); err != nil {
-			return err
-		}
+	c.MustDelete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.name}})
+	stored := kit.Cluster(c.name)
+	c.AwaitObject(stored, "the cluster has no condition about its probe", func() error {
 		if found := meta.FindStatusCondition(stored.Status.Conditions, clusterv1.ManagedClusterConditionProbed); found != nil {
 			return fmt.Errorf("without its Secret the cluster has the condition %+v", found)
 		}
@@ -93,7 +82,7 @@ func (c *cluster) checkFacts(ctx context.Context) error {
 	if err := c.Get(ctx, client.ObjectKey{Name: c.name}, stored); err != nil {
 		return err
 	}
-	if err := hubtest.NewClient(c.t, member.Config()).Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+	if err := kit.New(c.t, member).Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return err
 	}
 	got := map[string]string{
@@ -167,9 +156,7 @@ func TestSecretsThatAreRefused(t *testing.T) {
 	c.awaitProbed(metav1.ConditionTrue, "Probing")
 	c.awaitAvailable(metav1.ConditionTrue)
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+clusterv1.ClusterUIDAnnotationKey+`":"another"}}}`))
-	if err := c.Patch(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}}, patch); err != nil {
-		t.Fatal(err)
-	}
+	c.MustPatch(kit.Cluster(c.name), patch)
 	c.awaitProbed(metav1.ConditionFalse, "IdentityConflict")
 	c.awaitAvailable(metav1.ConditionUnknown)
 }

@@ -22,6 +22,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestATokenIsRenewedBeforeItExpires: the probe replaces a token near its end, and stores the new token. When the first token
@@ -35,7 +36,7 @@ func TestATokenIsRenewedBeforeItExpires(t *testing.T) {
 	c.setSecret(kubeconfig(t, member.Config().Host, given))
 	c.awaitProbed(metav1.ConditionTrue, "Probing")
 	c.awaitRenewedToken()
-	c.eventually(func(ctx context.Context) error { return c.refused(ctx, given) })
+	c.Await("the given token is refused", func(ctx context.Context) error { return c.refused(ctx, given) })
 	c.awaitRenewal()
 	manager.Stop()
 	startManager(t)
@@ -47,21 +48,17 @@ func TestATokenIsRenewedBeforeItExpires(t *testing.T) {
 // Secret with another token ends it.
 func TestATokenThatCannotBeRenewed(t *testing.T) {
 	startManagerWith(t, hubtest.ManagerOptions{AllowErrors: true}) // the refusals of the member
-	c, to := newCluster(t, "not-renewed"), hubtest.NewClient(t, member.Config())
+	c, to := newCluster(t, "not-renewed"), kit.New(t, member)
 	binding := &rbacv1.RoleBinding{}
-	if err := to.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "berth-probe-token"}, binding); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Delete(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
+	to.MustGet(client.ObjectKey{Namespace: namespace, Name: "berth-probe-token"}, binding)
+	to.MustDelete(binding)
 	t.Cleanup(func() {
 		binding.ResourceVersion = ""
 		if err := to.Create(context.WithoutCancel(t.Context()), binding); err != nil {
 			t.Error(err)
 		}
 	})
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the account may not create tokens", func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{}
 		review.Spec.User = "system:serviceaccount:berth-probe:berth-probe"
 		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
@@ -88,7 +85,7 @@ var (
 
 func (c *cluster) awaitRenewedToken() {
 	c.t.Helper()
-	c.eventually(func(ctx context.Context) error {
+	c.Await("the renewed token is stored", func(ctx context.Context) error {
 		secret := &corev1.Secret{}
 		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: c.name}, secret)
 		if err == nil && len(secret.Data["renewed-token"]) == 0 {
@@ -103,7 +100,7 @@ func (c *cluster) refused(ctx context.Context, token string) error {
 	config := member.Config()
 	config.BearerToken, config.CertData, config.KeyData, config.CertFile, config.KeyFile = token, nil, nil, "", ""
 	system := &corev1.Namespace{}
-	if hubtest.NewClient(c.t, config).Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system) == nil {
+	if kit.For(c.t, config).Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system) == nil {
 		return errAccepted
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // consumer reads the decisions of one key by the text of the KEPs only. It lists all slices of the key, and resolves each reference to a
@@ -86,7 +86,7 @@ func (c consumer) read(ctx context.Context) (reading, error) {
 // await waits until a whole reading has some clusters.
 func (c consumer) await(clusters ...string) {
 	c.w.t.Helper()
-	hubtest.Eventually(c.w.t, testTimeout, func(ctx context.Context) error {
+	c.w.Await("a whole reading has some clusters", func(ctx context.Context) error {
 		got, err := c.read(ctx)
 		if err != nil || got.torn != "" || len(got.unresolved) > 0 || !slices.Equal(got.clusters, clusters) {
 			return fmt.Errorf("the reading is %+v, want %v: %w", got, clusters, errors.Join(err, errNotYet))
@@ -99,7 +99,7 @@ func (c consumer) await(clusters ...string) {
 func (c consumer) awaitDecided() []string {
 	c.w.t.Helper()
 	var out []string
-	hubtest.Eventually(c.w.t, testTimeout, func(ctx context.Context) error {
+	c.w.Await("a whole reading has the clusters of the placement, and at least one", func(ctx context.Context) error {
 		want, err := c.w.decided(ctx, c.key)
 		if err != nil {
 			return err
@@ -172,10 +172,10 @@ func TestAConsumerFollowsAPlacement(t *testing.T) {
 	for i := range extra {
 		w.join(fmt.Sprintf("extra-%03d", i), map[string]string{"example.com/part": "extra", "example.com/half": strconv.Itoa(i % 2)})
 	}
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+	placement := kit.Placement(w.namespace, "web")
 	w.create(placement)
 	reader := consumer{w: w, key: "web"}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the placement has all its clusters", func(ctx context.Context) error {
 		if got, err := w.decided(ctx, "web"); err != nil || len(got) != core+extra {
 			return fmt.Errorf("the placement has %d clusters: %w", len(got), errors.Join(err, errNotYet))
 		}
@@ -222,11 +222,8 @@ func TestAConsumerFollowsAPlacement(t *testing.T) {
 		step := steps[round%len(steps)]
 		t.Log(step.name)
 		change(w, placement, func(p *clusterv1beta1.Placement) { step.change(&p.Spec) })
-		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-			stored := &clusterv1beta1.Placement{}
-			if err := w.Get(ctx, client.ObjectKeyFromObject(placement), stored); err != nil {
-				return err
-			}
+		stored := kit.Placement(placement.GetNamespace(), placement.GetName())
+		w.AwaitObject(stored, "the placement is decided for its new number", func() error {
 			if observed := stored.Status.Conditions; len(observed) == 0 || observed[0].ObservedGeneration != placement.Generation || int(stored.Status.NumberOfSelectedClusters) != step.want {
 				return fmt.Errorf("the placement has %d clusters: %w", stored.Status.NumberOfSelectedClusters, errNotYet)
 			}
@@ -245,7 +242,7 @@ func TestAConsumerFollowsAPlacement(t *testing.T) {
 
 	t.Log("the decisions go with the placement")
 	w.delete(placement)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the consumer reads that there is no slice", func(ctx context.Context) error {
 		if got, err := reader.read(ctx); err != nil || len(got.clusters) > 0 || got.torn != "there is no slice" {
 			return fmt.Errorf("the reading has %d clusters: %w", len(got.clusters), errors.Join(err, errNotYet))
 		}

@@ -14,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // marker is an annotation of another client, which stays on a decision.
@@ -40,9 +39,7 @@ func (w *world) watchSlices(key string, stay []string) *sliceWatch {
 	w.t.Helper()
 	matching := []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{multiclusterv1alpha1.DecisionKeyLabel: key}}
 	list := &multiclusterv1alpha1.PlacementDecisionList{}
-	if err := w.List(w.t.Context(), list, matching...); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustList(list, matching...)
 	out := &sliceWatch{clusters: map[string][]string{}}
 	for i := range list.Items {
 		out.see(watch.Added, &list.Items[i], nil)
@@ -99,7 +96,7 @@ func (w *world) sources(ctx context.Context, placement string) ([]clusterv1beta1
 // awaitRestored waits until a placement has a complete decision without the slices that were deleted.
 func (w *world) awaitRestored(placement *clusterv1beta1.Placement, deleted map[types.UID]bool, want int) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	w.Await("a placement has a complete decision without the slices that were deleted", func(ctx context.Context) error {
 		stored := &clusterv1beta1.Placement{}
 		if err := w.Get(ctx, client.ObjectKeyFromObject(placement), stored); err != nil {
 			return err
@@ -123,11 +120,9 @@ func TestADeletedSliceRemovesNoClusterFromTheReaders(t *testing.T) {
 	w := newWorld(t)
 	const count = 105
 	for i := range count {
-		w.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-			Name: w.name(fmt.Sprintf("c-%03d", i)), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace},
-		}})
+		w.create(kit.Cluster(w.name(fmt.Sprintf("c-%03d", i)), clusterv1beta2.ClusterSetLabel, w.namespace))
 	}
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+	placement := kit.Placement(w.namespace, "web")
 	placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(40) // three slices
 	w.create(placement)
 	w.awaitRestored(placement, nil, count)
@@ -154,10 +149,8 @@ func TestADeletedSliceRemovesNoClusterFromTheReaders(t *testing.T) {
 		}
 	}
 	last := &multiclusterv1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web-decision-1"}}
-	if err := w.Patch(t.Context(), last, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+marker+`":"1"}}}`))); err != nil {
-		t.Fatal(err)
-	}
-	hubtest.Eventually(t, testTimeout, func(context.Context) error {
+	w.MustMerge(last, `{"metadata":{"annotations":{"`+marker+`":"1"}}}`)
+	kit.Await(t, "the reader has seen the incomplete decision", func(context.Context) error {
 		watched.mu.Lock()
 		defer watched.mu.Unlock()
 		if !watched.marked {

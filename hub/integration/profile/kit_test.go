@@ -18,6 +18,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var errNotYet = errors.New("not yet")
@@ -25,7 +26,7 @@ var errNotYet = errors.New("not yet")
 // world is a namespace that is bound to a set of its own, and a manager that publishes profiles with the permissions that it has in a
 // cluster.
 type world struct {
-	client.WithWatch
+	*kit.Client
 
 	t         *testing.T
 	hub       *hubtest.Hub
@@ -42,8 +43,8 @@ func newWorldOn(t *testing.T, hub *hubtest.Hub, args ...string) *world {
 	t.Helper()
 	admin := hub.Config()
 	admin.QPS = -1 // the consumer reads without a pause
-	w := &world{WithWatch: hubtest.NewClient(t, admin), t: t, hub: hub, namespace: hub.Namespace(t)}
-	w.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	w := &world{Client: kit.For(t, admin), t: t, hub: hub, namespace: hub.Namespace(t)}
+	w.create(kit.Set(w.namespace))
 	w.bind(w.namespace)
 	w.start(args...)
 	return w
@@ -58,9 +59,7 @@ func (w *world) start(args ...string) {
 // create stores an object that the end of the test removes.
 func (w *world) create(object client.Object) {
 	w.t.Helper()
-	if err := w.Create(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustCreate(object)
 	if object.GetNamespace() == "" {
 		w.t.Cleanup(func() { w.delete(object) })
 	}
@@ -76,10 +75,7 @@ func (w *world) delete(object client.Object) {
 // bind binds the set of the test in a namespace.
 func (w *world) bind(namespace string) *clusterv1beta2.ManagedClusterSetBinding {
 	w.t.Helper()
-	out := &clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.namespace},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: w.namespace},
-	}
+	out := kit.Binding(namespace, w.namespace)
 	w.create(out)
 	return out
 }
@@ -89,7 +85,7 @@ func (w *world) name(cluster string) string { return w.namespace + "-" + cluster
 // join stores a cluster of the set that is accepted and has reported.
 func (w *world) join(short string, labels map[string]string) *clusterv1.ManagedCluster {
 	w.t.Helper()
-	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: w.name(short), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}}}
+	out := kit.Cluster(w.name(short), clusterv1beta2.ClusterSetLabel, w.namespace)
 	maps.Copy(out.Labels, labels)
 	out.Spec.HubAcceptsClient = true
 	out.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + short + ".example.com", CABundle: []byte("ca of " + short)}}
@@ -108,9 +104,7 @@ func (w *world) report(cluster *clusterv1.ManagedCluster, change func(*clusterv1
 	w.t.Helper()
 	before := cluster.DeepCopy()
 	change(&cluster.Status)
-	if err := w.Status().Patch(w.t.Context(), cluster, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustPatchStatus(cluster, client.MergeFrom(before))
 }
 
 // change changes an object but its status.
@@ -118,9 +112,7 @@ func change[T client.Object](w *world, object T, change func(T)) {
 	w.t.Helper()
 	before, _ := object.DeepCopyObject().(client.Object)
 	change(object)
-	if err := w.Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustPatch(object, client.MergeFrom(before))
 }
 
 // profile returns the profile of a cluster in a namespace.
@@ -133,7 +125,7 @@ func (w *world) profile(ctx context.Context, namespace, cluster string) (*multic
 func (w *world) awaitProfile(namespace, cluster string, check func(*multiclusterv1alpha1.ClusterProfile) bool) *multiclusterv1alpha1.ClusterProfile {
 	w.t.Helper()
 	var out *multiclusterv1alpha1.ClusterProfile
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	w.Await("the profile of a cluster satisfies a check", func(ctx context.Context) error {
 		found, err := w.profile(ctx, namespace, cluster)
 		if err != nil {
 			return err
@@ -162,7 +154,7 @@ func (w *world) profiles(ctx context.Context, namespace string) (string, error) 
 
 func (w *world) awaitProfiles(namespace, want string) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	w.Await("the namespace has exactly the wanted profiles", func(ctx context.Context) error {
 		if got, err := w.profiles(ctx, namespace); err != nil || got != want {
 			return fmt.Errorf("namespace %s has the profiles %q, want %q: %w", namespace, got, want, errors.Join(err, errNotYet))
 		}

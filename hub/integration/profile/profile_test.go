@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestProfilesFollowTheFleet changes a cluster, a set and bindings, one after the other.
@@ -94,10 +94,10 @@ func TestAnotherManagersProfileStays(t *testing.T) {
 	w.create(theirs)
 	a := w.join("a", nil)
 	w.join("b", nil)
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+	placement := kit.Placement(w.namespace, "web")
 	w.create(placement)
 	w.awaitProfiles(w.namespace, "a b")
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "an event reports the other manager", func(ctx context.Context) error {
 		list := &eventsv1.EventList{}
 		if err := w.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
 			return err
@@ -137,8 +137,8 @@ func (w *world) awaitStay(profile *multiclusterv1alpha1.ClusterProfile) {
 	if err != nil || stored.ResourceVersion != profile.ResourceVersion {
 		w.t.Errorf("the profile of another manager was written: %v", err)
 	}
-	w.delete(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: w.name("later")}})
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	w.delete(kit.Cluster(w.name("later")))
+	w.Await("the later profile is gone", func(ctx context.Context) error {
 		if _, err := w.profile(ctx, w.namespace, w.name("later")); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the profile is still there: %w", errNotYet)
 		}
@@ -152,7 +152,7 @@ func TestHeartbeatsWriteNothing(t *testing.T) {
 	fleet := hubtest.NewFleet(t, w.hub, hubtest.FleetOptions{Clusters: 6, LeaseSeconds: 2, Labels: func(int) map[string]string {
 		return map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}
 	}})
-	w.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}})
+	w.create(kit.Placement(w.namespace, "web"))
 	for number := range 6 {
 		w.awaitProfile(w.namespace, fleet.Name(number), func(p *multiclusterv1alpha1.ClusterProfile) bool {
 			return status(p, "ControlPlaneHealthy") == metav1.ConditionTrue && status(p, "Joined") == metav1.ConditionTrue
@@ -173,10 +173,8 @@ func TestHeartbeatsWriteNothing(t *testing.T) {
 	w.manager.Stop()
 	before = w.writes()
 	w.start()
-	marker := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fleet.Name(0)}}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(marker), marker); err != nil {
-		t.Fatal(err)
-	}
+	marker := kit.Cluster(fleet.Name(0))
+	w.MustRead(marker)
 	w.report(marker, func(status *clusterv1.ManagedClusterStatus) { status.Version.Kubernetes = "v9" })
 	w.awaitProfile(w.namespace, marker.Name, func(p *multiclusterv1alpha1.ClusterProfile) bool { return p.Status.Version.Kubernetes == "v9" })
 	if after := w.writes(); after != before+1 {
@@ -198,7 +196,7 @@ func (w *world) heartbeats() float64 {
 func TestTheShortNameIsOfThePlacementAPI(t *testing.T) {
 	w := newWorld(t)
 	w.join("a", nil)
-	w.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}})
+	w.create(kit.Placement(w.namespace, "web"))
 	reader := consumer{w: w, key: "web"}
 	reader.await(w.name("a"))
 	binary, err := hubtest.Binary()

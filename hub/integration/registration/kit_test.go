@@ -18,20 +18,21 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var errNotGuarded = errors.New("the webhooks do not check yet")
 
 // testHub is a hub without clusters, and a namespace that may select any.
 type testHub struct {
-	client.WithWatch
+	*kit.Client
 	t         *testing.T
 	namespace string
 }
 
 func newTestHub(t *testing.T) *testHub {
 	t.Helper()
-	s := &testHub{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	s := &testHub{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		// The next test must not read the conditions of the set.
@@ -44,20 +45,15 @@ func newTestHub(t *testing.T) *testHub {
 }
 
 func globalSet() *clusterv1beta2.ManagedClusterSet {
-	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName}}
-}
-
-func (s *testHub) eventually(check func(context.Context) error) {
-	s.t.Helper()
-	hubtest.Eventually(s.t, testTimeout, check)
+	return kit.GlobalSet()
 }
 
 // start starts a manager with default flags, and waits for its webhooks.
 func (s *testHub) start(args ...string) *hubtest.Manager {
 	s.t.Helper()
 	out := hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: args})
-	s.eventually(func(ctx context.Context) error {
-		wrong := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "no.name.of.a.namespace"}}
+	s.Await("its webhooks", func(ctx context.Context) error {
+		wrong := kit.Cluster("no.name.of.a.namespace")
 		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
 			return errors.Join(errNotGuarded, err)
 		}
@@ -71,7 +67,7 @@ func (s *testHub) start(args ...string) *hubtest.Manager {
 func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason string) string {
 	s.t.Helper()
 	var message string
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the condition of the set `global` about clusters that never joined has a status and a reason", func(ctx context.Context) error {
 		set := globalSet()
 		if err := s.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 			return err
@@ -89,14 +85,13 @@ func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason s
 // create stores an object.
 func (s *testHub) create(object client.Object) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
+	s.AwaitCreated(object)
 }
 
 // cluster stores an accepted cluster that was never reported.
 func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
 	s.t.Helper()
-	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	out.Spec.HubAcceptsClient = true
+	out := kit.AcceptedCluster(name)
 	for _, change := range changes {
 		change(out)
 	}
@@ -126,9 +121,7 @@ func (s *testHub) report(name string) {
 	for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
 		meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Agent"})
 	}
-	if err := s.Status().Patch(s.t.Context(), cluster, client.MergeFrom(before)); err != nil {
-		s.t.Fatal(err)
-	}
+	s.MustPatchStatus(cluster, client.MergeFrom(before))
 }
 
 // setAccepted accepts or denies a cluster.
@@ -137,9 +130,7 @@ func (s *testHub) setAccepted(name string, accepts bool) {
 	cluster := s.stored(s.t.Context(), name)
 	before := cluster.DeepCopy()
 	cluster.Spec.HubAcceptsClient = accepts
-	if err := s.Patch(s.t.Context(), cluster, client.MergeFrom(before)); err != nil {
-		s.t.Fatal(err)
-	}
+	s.MustPatch(cluster, client.MergeFrom(before))
 }
 
 func taints(cluster *clusterv1.ManagedCluster) (out []string) {
@@ -152,17 +143,14 @@ func taints(cluster *clusterv1.ManagedCluster) (out []string) {
 // placement stores a placement that selects every cluster.
 func (s *testHub) placement() {
 	s.t.Helper()
-	s.create(&clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: clusterv1beta2.GlobalClusterSetName},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: clusterv1beta2.GlobalClusterSetName},
-	})
-	s.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "all"}})
+	s.create(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName))
+	s.create(kit.Placement(s.namespace, "all"))
 }
 
 // awaitSelected waits until the slices name exactly some clusters.
 func (s *testHub) awaitSelected(want ...string) {
 	s.t.Helper()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the slices name exactly some clusters", func(ctx context.Context) error {
 		list := &clusterv1beta1.PlacementDecisionList{}
 		if err := s.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
 			return err
@@ -206,7 +194,7 @@ func (s *testHub) recordSlices() func(last string) []string {
 	}()
 	return func(last string) (out []string) {
 		s.t.Helper()
-		s.eventually(func(context.Context) error {
+		s.Await("they include a given cluster, and returns them all", func(context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if !named[last] {

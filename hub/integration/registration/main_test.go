@@ -7,17 +7,12 @@ package registration
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-const (
-	// testTimeout is far longer than any wait of the tests on an idle machine.
-	testTimeout = 120 * time.Second
-	// leaseSeconds is the period of the leases, in seconds.
-	leaseSeconds = 2
-)
+// leaseSeconds is the period of the leases, in seconds.
+const leaseSeconds = 2
 
 var shared *hubtest.Hub
 

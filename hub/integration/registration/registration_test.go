@@ -79,7 +79,7 @@ func TestJoiningDenyingAccepting(t *testing.T) {
 	s.awaitSelected("one")
 	s.setAccepted("one", false)
 	s.awaitSelected()
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the denied cluster has one taint", func(ctx context.Context) error {
 		if got := taints(s.stored(ctx, "one")); !slices.Equal(got, []string{denied}) {
 			return fmt.Errorf("a denied cluster has the taints %v", got)
 		}
@@ -154,7 +154,7 @@ func TestASimulatedCluster(t *testing.T) {
 	s.start("--simulate")
 	s.awaitUnjoinedCondition("True", "TaintUnjoined")
 	s.cluster("simulated", simulated)
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the simulated cluster is available", func(ctx context.Context) error {
 		cluster := s.stored(ctx, "simulated")
 		for _, kind := range []string{
 			clusterv1.ManagedClusterConditionHubAccepted, clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable,
@@ -195,7 +195,7 @@ func TestLivenessIgnoresClocks(t *testing.T) {
 	s.start("--unreachable-limit=100")
 	s.awaitUnjoinedCondition("True", "TaintUnjoined")
 	f := hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: 6, LeaseSeconds: leaseSeconds, ClockSkew: -300 * leaseSeconds * time.Second})
-	s.eventually(func(ctx context.Context) error { // every agent renews the lease that the hub has created
+	s.Await("every lease is renewed", func(ctx context.Context) error { // every agent renews the lease that the hub has created
 		for number := range 6 {
 			held := &coordinationv1.Lease{}
 			if err := s.Get(ctx, client.ObjectKey{Namespace: f.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
@@ -208,7 +208,7 @@ func TestLivenessIgnoresClocks(t *testing.T) {
 		return nil
 	})
 	f.StopAgents(5)
-	s.eventually(func(ctx context.Context) error {
+	s.Await("the silent cluster is unreachable", func(ctx context.Context) error {
 		if got := taints(s.stored(ctx, f.Name(5))); !slices.Equal(got, []string{unreachable}) {
 			return fmt.Errorf("a silent cluster has the taints %v", got)
 		}

@@ -32,6 +32,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -69,12 +70,12 @@ func TestARenewalLosesNoClient(t *testing.T) {
 	}
 	for round := range rounds {
 		before := map[string][]byte{}
-		hubtest.Eventually(t, timeout, func(context.Context) (err error) {
+		kit.AwaitWithin(t, timeout, "the certificates are served", func(context.Context) (err error) {
 			before, err = hub.certificates()
 			return err
 		})
 		hub.requireCA(true, []string{"are renewed"}, "renew")
-		hubtest.Eventually(t, timeout, func(context.Context) error {
+		kit.AwaitWithin(t, timeout, "every certificate is renewed", func(context.Context) error {
 			now, err := hub.certificates()
 			for name, certificate := range now {
 				if bytes.Equal(certificate, before[name]) {
@@ -106,7 +107,7 @@ func TestARenewalLosesNoClient(t *testing.T) {
 // awaitHealthy waits until a cluster is available and has no taint.
 func (h *rotatingHub) awaitHealthy(name string) {
 	h.t.Helper()
-	hubtest.Eventually(h.t, timeout, func(ctx context.Context) error {
+	kit.AwaitWithin(h.t, timeout, "a cluster is available and has no taint", func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{}
 		err := h.Get(ctx, client.ObjectKey{Name: name}, cluster)
 		if err == nil && !healthy(cluster) {
@@ -175,10 +176,8 @@ func (h *rotatingHub) presented(server string) ([]byte, error) {
 func (h *rotatingHub) checkControllers(namespace string) {
 	h.t.Helper()
 	namespace = "ns-" + namespace
-	if err := h.Create(h.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		h.t.Fatal(err)
-	}
-	hubtest.Eventually(h.t, timeout, func(ctx context.Context) error {
+	h.MustCreate(kit.Namespace(namespace))
+	kit.AwaitWithin(h.t, timeout, "the controllers have filled the namespace", func(ctx context.Context) error {
 		err := h.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
 		return errors.Join(err, h.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "kube-root-ca.crt"}, &corev1.ConfigMap{}))
 	})
@@ -233,7 +232,7 @@ func (h *rotatingHub) connect(kubeconfig string) *connected {
 	ctx, stop := context.WithCancel(h.t.Context())
 	out := &connected{rotatingHub: h, stop: stop}
 	h.t.Cleanup(func() { stop(); out.living.Wait() })
-	watcher := hubtest.NewClient(h.t, config)
+	watcher := kit.For(h.t, config)
 	counter := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "counter"}, Data: map[string]string{"n": "0"}}
 	if err := watcher.Create(ctx, counter); err != nil {
 		h.t.Fatal(err)
@@ -247,7 +246,7 @@ func (h *rotatingHub) connect(kubeconfig string) *connected {
 }
 
 // watch watches one object until the end of the test. The end of the watch is a fault.
-func (c *connected) watch(ctx context.Context, with client.WithWatch, list client.ObjectList, namespace, name string, receive func(client.Object)) {
+func (c *connected) watch(ctx context.Context, with *kit.Client, list client.ObjectList, namespace, name string, receive func(client.Object)) {
 	c.t.Helper()
 	events, err := with.Watch(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
 	if err != nil {
@@ -296,7 +295,7 @@ func (c *connected) onCluster(object client.Object) {
 }
 
 // write counts as fast as the hub stores, with a pause.
-func (c *connected) write(ctx context.Context, to client.Client, counter *corev1.ConfigMap) {
+func (c *connected) write(ctx context.Context, to *kit.Client, counter *corev1.ConfigMap) {
 	for value := 1; ctx.Err() == nil; value++ {
 		counter.Data["n"] = strconv.Itoa(value)
 		c.retry(ctx, "writing", func() error { return to.Update(ctx, counter) })
@@ -354,7 +353,7 @@ func (c *connected) retry(ctx context.Context, doing string, request func() erro
 // check stops the clients and requires that they have lost nothing.
 func (c *connected) check() {
 	c.t.Helper()
-	hubtest.Eventually(c.t, timeout, func(context.Context) error {
+	kit.AwaitWithin(c.t, timeout, "the client has made its writes and renewals", func(context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.written < 50 || c.renewed < 2 {

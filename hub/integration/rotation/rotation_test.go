@@ -26,6 +26,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -35,7 +36,7 @@ const timeout = 4 * time.Minute
 // rotatingHub is a hub that a test restarts on its data.
 type rotatingHub struct {
 	*hubtest.Hub
-	client.Client
+	*kit.Client
 	t       *testing.T
 	options hubtest.Options
 }
@@ -51,7 +52,7 @@ func (h *rotatingHub) restart() {
 		}
 	}
 	h.Hub = hubtest.New(h.t, h.options)
-	h.Client = hubtest.NewClient(h.t, h.Config())
+	h.Client = kit.For(h.t, h.Config())
 	if address != "" && address != h.Config().Host {
 		h.t.Skip("another process has taken the port of the hub")
 	}
@@ -103,7 +104,7 @@ func (h *rotatingHub) bundleHash(names ...string) string {
 // awaitFollowed waits until the agent of a cluster has reported a bundle, and has renewed its lease after that.
 func (h *rotatingHub) awaitFollowed(name, hash string) {
 	h.t.Helper()
-	hubtest.Eventually(h.t, timeout, func(ctx context.Context) error {
+	kit.AwaitWithin(h.t, timeout, "the agent of a cluster has reported a bundle, and has renewed its lease after that", func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{}
 		if err := h.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
 			return err
@@ -120,7 +121,7 @@ func (h *rotatingHub) awaitFollowed(name, hash string) {
 func (h *rotatingHub) awaitRenewal(name string) {
 	h.t.Helper()
 	var first *metav1.MicroTime
-	hubtest.Eventually(h.t, timeout, func(ctx context.Context) error {
+	kit.AwaitWithin(h.t, timeout, "the agent renews its lease", func(ctx context.Context) error {
 		lease := &coordinationv1.Lease{}
 		if err := h.Get(ctx, client.ObjectKey{Namespace: name, Name: clusterv1.ManagedClusterLeaseName}, lease); err != nil {
 			return err
@@ -140,9 +141,7 @@ func (h *rotatingHub) token(cluster string) []string {
 	h.t.Helper()
 	printed := strings.Fields(strings.ReplaceAll(h.plugin("token", "create", "--cluster", cluster), "\\\n", " "))
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"leaseDurationSeconds":3}}`))
-	if err := h.Patch(h.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, patch); err != nil {
-		h.t.Fatal(err)
-	}
+	h.MustPatch(kit.Cluster(cluster), patch)
 	return printed[2:] // after kubectl berth
 }
 
@@ -236,7 +235,7 @@ func reads(t *testing.T, kubeconfig string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := client.New(config, client.Options{Scheme: hubtest.NewClient(t, config).Scheme()})
+	reader, err := client.New(config, client.Options{Scheme: kit.For(t, config).Scheme()})
 	if err != nil {
 		return err
 	}
@@ -247,7 +246,7 @@ func reads(t *testing.T, kubeconfig string) error {
 func (h *rotatingHub) accountToken() string {
 	h.t.Helper()
 	var out string
-	hubtest.Eventually(h.t, timeout, func(ctx context.Context) error { // the account is created a moment after its namespace
+	kit.AwaitWithin(h.t, timeout, "the account has a token", func(ctx context.Context) error { // the account is created a moment after its namespace
 		request := &authenticationv1.TokenRequest{}
 		created, err := h.Hub.Client(h.t).CoreV1().ServiceAccounts(metav1.NamespaceDefault).CreateToken(ctx, "default", request, metav1.CreateOptions{})
 		out = created.Status.Token
@@ -279,16 +278,12 @@ func TestARotationStrandsNoAgent(t *testing.T) {
 	hub.plugin("accept", "c1")
 	hub.awaitFollowed("c1", hub.bundleHash("users-ca"))
 	late := hub.token("late")
-	other := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
-	if err := hub.Create(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	other := kit.Cluster("other")
+	hub.MustCreate(other)
 	meta.SetStatusCondition(&other.Status.Conditions, metav1.Condition{
 		Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: "Agent",
 	})
-	if err := hub.Status().Update(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	hub.MustUpdateStatus(other)
 	copied, token := hub.copyKubeconfig(), hub.accountToken()
 
 	hub.requireCA(false, []string{"berth-hub ca rotate"}, "drop")

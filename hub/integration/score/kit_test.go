@@ -15,16 +15,14 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // object is the name of the scores.
@@ -32,7 +30,7 @@ const object = "berth-scores"
 
 // world is two clusters whose load a Prometheus scrapes, and a manager that queries it.
 type world struct {
-	client.Client
+	*kit.Client
 	t         *testing.T
 	namespace string
 	load      *load
@@ -84,19 +82,13 @@ scores:
 func newWorld(t *testing.T, config func(prometheus string) string) *world {
 	t.Helper()
 	w := &world{
-		Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t), load: &load{values: map[string]float64{}},
+		Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t), load: &load{values: map[string]float64{}},
 	}
-	w.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
-	w.create(&clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.namespace},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: w.namespace},
-	})
+	w.create(kit.Set(w.namespace))
+	w.create(kit.Binding(w.namespace, w.namespace))
 	for _, name := range []string{w.cluster("a"), w.cluster("b")} {
-		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		w.create(&clusterv1.ManagedCluster{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}},
-			Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
-		})
+		w.create(kit.Namespace(name))
+		w.create(kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
 	}
 	exporter := httptest.NewServer(w.load)
 	t.Cleanup(exporter.Close)
@@ -115,9 +107,7 @@ func (w *world) cluster(letter string) string { return w.namespace + "-" + lette
 
 func (w *world) create(stored client.Object) {
 	w.t.Helper()
-	if err := w.Create(w.t.Context(), stored); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustCreate(stored)
 }
 
 func (w *world) file(name, content string) string {
@@ -133,7 +123,7 @@ func (w *world) file(name, content string) string {
 func (w *world) place(score string) *clusterv1beta1.Placement {
 	w.t.Helper()
 	one := int32(1)
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: score}}
+	out := kit.Placement(w.namespace, score)
 	out.Spec.NumberOfClusters = &one
 	out.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{{
 		ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
@@ -163,7 +153,7 @@ func (w *world) decided(ctx context.Context, placement string) (string, error) {
 
 func (w *world) awaitDecision(placement, want string) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	w.Await("the placement has the wanted clusters", func(ctx context.Context) error {
 		if got, err := w.decided(ctx, placement); err != nil || got != want {
 			return fmt.Errorf("placement %s has %q, want %q: %w", placement, got, want, err)
 		}
@@ -180,7 +170,7 @@ func (w *world) scores(ctx context.Context, cluster string) (*clusterv1alpha1.Ad
 // awaitCondition waits until the condition of the scores of a cluster has a reason.
 func (w *world) awaitCondition(cluster, reason string) {
 	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+	w.Await("the condition of the scores of a cluster has a reason", func(ctx context.Context) error {
 		stored, err := w.scores(ctx, cluster)
 		if err != nil {
 			return err

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,7 +26,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestAPlacementFollowsTheLoad moves load between two clusters, and then changes it by less than the threshold.
@@ -37,7 +36,7 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 	w.load.set(w.cluster("b"), 20)
 	imported := w.cluster("imported")
 	w.load.set(imported, 50)
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: imported}})
+	w.create(kit.Namespace(imported))
 	w.create(&clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: imported, Annotations: map[string]string{clusterv1.InventoryProfileAnnotationKey: "others/imported"}},
 		Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
@@ -114,16 +113,7 @@ func TestAPrometheusThatDiesLetsScoresRunOut(t *testing.T) {
 	w.awaitDecision("free", w.cluster("b"))
 	down.Store(true)
 	w.awaitCondition(w.cluster("a"), "SourceFailed")
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
-		stored := &clusterv1beta1.Placement{}
-		if err := w.Get(ctx, client.ObjectKeyFromObject(placement), stored); err != nil {
-			return err
-		}
-		if !meta.IsStatusConditionTrue(stored.Status.Conditions, clusterv1beta1.PlacementConditionScoresExpired) {
-			return fmt.Errorf("the placement has %+v", stored.Status.Conditions)
-		}
-		return nil
-	})
+	w.AwaitCondition(placement, clusterv1beta1.PlacementConditionScoresExpired, metav1.ConditionTrue, "")
 	if got, err := w.decided(t.Context(), "free"); err != nil || strings.Count(got, ",") > 0 || got == "" {
 		t.Errorf("the placement has %q after its scores have run out: %v", got, err)
 	}
@@ -194,7 +184,7 @@ func TestScoresOfOthersStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.load.set(w.cluster("a"), 10)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the scores of both writers are stored", func(ctx context.Context) error {
 		stored, err := w.scores(ctx, w.cluster("a"))
 		if err != nil {
 			return err

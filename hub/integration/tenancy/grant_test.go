@@ -9,9 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const bindVerb = "create managedclustersets/bind "
@@ -80,7 +79,7 @@ func TestAGrantReachesAPlacement(t *testing.T) {
 	h.member(set+"-a", set)
 	h.serviceAccount(namespace, "placement")
 	h.grant(h.newRole(bindVerb+set), placementAccount(namespace))
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	placement := kit.Placement(namespace, "web")
 	h.create(placement)
 	h.eventually(placement, func() error {
 		if got := placement.Status.NumberOfSelectedClusters; got != 1 {
@@ -138,10 +137,7 @@ func TestNoGrant(t *testing.T) {
 				Verbs: []string{"create"}, APIGroups: []string{clusterv1beta2.GroupVersion.Group},
 				Resources: []string{"managedclustersets/bind"}, ResourceNames: []string{set},
 			}}})
-			h.create(&rbacv1.RoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bind"},
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "bind"}, Subjects: []rbacv1.Subject{placementAccount(ns)},
-			})
+			h.create(kit.RoleBinding(ns, "bind", kit.Role("bind"), placementAccount(ns)))
 		},
 		"a literal star":  func(ns, _ string) { h.grant(h.newRole(bindVerb+"*"), placementAccount(ns)) },
 		"a right to join": func(ns, set string) { h.grant(h.newRole("create managedclustersets/join "+set), placementAccount(ns)) },
@@ -152,7 +148,7 @@ func TestNoGrant(t *testing.T) {
 			h.grant(h.newRole("create,update managedclustersets "+set), placementAccount(ns))
 		},
 		"a right of another account": func(ns, set string) {
-			h.grant(h.newRole(bindVerb+set), rbacv1.Subject{Kind: "ServiceAccount", Namespace: ns, Name: "default"})
+			h.grant(h.newRole(bindVerb+set), kit.ServiceAccount(ns, "default"))
 		},
 		"a right of another namespace": func(_, set string) { h.grant(h.newRole(bindVerb+set), placementAccount("kube-system")) },
 		"a right of another namespace's group": func(_, set string) {
@@ -207,9 +203,7 @@ func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 	leaving := h.grant(h.newRole(bindVerb+goes), placementAccount(namespace))
 	h.awaitBindings(namespace, stays+"*", goes+"*")
 	kept := binding(namespace, stays)
-	if err := h.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
-		t.Fatal(err)
-	}
+	h.MustRead(kept)
 	was := kept.UID
 	stopSharedManager(t)
 	h.delete(leaving)
@@ -243,7 +237,7 @@ func TestNamespacesThatComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "no binding of the set is left", func(ctx context.Context) error {
 		left := &clusterv1beta2.ManagedClusterSetBindingList{}
 		if err := h.List(ctx, left, client.MatchingFields{"metadata.name": set}); err != nil || len(left.Items) > 0 {
 			return fmt.Errorf("%d bindings are left: %w", len(left.Items), err)

@@ -21,11 +21,12 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // hubUser is the shared hub with the client of one user.
 type hubUser struct {
-	client.Client
+	*kit.Client
 	t *testing.T
 }
 
@@ -39,7 +40,7 @@ func user(t *testing.T, name string, groups ...string) hubUser {
 
 func newHubUser(t *testing.T, config *rest.Config) hubUser {
 	t.Helper()
-	return hubUser{hubtest.NewClient(t, config), t}
+	return hubUser{kit.For(t, config), t}
 }
 
 var counter atomic.Int64
@@ -50,9 +51,7 @@ func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.
 // create stores an object and removes it after the test.
 func (h hubUser) create(object client.Object) {
 	h.t.Helper()
-	if err := h.Create(h.t.Context(), object); err != nil {
-		h.t.Fatal(err)
-	}
+	h.MustCreate(object)
 	ctx := context.WithoutCancel(h.t.Context())
 	h.t.Cleanup(func() {
 		if err := h.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
@@ -63,17 +62,13 @@ func (h hubUser) create(object client.Object) {
 
 func (h hubUser) delete(object client.Object) {
 	h.t.Helper()
-	if err := h.Delete(h.t.Context(), object); err != nil {
-		h.t.Fatal(err)
-	}
+	h.MustDelete(object)
 }
 
 // merge applies a merge patch, written as JSON.
 func (h hubUser) merge(object client.Object, patch string) {
 	h.t.Helper()
-	if err := h.Patch(h.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		h.t.Fatal(err)
-	}
+	h.MustMerge(object, patch)
 }
 
 // eventually reads an object until a check succeeds.
@@ -90,7 +85,7 @@ func (h hubUser) eventually(object client.Object, check func() error) {
 // awaitGone waits until an object is deleted.
 func (h hubUser) awaitGone(object client.Object) {
 	h.t.Helper()
-	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
+	h.Await("an object is deleted", func(ctx context.Context) error {
 		err := h.Get(ctx, client.ObjectKeyFromObject(object), object)
 		if err == nil {
 			return fmt.Errorf("%T %s is still there", object, object.GetName())
@@ -133,7 +128,7 @@ func (h hubUser) namespace() string {
 // set stores a set. An empty selector is the default selector.
 func (h hubUser) set(name string, selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.ManagedClusterSet {
 	h.t.Helper()
-	out := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out := kit.Set(name)
 	out.Spec.ClusterSelector = selector
 	h.create(out)
 	return out
@@ -158,8 +153,7 @@ func (h hubUser) member(name, set string) *clusterv1.ManagedCluster {
 }
 
 func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
-	out := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}}
-	out.Spec.ClusterSet = set
+	out := kit.Binding(namespace, set)
 	return out
 }
 
@@ -193,10 +187,7 @@ func (h hubUser) role(labels map[string]string, rule string) *rbacv1.ClusterRole
 // grant binds a ClusterRole to a subject, in the whole hub.
 func (h hubUser) grant(role string, subject rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	h.t.Helper()
-	out := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: unique("test-grant")},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{subject},
-	}
+	out := kit.ClusterRoleBinding(unique("test-grant"), role, subject)
 	h.create(out)
 	return out
 }
@@ -204,28 +195,25 @@ func (h hubUser) grant(role string, subject rbacv1.Subject) *rbacv1.ClusterRoleB
 // grantIn binds a ClusterRole to a subject in one namespace.
 func (h hubUser) grantIn(namespace, role string, subject rbacv1.Subject) {
 	h.t.Helper()
-	h.create(&rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: unique("test-grant")},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{subject},
-	})
+	h.create(kit.RoleBinding(namespace, unique("test-grant"), kit.ClusterRole(role), subject))
 }
 
 func userSubject(name string) rbacv1.Subject {
-	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
+	return kit.User(name)
 }
 
 func groupSubject(name string) rbacv1.Subject {
-	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+	return kit.Group(name)
 }
 
 func placementAccount(namespace string) rbacv1.Subject {
-	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}
+	return kit.ServiceAccount(namespace, "placement")
 }
 
 // awaitBindings waits until a namespace has exactly these bindings. A star marks the bindings of grants.
 func (h hubUser) awaitBindings(namespace string, want ...string) {
 	h.t.Helper()
-	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
+	h.Await("a namespace has exactly these bindings", func(ctx context.Context) error {
 		list := &clusterv1beta2.ManagedClusterSetBindingList{}
 		if err := h.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err

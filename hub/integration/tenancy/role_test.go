@@ -15,7 +15,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 func setRole(level, set string) *rbacv1.ClusterRole {
@@ -95,7 +95,7 @@ func TestASetWithTheLongestNameHasRoles(t *testing.T) {
 	h := admin(t)
 	name := strings.Repeat("a", 253-len("-1234")) + unique("")
 	set := h.exclusive(name)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.Await(t, "the set has its three roles", func(ctx context.Context) error {
 		list, found := &rbacv1.ClusterRoleList{}, 0
 		if err := h.List(ctx, list, client.HasLabels{"berth-project.io/clusterset-role"}); err != nil {
 			return err
@@ -171,7 +171,7 @@ func (h hubUser) awaitAccess(caller, verb, resource, name string, want bool) {
 	if plain, group, other := strings.Cut(attributes.Resource, "."); other {
 		attributes.Resource, attributes.Group = plain, group
 	}
-	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
+	h.Await("the roles of the caller are in effect", func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: caller, ResourceAttributes: attributes}}
 		if err := h.Create(ctx, review); err != nil {
 			return err
@@ -202,10 +202,10 @@ func TestNamespaceUserPermissions(t *testing.T) {
 			writes = "403"
 		}
 		placement := func(namespace string) client.Object {
-			return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: caller}}
+			return kit.Placement(namespace, caller)
 		}
 		decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: caller}}
-		widened := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		widened := kit.Set(name)
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`))
 		for _, step := range []struct {
 			what string
@@ -246,7 +246,7 @@ func TestNamespaceUserPermissions(t *testing.T) {
 func (h hubUser) awaitReadAccess(caller, namespace string) {
 	h.t.Helper()
 	reader := user(h.t, caller)
-	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
+	h.Await("a user may read the placements of a namespace", func(ctx context.Context) error {
 		return reader.List(ctx, &clusterv1beta1.PlacementList{}, client.InNamespace(namespace))
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -32,7 +32,7 @@ func members(count int) string {
 }
 
 func builtIn(name string) *clusterv1beta2.ManagedClusterSet {
-	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return kit.Set(name)
 }
 
 func selectors() map[string]clusterv1beta2.ManagedClusterSelector {
@@ -61,7 +61,7 @@ func TestBuiltInSetsAreRestored(t *testing.T) {
 		h.awaitRestored(set)
 		was := set.UID
 		h.delete(set)
-		hubtest.Eventually(t, restoreTimeout, func(ctx context.Context) error {
+		kit.AwaitWithin(t, restoreTimeout, "the set is restored", func(ctx context.Context) error {
 			if err := h.Get(ctx, client.ObjectKey{Name: name}, set); err != nil {
 				return err
 			}
@@ -278,9 +278,7 @@ func TestHeartbeatsWriteNothing(t *testing.T) {
 			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable",
 			Message: fmt.Sprint(i), LastTransitionTime: metav1.Now(),
 		}}
-		if err := h.Status().Update(t.Context(), cluster); err != nil {
-			t.Fatal(err)
-		}
+		h.MustUpdateStatus(cluster)
 	}
 	other := h.exclusive(name + "-other") // reported after the heartbeats were processed
 	h.awaitCondition(other, empty, noMembers)

@@ -20,6 +20,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/preflight/upgrade"
 )
 
@@ -43,7 +44,7 @@ func TestATakeoverFromOpenClusterManagementEvictsNothing(t *testing.T) {
 		Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: []string{"--controllers=*,acceptance,csr,addon"},
 	})
 	awaitIdle(t, to, manager, watched)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the manager has accepted the cluster and is idle", func(ctx context.Context) error {
 		roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 		list, err := to.Resource(roles).Namespace(nameOf(0)).List(ctx, metav1.ListOptions{})
 		if err == nil && len(list.Items) == 0 {

@@ -26,6 +26,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var (
@@ -254,7 +255,7 @@ func (r recorder) reportWorks() {
 func (r recorder) awaitIdle(manager *hubtest.Manager) {
 	r.t.Helper()
 	quiet := 0
-	hubtest.Eventually(r.t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(r.t, testTimeout, "the manager has decided the current generation of every placement, and its queues are empty", func(ctx context.Context) error {
 		err := errors.Join(checkObserved(ctx, r.hub), checkIdle(ctx, manager))
 		if err != nil {
 			quiet = 0

@@ -22,6 +22,7 @@ import (
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/takeover"
 )
 
@@ -184,7 +185,7 @@ func TestTakeover(t *testing.T) {
 	before, watched := h.works(), watchSlices(t, h.to)
 	manager := hubtest.StartManager(t, h.hub, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr,addon,replicaset", "--leader-elect"}})
 	h.expect(0, []string{"2 placements, 0 moved", "2 works, 0 namespaces changed"}, "takeover", "verify")
-	hubtest.Eventually(t, testTimeout, h.requireAdopted)
+	kit.AwaitWithin(t, testTimeout, "the takeover is complete", h.requireAdopted)
 	if diff := cmp.Diff(before, h.works()); diff != "" {
 		t.Errorf("the works changed (-before +after):\n%s", diff)
 	}
@@ -195,7 +196,7 @@ func TestTakeover(t *testing.T) {
 
 	t.Log("a cluster leaves the set: verify names the placements that move")
 	patch(t, h.to.Resource(clusters), "ocm-2", `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":"default"}}}`)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the command reports the changed placement", func(ctx context.Context) error {
 		printed, code := h.plugin(ctx, "takeover", "verify")
 		if code != 1 || !strings.Contains(printed, "placement shop/grouped: 3 clusters, 4 before") {
 			return fmt.Errorf("exit code %d: %s: %w", code, printed, errWorksLeft)

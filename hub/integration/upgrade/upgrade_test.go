@@ -24,6 +24,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var errBusy = errors.New("the manager is not idle yet")
@@ -58,7 +59,7 @@ func upgradeFrom(t *testing.T, recording string) {
 	if moved := watched.changedSlices(); len(moved) > 0 {
 		t.Errorf("decisions of %s moved:\n%s", first.Release, strings.Join(moved, "\n"))
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return checkKeys(ctx, to) })
+	kit.AwaitWithin(t, testTimeout, "the keys are stored", func(ctx context.Context) error { return checkKeys(ctx, to) })
 	if diff := cmp.Diff(worksBefore, workSpecs(t, to)); diff != "" {
 		t.Errorf("works of %s (-before +after):\n%s", first.Release, diff)
 	}
@@ -220,15 +221,15 @@ func storeSentinel(t *testing.T, to dynamic.Interface) {
 // awaitIdle waits until every controller of the manager has processed every object, and is idle.
 func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, watched *sliceWatcher) {
 	t.Helper()
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return errors.Join(checkObserved(ctx, to), checkIdle(ctx, manager)) })
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the placements are decided and the manager is idle", func(ctx context.Context) error { return errors.Join(checkObserved(ctx, to), checkIdle(ctx, manager)) })
+	kit.AwaitWithin(t, testTimeout, "the sentinel is tainted", func(ctx context.Context) error {
 		unhealthy, err := to.Resource(clusters).Get(ctx, "sentinel", metav1.GetOptions{})
 		if err == nil && !strings.Contains(fmt.Sprint(unhealthy.Object["spec"]), group+"/unavailable") {
 			err = fmt.Errorf("%w: the sentinel has no taint", errBusy)
 		}
 		return err
 	})
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the grant has bound the late namespace", func(ctx context.Context) error {
 		_, err := to.Resource(bindings).Namespace("lab-late").Get(ctx, "team-c", metav1.GetOptions{})
 		return err
 	})
@@ -240,7 +241,7 @@ func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, wat
 	if _, err := to.Resource(placements).Namespace("lab-late").Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+	kit.AwaitWithin(t, testTimeout, "the last placement is decided and the manager is idle", func(ctx context.Context) error {
 		if got := watched.currentText("lab-late/late-decision-1"); strings.Count(got, " ") != 3 {
 			return fmt.Errorf("%w: the last placement has %q", errBusy, got)
 		}

@@ -18,6 +18,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli/join"
 )
 
@@ -32,10 +33,10 @@ var errNotYet = errors.New("not yet")
 
 // world is two clusters: that of an agent, and another with a fixed score.
 type world struct {
-	client.WithWatch
+	*kit.Client
 	t                     *testing.T
 	namespace, own, other string
-	toMember              client.WithWatch
+	toMember              *kit.Client
 	agent                 *hubtest.Agent
 	// kubeconfig is that of the account of the agent on its member.
 	kubeconfig string
@@ -45,8 +46,8 @@ type world struct {
 func newWorld(t *testing.T, score int32) *world {
 	t.Helper()
 	w := &world{
-		WithWatch: hubtest.NewClient(t, hub.Config()), t: t, namespace: hub.Namespace(t),
-		toMember: hubtest.NewClient(t, member.Config()), agent: hubtest.NewAgent(t),
+		Client: kit.New(t, hub), t: t, namespace: hub.Namespace(t),
+		toMember: kit.New(t, member), agent: hubtest.NewAgent(t),
 	}
 	installed := join.Agent{Cluster: "own", Image: "berth-agent", Driver: "csr", Profile: join.ProfileBound, ReportUsage: true}
 	if err := installed.Install(t.Context(), member.Config()); err != nil {
@@ -55,21 +56,12 @@ func newWorld(t *testing.T, score int32) *world {
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + join.AgentNamespace}
 	w.kubeconfig = member.WriteKubeconfig(t, member.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...))
 	w.own, w.other = w.namespace+"-own", w.namespace+"-other"
-	w.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
-	w.create(&clusterv1beta2.ManagedClusterSetBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.namespace},
-		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: w.namespace},
-	})
+	w.create(kit.Set(w.namespace))
+	w.create(kit.Binding(w.namespace, w.namespace))
 	for _, name := range []string{w.own, w.other} {
-		w.create(&clusterv1.ManagedCluster{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}},
-			Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
-		})
-		w.eventually(func(ctx context.Context) error {
-			found := &clusterv1.ManagedCluster{}
-			if err := w.Get(ctx, client.ObjectKey{Name: name}, found); err != nil {
-				return err
-			}
+		w.create(kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
+		found := kit.Cluster(name)
+		w.AwaitObject(found, "the cluster is accepted", func() error {
 			if !meta.IsStatusConditionTrue(found.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
 				return errNotYet
 			}
@@ -79,9 +71,7 @@ func newWorld(t *testing.T, score int32) *world {
 	fixed := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: w.other, Name: object}}
 	w.create(fixed)
 	fixed.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: byCPU, Value: score}}
-	if err := w.Status().Update(t.Context(), fixed); err != nil {
-		t.Fatal(err)
-	}
+	w.MustUpdateStatus(fixed)
 	w.place()
 	w.agent.StoreCredential(t, hub, w.own, "a1")
 	return w
@@ -93,24 +83,15 @@ func (w *world) startAgent() {
 	w.agent.Start(w.t, member, "--report-usage", "--usage-interval="+interval, "--member-kubeconfig="+w.kubeconfig)
 }
 
-func (w *world) eventually(check func(context.Context) error) {
-	w.t.Helper()
-	hubtest.Eventually(w.t, testTimeout, check)
-}
-
 func (w *world) create(stored client.Object) {
 	w.t.Helper()
-	if err := w.Create(w.t.Context(), stored); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustCreate(stored)
 }
 
 // createOnMember creates an object on the member until the end of the test.
 func (w *world) createOnMember(stored client.Object) {
 	w.t.Helper()
-	if err := w.toMember.Create(w.t.Context(), stored); err != nil {
-		w.t.Fatal(err)
-	}
+	w.toMember.MustCreate(stored)
 	w.t.Cleanup(func() { w.deleteOnMember(stored) })
 }
 
@@ -126,7 +107,7 @@ func (w *world) deleteOnMember(stored client.Object) {
 func (w *world) place() {
 	w.t.Helper()
 	one := int32(1)
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "free"}}
+	out := kit.Placement(w.namespace, "free")
 	out.Spec.NumberOfClusters = &one
 	out.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{{
 		ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
@@ -154,7 +135,7 @@ func (w *world) decided(ctx context.Context) (string, error) {
 
 func (w *world) awaitDecision(want string) {
 	w.t.Helper()
-	w.eventually(func(ctx context.Context) error {
+	w.Await("the placement has the wanted clusters", func(ctx context.Context) error {
 		if got, err := w.decided(ctx); err != nil || got != want {
 			return fmt.Errorf("the placement has %q, want %q: %w", got, want, err)
 		}
@@ -166,7 +147,7 @@ func (w *world) awaitDecision(want string) {
 func (w *world) awaitScores(want map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
 	w.t.Helper()
 	out := &clusterv1alpha1.AddOnPlacementScore{}
-	w.eventually(func(ctx context.Context) error {
+	w.Await("the hub has scores of the own cluster", func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKey{Namespace: w.own, Name: object}, out); err != nil {
 			return err
 		}

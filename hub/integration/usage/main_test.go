@@ -7,14 +7,10 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
-const testTimeout = 120 * time.Second
 
 // hub is the hub of all tests, member the member of the agent.
 var hub, member *hubtest.Hub

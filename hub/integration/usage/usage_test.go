@@ -8,13 +8,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestAPlacementFollowsTheUsage moves a placement by pods and by a node, and then changes the usage by less than the threshold. At last
@@ -64,9 +64,7 @@ func TestAPlacementFollowsTheUsage(t *testing.T) {
 func (w *world) cordon(n *corev1.Node, cordoned bool) {
 	w.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, cordoned))
-	if err := w.toMember.Patch(w.t.Context(), n.DeepCopy(), patch); err != nil {
-		w.t.Fatal(err)
-	}
+	w.toMember.MustPatch(n.DeepCopy(), patch)
 }
 
 // requireNoiseToMoveNothing adds and removes pods of half a point for some intervals, and counts the writes.
@@ -87,9 +85,7 @@ func (w *world) requireNoiseToMoveNothing() {
 		count <- writes
 	}()
 	slice := &clusterv1beta1.PlacementDecisionList{}
-	if err := w.List(w.t.Context(), slice, client.InNamespace(w.namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustList(slice, client.InNamespace(w.namespace))
 	const rounds = 8
 	began := time.Now()
 	for i := range rounds {
@@ -106,9 +102,7 @@ func (w *world) requireNoiseToMoveNothing() {
 		w.t.Errorf("%d writes in %s of noise, want some and at most %d", writes, took, most)
 	}
 	after := &clusterv1beta1.PlacementDecisionList{}
-	if err := w.List(w.t.Context(), after, client.InNamespace(w.namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	w.MustList(after, client.InNamespace(w.namespace))
 	if slice.Items[0].ResourceVersion != after.Items[0].ResourceVersion {
 		w.t.Error("noise wrote the decision")
 	}
@@ -122,7 +116,7 @@ func (w *world) requireUse() {
 		"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "metadata": map[string]any{"name": "n1"},
 		"timestamp": "2026-01-01T00:00:00Z", "window": "10s", "usage": map[string]any{"cpu": "2500m", "memory": "9Gi"},
 	}}
-	w.eventually(func(ctx context.Context) error { return w.toMember.Create(ctx, use.DeepCopy()) })
+	w.Await("the use is stored on the member", func(ctx context.Context) error { return w.toMember.Create(ctx, use.DeepCopy()) })
 	w.awaitScores(map[string]int32{"cpuUnused": 50, "memoryUnused": -80})
 }
 
@@ -147,8 +141,8 @@ func metricsDefinition() *unstructured.Unstructured {
 // awaitExpired waits until the placement reports whether its scores have run out.
 func (w *world) awaitExpired(want bool) {
 	w.t.Helper()
-	w.eventually(func(ctx context.Context) error {
-		placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "free"}}
+	w.Await("the placement reports whether its scores have run out", func(ctx context.Context) error {
+		placement := kit.Placement(w.namespace, "free")
 		if err := w.Get(ctx, client.ObjectKeyFromObject(placement), placement); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // trustDelay is how long the next self-signed key pair waits before it is served.
@@ -41,7 +42,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 		}
 		return err
 	}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "both replicas serve with the stored certificate", func(ctx context.Context) error {
 		return errors.Join(all(ctx, []*replica{one, two}, o.storedLeaf(ctx)), o.checkAnswers(ctx))
 	})
 
@@ -55,7 +56,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	looks := 0
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "both replicas serve with the next certificate", func(ctx context.Context) error {
 		err := all(ctx, []*replica{one, two}, leafDER(certificate))
 		if err != nil && !errors.Is(err, errOtherCertificate) {
 			t.Fatalf("after %d checks a server is not trusted: %v", looks, err)
@@ -86,7 +87,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 		leader, heir = two, one
 	}
 	leader.Kill()
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the successor is registered", func(ctx context.Context) error {
 		if err := all(ctx, []*replica{heir}, leafDER(certificate)); err != nil {
 			t.Fatalf("while no replica leads: %v", err)
 		}
@@ -107,7 +108,7 @@ func TestTwoLeadersAgree(t *testing.T) {
 	o := newObserver(t, hub)
 	leading := hubtest.ManagerOptions{AllowErrors: true} // their writes conflict
 	one, two := startReplica(t, hub, leading), startReplica(t, hub, leading)
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "both replicas respond", func(ctx context.Context) error {
 		got, err := o.servedCertificates(ctx, one, two)
 		for _, certificate := range got {
 			if !bytes.Equal(certificate, o.storedLeaf(ctx)) {
@@ -130,13 +131,13 @@ func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 	o := newObserver(t, hub)
 	both := hubtest.ManagerOptions{AllowErrors: true} // their writes conflict
 	one := startReplica(t, hub, both)
-	hubtest.Eventually(t, timeout, o.checkAnswers)
+	kit.Await(t, "webhooks and views respond", o.checkAnswers)
 	first := o.storedLeaf(t.Context())
 
 	requests := 0
 	until := func(what string, reached func(context.Context) bool) {
 		t.Helper()
-		hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		kit.Await(t, what, func(ctx context.Context) error {
 			requests++
 			if err := o.checkAnswers(ctx); err != nil {
 				t.Fatalf("request %d, before %s: %v", requests, what, err)

@@ -22,6 +22,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var (
@@ -81,7 +82,7 @@ func (p userClient) list(ctx context.Context, what schema.GroupVersionResource, 
 // waitForNames waits until exactly these objects are visible.
 func (p userClient) waitForNames(what schema.GroupVersionResource, want ...string) {
 	p.t.Helper()
-	hubtest.Eventually(p.t, timeout, func(ctx context.Context) error {
+	kit.Await(p.t, "exactly these objects are visible", func(ctx context.Context) error {
 		got, err := p.list(ctx, what, metav1.ListOptions{})
 		if err == nil && !slices.Equal(got, want) {
 			err = fmt.Errorf("%s lists %s %v, want %v", p.name, what.Resource, got, want)
@@ -175,10 +176,7 @@ func grant(t *testing.T, to rbacv1.Subject, verb, resource string, names ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, Subjects: []rbacv1.Subject{to},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-	}, metav1.CreateOptions{})
+	_, err = bindings.Create(t.Context(), kit.ClusterRoleBinding(role.Name, role.Name, to), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,11 +191,11 @@ func grant(t *testing.T, to rbacv1.Subject, verb, resource string, names ...stri
 }
 
 func userSubject(name string) rbacv1.Subject {
-	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
+	return kit.User(name)
 }
 
 func groupSubject(name string) rbacv1.Subject {
-	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+	return kit.Group(name)
 }
 
 // updateRole replaces the rules of a role.

@@ -20,6 +20,7 @@ import (
 	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // createSelectedCluster creates a cluster, and a placement in the namespace default that selects it.
@@ -95,10 +96,10 @@ func TestEveryReplicaServesTheRecordOfTheLeader(t *testing.T) {
 		"--leader-elect=true", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=200ms",
 	}}
 	one, two := startReplica(t, hub, election), startReplica(t, hub, election)
-	hubtest.Eventually(t, timeout, o.checkAnswers)
+	kit.Await(t, "the replica serves the record of the leader", o.checkAnswers)
 	o.createSelectedCluster(t, "c1", "web")
 	for _, replica := range []*replica{one, two} {
-		hubtest.Eventually(t, timeout, func(ctx context.Context) error { return replica.checkRecorded(ctx, t, hub.Config(), "web") })
+		kit.Await(t, "the replica serves the record of the leader", func(ctx context.Context) error { return replica.checkRecorded(ctx, t, hub.Config(), "web") })
 	}
 
 	jane := hub.ConfigFor(t, "jane")
@@ -119,7 +120,7 @@ func TestEveryReplicaServesTheRecordOfTheLeader(t *testing.T) {
 		leader, heir = two, one
 	}
 	leader.Kill()
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the successor serves the history", func(ctx context.Context) error {
 		code, body := heir.getPlacement(ctx, t, hub.Config(), "web/history", nil)
 		switch code {
 		case http.StatusOK:

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/openapi"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -31,7 +31,7 @@ func TestOpenAPIOfTheHubHasTheViewsInBothForms(t *testing.T) {
 	document := func(ctx context.Context, accept string) ([]byte, error) {
 		return client.RESTClient().Get().AbsPath("/openapi/v2").SetHeader("Accept", accept).Do(ctx).Raw()
 	}
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the document has the views", func(ctx context.Context) error {
 		data, err := document(ctx, "application/json")
 		if err == nil && !strings.Contains(string(data), viewModel) {
 			err = errNotPublished

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestAUserListsTheSetsThatItMayBind is the scenario of the proposal: a user finds the sets that it may bind, with kubectl only.
@@ -67,7 +67,7 @@ func TestAUserListsTheSetsThatItMayBind(t *testing.T) {
 // waitForObject waits until an object fulfils a condition.
 func (p userClient) waitForObject(what schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
 	p.t.Helper()
-	hubtest.Eventually(p.t, timeout, func(ctx context.Context) error {
+	kit.Await(p.t, "an object fulfils a condition", func(ctx context.Context) error {
 		object, err := p.Resource(what).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !is(object) {
 			err = fmt.Errorf("%s does not meet the condition: %v", name, object.Object)
@@ -185,7 +185,7 @@ func TestRolesAreReadAsRBACReadsThem(t *testing.T) {
 	all := grant(t, userSubject("another-user"), "get", "managedclustersets")
 	_, err := shared.Client(t).RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "widening"}, Subjects: []rbacv1.Subject{userSubject(jane.name)},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: all.Name},
+		RoleRef: kit.ClusterRole(all.Name),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestServiceAccountsAndImpersonation(t *testing.T) {
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.BearerToken = token.Status.Token
 	account := clientFor(t, "the account", config)
-	grant(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: "placement"}, "create", "managedclustersets/bind", dev)
+	grant(t, kit.ServiceAccount(namespace, "placement"), "create", "managedclustersets/bind", dev)
 	account.waitForNames(setViews, dev)
 
 	acting := shared.Config()

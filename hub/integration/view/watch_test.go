@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 func readAll(t *testing.T, response *http.Response) []byte {
@@ -129,7 +129,7 @@ func TestInformers(t *testing.T) {
 	go informer.RunWithContext(t.Context())
 	has := func(want ...string) {
 		t.Helper()
-		hubtest.Eventually(t, timeout, func(context.Context) error {
+		kit.Await(t, "the informer has the visible objects", func(context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if got := slices.Sorted(maps.Keys(handled)); !slices.Equal(got, want) || len(informer.GetStore().List()) != len(want) {

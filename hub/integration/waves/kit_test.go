@@ -24,6 +24,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agentfleet"
 	"github.com/berth-project/berth/internal/delivery"
 )
@@ -40,12 +41,12 @@ var errNotYet = errors.New("not yet")
 
 // fleet is a hub with its clusters.
 type fleet struct {
-	client.WithWatch
+	*kit.Client
 	size
 
 	t       *testing.T
 	hub     *hubtest.Hub
-	members []client.Client
+	members []*kit.Client
 }
 
 // newFleet starts a hub and joins the clusters.
@@ -54,7 +55,7 @@ func newFleet(t *testing.T) *fleet {
 	f := &fleet{size: sizeOf(), t: t, hub: hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})}
 	config := f.hub.Config()
 	config.WarningHandler = rest.NoWarnings{} // a new cluster is tainted until its agent reports it
-	f.WithWatch = hubtest.NewClient(t, config)
+	f.Client = kit.For(t, config)
 	started, err := agentfleet.Start(t.Context(), agentfleet.Options{Hub: f.hub.Config(), Agents: f.simulated, Lease: time.Minute, Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -89,15 +90,12 @@ func newFleet(t *testing.T) *fleet {
 func (f *fleet) join(name, stage string) {
 	f.t.Helper()
 	on := hubtest.New(f.t, hubtest.Options{Manifests: config.MemberCRDs()})
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{stageLabel: stage}}}
-	cluster.Spec.HubAcceptsClient = true
-	if err := f.Create(f.t.Context(), cluster); err != nil {
-		f.t.Fatal(err)
-	}
+	cluster := kit.AcceptedCluster(name, stageLabel, stage)
+	f.MustCreate(cluster)
 	agent := hubtest.NewAgent(f.t)
 	agent.StoreCredential(f.t, f.hub, name, "a")
 	agent.Start(f.t, on)
-	f.members = append(f.members, hubtest.NewClient(f.t, on.Config()))
+	f.members = append(f.members, kit.New(f.t, on))
 	f.eventually(f.t, func(ctx context.Context) error {
 		if err := f.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
 			return err
@@ -112,10 +110,8 @@ func (f *fleet) join(name, stage string) {
 func (f *fleet) label(name, stage string) {
 	f.t.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, stageLabel, stage)
-	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := f.Patch(f.t.Context(), cluster, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		f.t.Fatal(err)
-	}
+	cluster := kit.Cluster(name)
+	f.MustPatch(cluster, client.RawPatch(types.MergePatchType, patch))
 }
 
 // create stores an object in YAML.
@@ -124,18 +120,14 @@ func (f *fleet) create(object client.Object, text string) {
 	if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
 		f.t.Fatal(err)
 	}
-	if err := f.Create(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustCreate(object)
 }
 
 // groups returns the clusters of each decision group, by its index.
 func (f *fleet) groups(placement string) [][]string {
 	f.t.Helper()
 	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := f.List(f.t.Context(), list, client.InNamespace(namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustList(list, client.InNamespace(namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
 	var out [][]string
 	for i := range list.Items {
 		index, err := strconv.Atoi(list.Items[i].Labels[clusterv1beta1.DecisionGroupIndexLabel])
@@ -169,9 +161,7 @@ func (f *fleet) awaitRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) map[str
 		return nil
 	})
 	list := &workv1.ManifestWorkList{}
-	if err := f.List(f.t.Context(), list, client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)}); err != nil {
-		f.t.Fatal(err)
-	}
+	f.MustList(list, client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)})
 	out := map[string]delivered{}
 	for i := range list.Items {
 		work := &list.Items[i]

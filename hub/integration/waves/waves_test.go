@@ -73,9 +73,7 @@ func TestAFleetRollsOutInWaves(t *testing.T) {
 	stored.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
 		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"default"},"data":{"value":"2"}}`),
 	}}}
-	if err := f.Update(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
+	f.MustUpdate(stored)
 	requireOrder(t, groups, f.awaitRolledOut(stored))
 	f.requireValue("2")
 	if got := f.groups("prod"); cmp.Diff(groups, got) != "" {

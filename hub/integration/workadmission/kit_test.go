@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -87,14 +86,14 @@ func newAgent(t *testing.T, cluster string) *user {
 func bind(t *testing.T, to *user, namespace, name string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	roles := shared.Client(t).RbacV1()
-	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+	ref := kit.ClusterRole(name)
 	if len(rules) > 0 {
 		ref.Kind = "Role"
 		ignoreExisting(t, second(roles.Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})))
 	}
 	ignoreExisting(t, second(roles.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: strings.ReplaceAll(to.name+"-"+name, ":", "-")}, RoleRef: ref,
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: to.name}},
+		Subjects: []rbacv1.Subject{kit.User(to.name)},
 	}, metav1.CreateOptions{})))
 }
 
@@ -118,7 +117,7 @@ func ignoreExisting(t *testing.T, err error) {
 // awaitAllowed waits until the API server applies a permission of a user.
 func awaitAllowed(t *testing.T, of *user, groups []string, attributes authorizationv1.ResourceAttributes) {
 	t.Helper()
-	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+	kit.Await(t, "the API server applies a permission of a user", func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: of.name, Groups: groups, ResourceAttributes: &attributes}}
 		answer, err := shared.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
@@ -131,7 +130,7 @@ func awaitAllowed(t *testing.T, of *user, groups []string, attributes authorizat
 // createNamespace creates a namespace, if it does not exist.
 func createNamespace(t *testing.T, name string) {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	namespace := kit.Namespace(name)
 	ignoreExisting(t, second(shared.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})))
 }
 

@@ -6,13 +6,9 @@ import (
 	"flag"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
-
-// timeout is far longer than any wait on an idle machine, so no test depends on speed.
-const timeout = 120 * time.Second
 
 var (
 	shared *hubtest.Hub
