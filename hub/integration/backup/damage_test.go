@@ -3,9 +3,6 @@
 package backup
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"

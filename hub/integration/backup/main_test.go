@@ -5,7 +5,10 @@ package backup
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +20,8 @@ import (
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
+
+var errNotYet = errors.New("not yet")
 
 // berthHub runs a command of berth-hub and returns its output.
 func berthHub(t *testing.T, args ...string) (string, error) {

@@ -29,8 +29,6 @@ const (
 	manyObjects = 2000
 )
 
-var errNotYet = errors.New("not yet")
-
 // fill stores objects until the hub reports that it is read-only. A full database accepts writes again while a compaction makes it smaller.
 // It returns what was acknowledged.
 func fill(t *testing.T, hub *hubtest.Hub, prefix string) map[string]string {

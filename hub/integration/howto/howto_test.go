@@ -1,6 +1,7 @@
 // Package howto runs the commands of every page of docs/how-to and of docs/operations/agentless.md, in order, on a separate hub, and
 // compares their output with the page.
-// After an intended change, `go test ./integration/howto -update` writes the pages. Commit only the differences that you can explain.
+// After an intended change, `make test PKGS=hub/integration/howto FLAGS=-update` writes the pages, and make slow with the same words the others.
+// Commit only the differences that you can explain.
 package howto
 
 import (
