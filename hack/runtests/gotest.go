@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // goTest is one call of go test in one module.
@@ -56,6 +58,8 @@ const (
 	modulePath = "github.com/berth-project/berth"
 	// maxLine is the longest line of an event, in bytes: output of a test is divided into lines.
 	maxLine = 16 << 20
+	// atOnce is how many calls run at a time.
+	atOnce = 2
 	// minSeconds is the shortest test whose time is stored.
 	minSeconds = 1
 	// slowSuffix is the suffix of calls that run slow tests.
@@ -64,36 +68,23 @@ const (
 	fuzzTime = "2s"
 )
 
-// runAll runs the calls, those of different modules side by side: tests of hub wait, and others compute.
+// runAll runs the calls, two at a time: tests of hub wait, and others compute.
 func runAll(ctx context.Context, root string, environment []string, runs []goTest) *result {
 	out := &result{times: times{}}
-	var modules sync.WaitGroup
-	for _, chain := range chains(runs) {
-		modules.Go(func() {
-			for _, run := range chain {
-				if err := run.start(ctx, root, environment, out); err != nil {
-					out.mu.Lock()
-					out.err = errors.Join(out.err, fmt.Errorf("go test in %s: %w", run.module, err))
-					out.mu.Unlock()
-				}
+	var running errgroup.Group
+	running.SetLimit(atOnce)
+	for _, run := range runs {
+		running.Go(func() error {
+			if err := run.start(ctx, root, environment, out); err != nil {
+				out.mu.Lock()
+				defer out.mu.Unlock()
+				out.err = errors.Join(out.err, fmt.Errorf("go test in %s: %w", run.module, err))
 			}
+			return nil
 		})
 	}
-	modules.Wait()
+	_ = running.Wait() // no call returns an error
 	return out
-}
-
-// chains divides calls into those in hub and the others. The calls of a chain run one after the other.
-func chains(runs []goTest) [][]goTest {
-	var hub, others []goTest
-	for _, run := range runs {
-		if run.module == "hub" {
-			hub = append(hub, run)
-		} else {
-			others = append(others, run)
-		}
-	}
-	return [][]goTest{hub, others}
 }
 
 func (g goTest) start(ctx context.Context, root string, environment []string, out *result) error {
@@ -184,7 +175,7 @@ func (p *packageOutput) add(e event) {
 		p.tests[at].text = append(p.tests[at].text, e.Output)
 		return
 	case "skip":
-		if at >= 0 && e.Test != "" {
+		if at >= 0 && e.Test != "" && !strings.HasPrefix(e.Test, "Fuzz") { // a seed that is no input for its target
 			p.skipped = append(p.skipped, strings.Join(p.tests[at].text, ""))
 		}
 	case "pass":

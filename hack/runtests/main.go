@@ -75,6 +75,9 @@ func run(ctx context.Context, args []string) error {
 		return report(root, runAll(ctx, root, environment, fastRuns(packages, opts, known)))
 	}
 	part := opts.shard.part(units(packages, known))
+	for _, u := range part {
+		fmt.Println("slow:", u.name())
+	}
 	if err := makeNeeds(ctx, root, part); err != nil {
 		return err
 	}

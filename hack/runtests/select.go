@@ -212,7 +212,10 @@ func fastRuns(packages []testPackage, opts options, known times) []goTest {
 		}
 		out = append(out, run)
 	}
-	slices.SortFunc(out, func(a, b goTest) int { return cmp.Compare(a.module, b.module) })
+	// The longest is the first: hub.
+	slices.SortFunc(out, func(a, b goTest) int {
+		return cmp.Or(cmp.Compare(b.parallel, a.parallel), cmp.Compare(a.module, b.module))
+	})
 	return out
 }
 

@@ -96,11 +96,7 @@ func TestEveryUnitIsInOneShard(t *testing.T) {
 	}
 	var got []string
 	for number := 1; number <= 3; number++ {
-		part := (&shard{number: number, count: 3}).part(all)
-		if len(part) == 0 {
-			t.Errorf("shard %d has nothing to do", number)
-		}
-		for _, u := range part {
+		for _, u := range (&shard{number: number, count: 3}).part(all) {
 			got = append(got, u.name())
 		}
 	}

@@ -88,19 +88,40 @@ func units(packages []testPackage, known times) []unit {
 	return out
 }
 
-// part returns the units of a shard: each unit, the longest first, goes to the shard with the least to do.
+// part returns the units of a shard. Units that need the same programs of other projects are neighbours, so that few shards build them, and the
+// shards are sections of the same length.
 func (s shard) part(all []unit) []unit {
 	if s.count == 0 {
 		return all
 	}
-	all = slices.SortedFunc(slices.Values(all), func(a, b unit) int { return cmp.Or(cmp.Compare(b.seconds, a.seconds), cmp.Compare(a.name(), b.name())) })
-	parts, load := make([][]unit, s.count), make([]float64, s.count)
+	all = slices.SortedFunc(slices.Values(all), func(a, b unit) int {
+		return cmp.Or(slices.Compare(a.targets(), b.targets()), cmp.Compare(a.of.folder, b.of.folder), cmp.Compare(a.name(), b.name()))
+	})
+	var total, before float64
 	for _, u := range all {
-		least := slices.Index(load, slices.Min(load))
-		parts[least] = append(parts[least], u)
-		load[least] += u.seconds
+		total += u.seconds
 	}
-	return parts[s.number-1]
+	var out []unit
+	for _, u := range all {
+		section := int((before + u.seconds/2) / total * float64(s.count))
+		if min(section, s.count-1) == s.number-1 {
+			out = append(out, u)
+		}
+		before += u.seconds
+	}
+	return out
+}
+
+// targets returns the programs of other projects that the unit needs, as targets of make.
+func (u unit) targets() []string {
+	switch {
+	case u.on.target != "":
+		return []string{u.on.target}
+	case u.test != "":
+		return needs()[u.of.folder]
+	default:
+		return nil
+	}
 }
 
 // variant is another way to run the tests of some packages, beside make test.
@@ -138,10 +159,11 @@ func integration(names ...string) []string {
 // needs are the programs of other projects that the slow tests of a package run, as targets of make.
 func needs() map[string][]string {
 	return map[string][]string{
+		"hack/runtests":              {"bin/helm"},
 		"hub/integration/argocd":     {"bin/argocd"},
 		"hub/integration/compat":     {formerSet},
 		"hub/integration/console":    {"bin/chromium", "bin/axe.min.js"},
-		"hub/integration/howto":      {"bin/argocd", "bin/helm"},
+		"hub/integration/howto":      {"bin/argocd"},
 		"hub/integration/install":    {"bin/helm"},
 		"hub/integration/monitoring": {"bin/prometheus"},
 		"hub/integration/node":       {"bin/node", "bin/helm"},
@@ -153,12 +175,7 @@ func needs() map[string][]string {
 func makeNeeds(ctx context.Context, root string, of []unit) error {
 	var targets []string
 	for _, u := range of {
-		if u.test != "" {
-			targets = append(targets, needs()[u.of.folder]...)
-		}
-		if u.on.target != "" {
-			targets = append(targets, u.on.target)
-		}
+		targets = append(targets, u.targets()...)
 	}
 	slices.Sort(targets)
 	targets = slices.Compact(targets)
