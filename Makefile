@@ -58,10 +58,8 @@ help: ## List these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
-build: ## Build every binary into bin/.
-	go build -o bin/ ./cmd/berth ./cmd/kubectl-berth
-	go build -ldflags '-s -w' -o bin/ ./cmd/berth-agent
-	cd hub && go build -o ../bin/ ./cmd/berth-hub
+build: ## Build every binary into bin/, without symbols, as releases are.
+	go build -ldflags '-s -w' -o bin/ ./cmd/berth ./cmd/kubectl-berth ./cmd/berth-agent ./hub/cmd/berth-hub
 
 # What a release has: programs that run in images, the command line, and where they run.
 IMAGES := berth berth-agent berth-hub
@@ -164,7 +162,8 @@ long: ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes o
 	BERTH_LONG=1 FUZZTIME=$(LONGFUZZTIME) go run ./hack/runtests -slow -flags -timeout=12h $(PKGS)
 
 .PHONY: demo
-demo: build ## Start a hub with an example fleet and show its decisions.
+demo: ## Start a hub with an example fleet and show its decisions.
+	go build -ldflags '-s -w' -o bin/ ./hub/cmd/berth-hub
 	bin/berth-hub demo
 
 .PHONY: run
