@@ -24,8 +24,8 @@ type options struct {
 	// slow runs slow tests, and shard only those of a part of them.
 	slow  bool
 	shard shard
-	// env prints the variables of the tests instead.
-	env bool
+	// env prints the variables of the tests instead, and list what slow tests a shard has.
+	env, list bool
 	// run is a pattern of tests, and flags are further flags of go test.
 	run, flags string
 	// packages are folders of packages, from the root; with /... those below too. Without any, all packages run.
@@ -50,16 +50,6 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	environment, err := prepare(ctx, root, opts.slow)
-	if err != nil {
-		return err
-	}
-	if opts.env {
-		for _, variable := range environment {
-			fmt.Printf("export %s\n", quote(variable))
-		}
-		return nil
-	}
 	known, err := readTimes(filepath.Join(root, recordedTimes))
 	if err != nil {
 		return err
@@ -71,12 +61,27 @@ func run(ctx context.Context, args []string) error {
 	if packages, err = chosen(packages, opts.packages); err != nil {
 		return err
 	}
-	if !opts.slow {
-		return report(root, runAll(ctx, root, environment, fastRuns(packages, opts, known)))
-	}
 	part := opts.shard.part(units(packages, known))
-	for _, u := range part {
-		fmt.Println("slow:", u.name())
+	if opts.slow {
+		for _, u := range part {
+			fmt.Printf("slow: %s, some %.0f s\n", u.name(), u.seconds)
+		}
+	}
+	if opts.list {
+		return nil
+	}
+	environment, err := prepare(ctx, root, opts.slow)
+	if err != nil {
+		return err
+	}
+	switch {
+	case opts.env:
+		for _, variable := range environment {
+			fmt.Printf("export %s\n", quote(variable))
+		}
+		return nil
+	case !opts.slow:
+		return report(root, runAll(ctx, root, environment, fastRuns(packages, opts, known)))
 	}
 	if err := makeNeeds(ctx, root, part); err != nil {
 		return err
@@ -90,6 +95,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&opts.slow, "slow", false, "run the slow tests instead of the others")
 	flags.Var(&opts.shard, "shard", "with -slow: the part to run, such as 2/8; empty for all")
 	flags.BoolVar(&opts.env, "env", false, "build the programs and print the variables of the tests, for a shell")
+	flags.BoolVar(&opts.list, "list", false, "with -slow: print what would run, and run nothing")
 	flags.StringVar(&opts.run, "run", "", "run only the tests that match this pattern")
 	flags.StringVar(&opts.flags, "flags", "", "further flags of go test, divided by spaces")
 	if err := flags.Parse(args); err != nil {
