@@ -16,6 +16,8 @@ import (
 // shared is the hub of the tests that change nothing for others.
 var shared *hubtest.Hub
 
+const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"}}`
+
 func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
 
 // run runs a binary as the administrator of a hub, and returns its output.

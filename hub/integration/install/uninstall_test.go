@@ -25,8 +25,6 @@ import (
 // releaseVersion begins the version of every program of this checkout.
 const releaseVersion = "v0.1.0"
 
-const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"}}`
-
 // accepted returns a cluster that the webhooks guard: its creation is completed by them.
 func accepted(name string) *clusterv1.ManagedCluster {
 	return kit.AcceptedCluster(name)
