@@ -50,8 +50,11 @@ type result struct {
 
 // event is a line of go test -json.
 type event struct {
-	Action, Package, Test, Output, ImportPath string
-	Elapsed                                   float64
+	Action  string  `json:"Action"`
+	Package string  `json:"Package"`
+	Test    string  `json:"Test"`
+	Output  string  `json:"Output"`
+	Elapsed float64 `json:"Elapsed"`
 }
 
 const (

@@ -189,7 +189,7 @@ func chosen(packages []testPackage, names []string) ([]testPackage, error) {
 			}
 		}
 		if len(out) == before {
-			unknown = append(unknown, fmt.Errorf("no tests in %s; name a folder from the root, such as engine or hub/integration/join, or FOLDER/...", name))
+			unknown = append(unknown, fmt.Errorf("%s has no tests: name a folder from the root, such as engine or hub/integration/join; FOLDER/... includes those below", name))
 		}
 	}
 	return out, errors.Join(unknown...)

@@ -220,11 +220,9 @@ func results(t *testing.T, tree, program string, args ...string) map[string]stri
 	printed, err := command.CombinedOutput()
 	out := map[string]string{}
 	for _, line := range resultLine.FindAllStringSubmatch(string(printed), -1) {
-		switch {
-		case line[3] == "(cached)":
+		out[line[2]] = line[1]
+		if line[3] == "(cached)" {
 			out[line[2]] = "kept"
-		default:
-			out[line[2]] = line[1]
 		}
 	}
 	if len(out) == 0 || (err != nil) != slices.Contains(values(out), "FAIL") {

@@ -30,8 +30,8 @@ func TestZeroValuesAreAccepted(t *testing.T) {
 		defer content.Close()
 		for lines := bufio.NewScanner(content); lines.Scan(); {
 			var line struct {
-				Object map[string]any
-				Set    string
+				Object map[string]any `json:"object"`
+				Set    string         `json:"set"`
 			}
 			if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 				t.Fatalf("%s: %v", file, err)
