@@ -55,11 +55,9 @@ func newTestMember(t *testing.T, s *testHub, cluster string) *testMember {
 	account := runs.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...)
 	m := &testMember{kit.New(t, runs), t, hubtest.NewAgent(t), kit.For(t, account), hubtest.FreeAddress(t)}
 	installed := join.Agent{Cluster: cluster, Image: "berth-agent", Driver: "csr", Profile: join.ProfileBound}
-	if err := installed.Install(t.Context(), runs.Config()); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, installed.Install(t.Context(), runs.Config()))
 	stored := kit.AcceptedCluster(cluster)
-	s.store(stored)
+	s.AwaitCreated(stored)
 	s.AwaitCondition(stored, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, "")
 	m.agent.StoreCredential(t, s.Hub, cluster, "a1")
 	m.agent.Start(t, runs, "--member-kubeconfig="+runs.WriteKubeconfig(t, account), "--health-probe-bind-address="+m.health)
@@ -136,7 +134,7 @@ func (s *testHub) newAddOn(cluster, name, namespace string) *addonv1alpha1.Manag
 	s.t.Helper()
 	out := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}}
 	out.Spec.InstallNamespace = namespace
-	s.store(out)
+	s.AwaitCreated(out)
 	return out
 }
 
@@ -187,7 +185,7 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	s.awaitLabel("edge", "fresh", "unreachable")
 	s.awaitLabel("edge", "old", "available")
 
-	s.read(steady)
+	s.MustRead(steady)
 	if steady.ResourceVersion != former {
 		t.Error("an add-on whose health did not change was written")
 	}
@@ -209,7 +207,7 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 		return err
 	})
 	s.awaitLabel("edge", "unreadable", "unreachable")
-	s.read(unreadable)
+	s.MustRead(unreadable)
 	if len(unreadable.Status.Conditions) > 0 {
 		t.Errorf("an add-on whose Lease is not read has %+v", unreadable.Status.Conditions)
 	}

@@ -78,7 +78,7 @@ func (s *testHub) awaitConversion() {
 	s.t.Helper()
 	stored := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "first"}}
 	stored.Spec.InstallNamespace = "first"
-	s.store(stored)
+	s.AwaitCreated(stored)
 	read := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: stored.GetNamespace(), Name: stored.GetName()}}
 	s.AwaitObject(read, "the API server converts add-ons on clusters, shortly after the definition is stored", func() error {
 		if read.Annotations[addonv1alpha1.InstallNamespaceAnnotation] != "first" {
@@ -86,18 +86,6 @@ func (s *testHub) awaitConversion() {
 		}
 		return nil
 	})
-}
-
-// store creates an object, and repeats that until it succeeds.
-func (s *testHub) store(object client.Object) {
-	s.t.Helper()
-	s.AwaitCreated(object)
-}
-
-// read reads an object by the name and namespace that it has.
-func (s *testHub) read(object client.Object) {
-	s.t.Helper()
-	s.MustRead(object)
 }
 
 // awaitGone waits until an object is deleted.
