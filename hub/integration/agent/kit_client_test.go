@@ -60,10 +60,7 @@ func administrator(t *testing.T) requester {
 
 func connect(t *testing.T, name string, groups []string, config *rest.Config) requester {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(rest.HTTPClientFor(config)).In(t)
 	return requester{name: name, host: config.Host, groups: groups, client: client}
 }
 
@@ -83,10 +80,7 @@ const (
 // do sends a request. The path may have a query.
 func (r requester) do(t *testing.T, method, path, contentType string, body any) response {
 	t.Helper()
-	out, err := r.send(t.Context(), method, path, contentType, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(r.send(t.Context(), method, path, contentType, body)).In(t)
 	return out
 }
 
@@ -188,9 +182,7 @@ func mustGet(t *testing.T, path string) object {
 func merged(t *testing.T, in object, patch string) object {
 	t.Helper()
 	var changes object
-	if err := json.Unmarshal([]byte(patch), &changes); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal([]byte(patch), &changes))
 	out := (&unstructured.Unstructured{Object: in}).DeepCopy().Object
 	apply(out, changes)
 	return out
