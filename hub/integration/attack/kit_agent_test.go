@@ -94,16 +94,10 @@ func roleBinding(name, role, group string) object {
 // newRequest returns a request for the certificate of an agent of a cluster.
 func (w *testHub) newRequest(cluster string) object {
 	w.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+	key := kit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(w.t)
+	der := kit.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
 		CommonName: registration.AgentUser(cluster, "a"), Organization: []string{registration.AgentGroup(cluster), registration.AgentsGroup},
-	}}, key)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}}, key)).In(w.t)
 	return object{
 		"metadata": object{"generateName": "attack-", "labels": object{"open-cluster-management.io/cluster-name": cluster}},
 		"spec": object{

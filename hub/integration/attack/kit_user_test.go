@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // requestTimeout bounds one request. The hub itself ends a request earlier.
@@ -24,10 +26,7 @@ type user struct {
 
 func newUser(t *testing.T, name string, config *rest.Config) *user {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(rest.HTTPClientFor(config)).In(t)
 	client.Timeout = requestTimeout
 	return &user{name: name, host: config.Host, client: client}
 }
