@@ -56,10 +56,7 @@ func adminUser(t *testing.T) user {
 
 func connect(t *testing.T, name string, config *rest.Config) user {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(rest.HTTPClientFor(config)).In(t)
 	return user{name: name, host: config.Host, client: client, headers: http.Header{}}
 }
 
@@ -162,10 +159,7 @@ func (p user) remove(t *testing.T, path string) apiResponse {
 
 func (p user) send(ctx context.Context, t *testing.T, method, path, kind string, body any) apiResponse {
 	t.Helper()
-	out, err := p.do(ctx, method, path, kind, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(p.do(ctx, method, path, kind, body)).In(t)
 	return out
 }
 
