@@ -44,9 +44,7 @@ func (s fixture) apply(t *testing.T, text string) {
 	t.Helper()
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, yaml.Unmarshal([]byte(document), &object.Object))
 		if object.GetKind() != "CustomResourceDefinition" {
 			object.SetNamespace(s.namespace)
 		}

@@ -157,13 +157,10 @@ func TestManyPages(t *testing.T) {
 	const many = 1050
 	namespace, hub := shared.Namespace(t), kit.New(t, shared)
 	for number := range many {
-		err := hub.Create(t.Context(), &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		kit.NoError(t, hub.Create(t.Context(), &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: fmt.Sprintf("p-%04d", number),
 			Annotations: map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))
 	}
 	got := run(t.Context(), "get", "placements", "-n", namespace, "-o", "name")
 	names := strings.Fields(got.out)

@@ -72,10 +72,7 @@ func TestAJoinTokenIsOfOneCluster(t *testing.T) {
 		{Resource: "secrets", Verb: "get", Namespace: registration.JoinNamespace},
 	} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &check}}
-		review, err := agent.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		review = kit.Must(agent.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})).In(t)
 		if review.Status.Allowed {
 			allowed[fmt.Sprintf("%s %s %s", check.Verb, check.Resource, check.Name)] = true
 		}
@@ -194,15 +191,9 @@ func TestAcceptingApprovesTheRequestOfTheSharedIdentity(t *testing.T) {
 // newAgentRequest returns the request of an agent for the certificate of a cluster.
 func newAgentRequest(t *testing.T, cluster string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := kit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(t)
 	subject := pkix.Name{CommonName: registration.AgentUser(cluster, "a1"), Organization: []string{registration.AgentGroup(cluster), registration.AgentsGroup}}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := kit.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key)).In(t)
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: cluster}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
