@@ -21,6 +21,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	chromium "github.com/berth-project/berth/internal/browser"
 	"github.com/berth-project/berth/internal/cli"
 )
@@ -194,7 +195,5 @@ func (b *browser) picture(name string) {
 	}
 	var image []byte
 	b.do(chromedp.FullScreenshot(&image, 100))
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), image, 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	kit.NoError(b.t, os.WriteFile(filepath.Join(folder, name+".png"), image, 0o600))
 }
