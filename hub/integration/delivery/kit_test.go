@@ -148,9 +148,7 @@ func (f *testFleet) newSet(name string, placements ...string) *workv1alpha1.Mani
 func parseStrategy(t *testing.T, text string) clusterv1alpha1.RolloutStrategy {
 	t.Helper()
 	out := clusterv1alpha1.RolloutStrategy{}
-	if err := yaml.UnmarshalStrict([]byte(text), &out); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, yaml.UnmarshalStrict([]byte(text), &out))
 	return out
 }
 
@@ -298,12 +296,6 @@ func (f *testFleet) releaseIn(set *workv1alpha1.ManifestWorkReplicaSet, clusters
 // placement returns a placement to delete.
 func (f *testFleet) placement(name string) *clusterv1beta1.Placement {
 	return kit.Placement(f.namespace, name)
-}
-
-// gone waits until a set does not exist.
-func (f *testFleet) gone(set *workv1alpha1.ManifestWorkReplicaSet) {
-	f.t.Helper()
-	f.AwaitGone(set)
 }
 
 // workWrites returns how many writes the API server completed, by verb and resource of works and sets.
