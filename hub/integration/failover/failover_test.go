@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -24,10 +25,7 @@ func TestOneClusterFails(t *testing.T) {
 	const tolerated = 6
 	s := newTestFleet(t, 6)
 	s.placement("web", 2, tolerated)
-	before, err := s.selected(t.Context(), "web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := kit.Must(s.selected(t.Context(), "web")).In(t)
 	stopped := s.Number(before[0])
 	s.StopAgents(stopped)
 	since := s.awaitTaint(stopped, unreachable)
@@ -60,10 +58,7 @@ func TestOneClusterFails(t *testing.T) {
 		t.Errorf("the cluster is tainted since %s, and was since %s", still, since)
 	}
 
-	moved, err := s.selected(t.Context(), "web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	moved := kit.Must(s.selected(t.Context(), "web")).In(t)
 	s.StartAgents(stopped)
 	s.awaitTaint(stopped, "")
 	s.awaitEvent(s.Name(stopped), s.Name(stopped), "Available")
@@ -152,10 +147,7 @@ func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	s.awaitGraceOver()
 	before, written := s.versions(), s.writes()
 	looks := func() float64 {
-		read, err := s.manager.ReadMetrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := kit.Must(s.manager.ReadMetrics(t.Context())).In(t)
 		return read.Sum("controller_runtime_reconcile_total", `controller="health"`)
 	}
 	beats := func() float64 {

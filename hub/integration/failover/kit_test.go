@@ -50,7 +50,7 @@ func newTestFleet(t *testing.T, clusters int) *testFleet {
 	s.cleanUp()
 	s.start()
 	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, LeaseSeconds: leaseSeconds, Labels: region})
-	s.create(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName))
+	s.AwaitCreated(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName))
 	s.Await("the manager has created the leases", func(ctx context.Context) error {
 		for number := range clusters {
 			held := &coordinationv1.Lease{}
@@ -75,11 +75,6 @@ func (s *testFleet) restart() {
 	s.t.Helper()
 	s.manager.Kill()
 	s.start()
-}
-
-func (s *testFleet) create(object client.Object) {
-	s.t.Helper()
-	s.AwaitCreated(object)
 }
 
 // cleanUp waits until the clusters and namespaces of the previous test are deleted, and deletes its events.
@@ -126,7 +121,7 @@ func (s *testFleet) placement(name string, number int32, tolerated int64, change
 	for _, change := range changes {
 		change(&out.Spec)
 	}
-	s.create(out)
+	s.AwaitCreated(out)
 	s.Await("the placement has selected its number of clusters", func(ctx context.Context) error {
 		got, err := s.selected(ctx, name)
 		if err != nil || len(got) != int(number) {
@@ -182,10 +177,7 @@ func (s *testFleet) awaitTaint(number int, key string) time.Time {
 // available returns the condition Available of a cluster.
 func (s *testFleet) available(number int) metav1.Condition {
 	s.t.Helper()
-	cluster, err := s.cluster(s.t.Context(), number)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	cluster := kit.Must(s.cluster(s.t.Context(), number)).In(s.t)
 	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); found != nil {
 		return *found
 	}
@@ -241,10 +233,7 @@ func (s *testFleet) versions() map[string]string {
 		&clusterv1.ManagedClusterList{}, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta1.PlacementList{}, &clusterv1beta1.PlacementDecisionList{},
 	} {
 		s.MustList(list)
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		items := kit.Must(meta.ExtractList(list)).In(s.t)
 		for _, item := range items {
 			object := item.(client.Object)
 			out[fmt.Sprintf("%T %s", item, client.ObjectKeyFromObject(object))] = object.GetResourceVersion()

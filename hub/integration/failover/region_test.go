@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestRegionFails stops a region of three clusters of thirteen. Each placement evicts one of them in each interval, also when
@@ -45,10 +46,7 @@ func TestRegionFails(t *testing.T) {
 	}
 	spent := map[string]map[time.Time]int32{}
 	for name := range budgets {
-		times, err := s.evictionTimes(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		times := kit.Must(s.evictionTimes(t.Context(), name)).In(t)
 		spent[name] = times
 	}
 	s.restart()
