@@ -7,14 +7,12 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 )
 
 // TestArgoCD runs the page for Argo CD with its controller.
 func TestArgoCD(t *testing.T) {
-	folder, err := hubtest.ArgoCD()
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := kit.Must(hubtest.ArgoCD()).In(t)
 	runPage(t, filepath.Join(checkout.Path(t, "docs/how-to"), argoPage), folder)
 }
