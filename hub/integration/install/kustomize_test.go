@@ -51,9 +51,7 @@ func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), fmt.Appendf(nil, overlay, from), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), fmt.Appendf(nil, overlay, from), 0o600))
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		t.Fatalf("rendering the overlay %s: %v", name, err)
@@ -69,9 +67,7 @@ func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
 			t.Fatal(err)
 		}
 		object := &unstructured.Unstructured{Object: content}
-		if err := object.UnmarshalJSON(text); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, object.UnmarshalJSON(text))
 		out = append(out, object)
 	}
 	return out
@@ -123,10 +119,7 @@ func TestTheOverlayForAClusterIsTheChart(t *testing.T) {
 
 // TestOverlaysInstallEveryDefinition also requires that an overlay has nothing for an API server on the same machine.
 func TestOverlaysInstallEveryDefinition(t *testing.T) {
-	shipped, err := definition.Read(config.CRDs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := kit.Must(definition.Read(config.CRDs())).In(t)
 	want := map[string]bool{}
 	for _, d := range shipped {
 		want[d.Name] = true
