@@ -157,11 +157,6 @@ func (w *world) awaitCluster(short string, check func(*clusterv1.ManagedCluster)
 	})
 }
 
-func (w *world) delete(object client.Object) {
-	w.t.Helper()
-	w.MustDelete(object)
-}
-
 func isMissing(cluster *clusterv1.ManagedCluster) bool {
 	return cluster != nil && meta.IsStatusConditionFalse(cluster.Status.Conditions, clusterv1.ManagedClusterConditionInventoried)
 }
@@ -254,13 +249,13 @@ func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
 	}
 	w.create(kit.Placement(w.namespace, "web"))
 	w.awaitDecision("web", "a", "b", "c", "d", "e")
-	w.delete(all[0])
+	w.MustDelete(all[0])
 	w.awaitCluster("a", func(c *clusterv1.ManagedCluster) bool { return c == nil })
 	w.awaitDecision("web", "b", "c", "d", "e")
 
 	t.Log("an inventory that is emptied deletes nothing")
 	for _, profile := range all[1:] {
-		w.delete(profile)
+		w.MustDelete(profile)
 	}
 	for _, short := range []string{"b", "c", "d", "e"} {
 		w.awaitCluster(short, isMissing)
@@ -316,10 +311,7 @@ type decisionLog struct {
 // watchDecisions follows the decisions, each of one slice, until the end of the test.
 func (w *world) watchDecisions() *decisionLog {
 	w.t.Helper()
-	watching, err := w.Watch(w.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(w.namespace))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	watching := kit.Must(w.Watch(w.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(w.namespace))).In(w.t)
 	w.t.Cleanup(watching.Stop)
 	out := &decisionLog{T: w.t}
 	go func() {
@@ -381,7 +373,7 @@ func TestAClusterOfAUserIsLeftAlone(t *testing.T) {
 		}
 		return nil
 	})
-	w.delete(profile)
+	w.MustDelete(profile)
 	w.awaitCluster("b", func(c *clusterv1.ManagedCluster) bool { return c != nil })
 	stored := &clusterv1.ManagedCluster{}
 	w.MustGet(client.ObjectKeyFromObject(theirs), stored)
