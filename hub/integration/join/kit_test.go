@@ -208,16 +208,10 @@ func allowed(ctx context.Context, agent *kit.Client, attributes authorizationv1.
 // request creates a certificate request as a user. Every test user may create requests.
 func (s *testHub) request(user string, groups []string, label, identity, uid string) string {
 	s.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+	key := kit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(s.t)
+	der := kit.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
 		CommonName: registration.AgentUser(identity, "a"), Organization: []string{registration.AgentGroup(identity), registration.AgentsGroup},
-	}}, key)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	}}, key)).In(s.t)
 	csr := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: label + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: label}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{

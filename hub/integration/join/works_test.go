@@ -51,11 +51,6 @@ func newContent(kind, namespace, name, priority string) *unstructured.Unstructur
 	return out
 }
 
-func (s *testHub) store(object client.Object) {
-	s.t.Helper()
-	s.AwaitCreated(object)
-}
-
 // awaitDeleting waits until an object is marked as deleted.
 func (s *testHub) awaitDeleting(object client.Object) {
 	s.t.Helper()
@@ -96,7 +91,7 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 
 	t.Log("a denied agent may finish its works")
 	work := newContent("ManifestWork", "works", "w", "")
-	s.store(work)
+	s.AwaitCreated(work)
 	s.setAccepted("works", false)
 	s.awaitCondition("works", clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
 	s.awaitGone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "works", Name: "open-cluster-management:managedcluster:works:registration"}})
@@ -109,9 +104,7 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	s.setAccepted("works", true)
 	s.awaitAccepted("works")
 	addOn, early, late := newContent("ManagedClusterAddOn", "works", "a", ""), newContent("ManifestWork", "works", "early", "bad"), newContent("ManifestWork", "works", "late", "10")
-	for _, object := range []client.Object{addOn, early, late} {
-		s.store(object)
-	}
+	s.AwaitCreated(addOn, early, late)
 	cluster := kit.Cluster("works")
 	s.MustDelete(cluster)
 	s.awaitDeleting(addOn)
@@ -145,12 +138,10 @@ func TestADeletionEndsWithoutASilentAgentWhereThatIsAllowed(t *testing.T) {
 			}
 		})
 		s.awaitAccepted(name)
-		s.store(newContent("ManifestWork", name, "w", ""))
+		s.AwaitCreated(newContent("ManifestWork", name, "w", ""))
 	}
 	patient, forced := kit.Cluster("patient"), kit.Cluster("forced")
-	if err := errors.Join(s.Delete(t.Context(), patient), s.Delete(t.Context(), forced)); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, errors.Join(s.Delete(t.Context(), patient), s.Delete(t.Context(), forced)))
 	s.awaitGone(forced)
 	s.awaitEvent("ForcedRemoval", "w")
 	s.awaitCondition("patient", clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining)
@@ -172,8 +163,8 @@ func TestNothingIsWrittenBesideOpenClusterManagement(t *testing.T) {
 			"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{map[string]any{"name": "r", "image": "r"}}}},
 		},
 	}}
-	s.store(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}})
-	s.store(deployment)
+	s.AwaitCreated(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}})
+	s.AwaitCreated(deployment)
 	t.Cleanup(func() { _ = s.Delete(context.WithoutCancel(t.Context()), deployment) })
 	s.cluster("beside")
 	manager := startBesideOCM(t)
