@@ -45,11 +45,6 @@ func newCluster(t *testing.T, on *hubtest.Hub, name string) *cluster {
 	}
 }
 
-func (c *cluster) create(objects ...client.Object) {
-	c.t.Helper()
-	c.MustCreate(objects...)
-}
-
 // accept creates what the hub creates for an accepted cluster.
 func (c *cluster) accept() {
 	c.t.Helper()
@@ -58,7 +53,7 @@ func (c *cluster) accept() {
 	named := metav1.ObjectMeta{Name: name, Labels: labels}
 	inNamespace := metav1.ObjectMeta{Name: name + ":registration", Namespace: c.name, Labels: labels}
 	agents := []rbacv1.Subject{kit.Group(registration.AgentGroup(c.name))}
-	c.create(
+	c.MustCreate(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.name, Labels: labels}},
 		&rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
@@ -176,10 +171,7 @@ func (c *cluster) residentKiB() int {
 	}
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			out, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			out := kit.Must(strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))).In(c.t)
 			return out
 		}
 	}
