@@ -38,9 +38,7 @@ func TestAMemberReturnsFromItsBackup(t *testing.T) {
 	storeWork(t, admin, "after", "1")
 	awaitDelivered(t, member, "before", "2")
 	lost := awaitDelivered(t, member, "after", "1")
-	if err := member.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, member.Stop())
 	kit.Await(t, "the stopped member is unknown", reported(admin, metav1.ConditionUnknown))
 
 	start := "Start the member: berth-hub member --name " + name + " --data-dir " + restored
@@ -77,9 +75,7 @@ func storeWork(t *testing.T, admin *kit.Client, of, value string) {
 	if work.UID != "" {
 		store = func() error { return admin.Update(t.Context(), work) }
 	}
-	if err := store(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, store())
 }
 
 // awaitDelivered waits until a member has the ConfigMap of a work, and returns its UID.
