@@ -98,9 +98,7 @@ func (f *fixture) start() {
 	onHub, err1 := agentclient.New(toHub)
 	records, err2 := agentclient.New(toMember)
 	objects, err3 := remote.New(toMember, clock.RealClock{})
-	if err := errors.Join(err1, err2, err3); err != nil {
-		f.t.Fatal(err)
-	}
+	kit.NoError(f.t, errors.Join(err1, err2, err3))
 	agent := &work.Controller{
 		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster, EvictionGrace: f.grace,
 		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store, Metrics: f.metrics,
@@ -205,12 +203,6 @@ func (f *fixture) gone(ctx context.Context, from *kit.Client, object client.Obje
 // configMap returns a ConfigMap of the member.
 func (f *fixture) configMap(name string) *corev1.ConfigMap {
 	return kit.ConfigMap(f.cluster, name)
-}
-
-// read reads an object of the member that must exist.
-func (f *fixture) read(object client.Object) {
-	f.t.Helper()
-	f.on.MustRead(object)
 }
 
 // record returns the record of a work.
