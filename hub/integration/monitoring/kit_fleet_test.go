@@ -29,20 +29,14 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
-	f.create(kit.Set(f.namespace))
-	f.create(kit.Binding(f.namespace, f.namespace))
+	f.MustCreate(kit.Set(f.namespace), kit.Binding(f.namespace, f.namespace))
 	for number := range 3 {
-		f.create(kit.Cluster(f.cluster(number), clusterv1beta2.ClusterSetLabel, f.namespace, "open", "true"))
+		f.MustCreate(kit.Cluster(f.cluster(number), clusterv1beta2.ClusterSetLabel, f.namespace, "open", "true"))
 	}
 	return f
 }
 
 func (f *fleet) cluster(number int) string { return fmt.Sprintf("%s-%d", f.namespace, number) }
-
-func (f *fleet) create(object client.Object) {
-	f.t.Helper()
-	f.MustCreate(object)
-}
 
 // placement stores a placement that selects open clusters, and waits until it has a condition with a reason.
 func (f *fleet) placement(name, wantCondition string, change func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
@@ -54,7 +48,7 @@ func (f *fleet) placement(name, wantCondition string, change func(*clusterv1beta
 	if change != nil {
 		change(&out.Spec)
 	}
-	f.create(out)
+	f.MustCreate(out)
 	stored := kit.Placement(out.GetNamespace(), out.GetName())
 	f.AwaitObject(stored, "it has a condition with a reason", func() error {
 		for _, condition := range stored.Status.Conditions {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -30,10 +31,7 @@ const (
 // binaryPath returns the path of a program in bin, which make installs.
 func binaryPath(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(root, "bin", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := kit.Must(filepath.Abs(filepath.Join(root, "bin", name))).In(t)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("there is no %s, run at the root of the repository: make bin/prometheus", path)
 	}
@@ -83,22 +81,14 @@ func rewrite(t *testing.T, name, to string, change func(object)) {
 	config := object{}
 	read(t, name, &config)
 	change(config)
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(yaml.Marshal(config)).In(t)
+	kit.NoError(t, os.WriteFile(filepath.Join(to, name), text, 0o600))
 }
 
 // read reads a file of the repository, YAML or JSON.
 func read(t *testing.T, name string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(monitoringDir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(os.ReadFile(filepath.Join(monitoringDir, name))).In(t)
 	if err := yaml.Unmarshal(text, into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
