@@ -28,6 +28,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -54,25 +55,16 @@ type client struct {
 
 func newClient(t *testing.T, config *rest.Config) client {
 	t.Helper()
-	typed, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	untyped, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := kit.Must(kubernetes.NewForConfig(config)).In(t)
+	untyped := kit.Must(dynamic.NewForConfig(config)).In(t)
 	return client{typed, untyped}
 }
 
 // bootstrap returns the shared identity, with a token of its service account.
 func bootstrap(t *testing.T, hub *hubtest.Hub) client {
 	t.Helper()
-	token, err := hub.Client(t).CoreV1().ServiceAccounts(bootstrapNamespace).CreateToken(
-		t.Context(), bootstrapAccount, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := kit.Must(hub.Client(t).CoreV1().ServiceAccounts(bootstrapNamespace).CreateToken(
+		t.Context(), bootstrapAccount, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})).In(t)
 	config := rest.AnonymousClientConfig(hub.Config())
 	config.BearerToken = token.Status.Token
 	return newClient(t, config)
@@ -84,10 +76,7 @@ func (c client) expectAllowed(t *testing.T, attributes authorizationv1.ResourceA
 	for _, verb := range verbs {
 		attributes.Verb = verb
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes.DeepCopy()}}
-		got, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := kit.Must(c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})).In(t)
 		if !got.Status.Allowed {
 			t.Errorf("%s %s/%s %s is refused: %s", verb, attributes.Resource, attributes.Subresource, attributes.Name, got.Status.Reason)
 		}
@@ -97,32 +86,20 @@ func (c client) expectAllowed(t *testing.T, attributes authorizationv1.ResourceA
 // request creates a certificate request as the agents do, and returns its name and its key in PEM.
 func (c client) request(t *testing.T, cluster string) (name string, key []byte) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := kit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(t)
 	group := "system:open-cluster-management:" + cluster
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+	der := kit.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
 		CommonName: group + ":x7k2p", Organization: []string{group, "system:open-cluster-management:managed-clusters"},
-	}}, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	created, err := c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
+	}}, private)).In(t)
+	created := kit.Must(c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{clusterNameLabel: cluster}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
 			SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, metav1.CreateOptions{})).In(t)
+	encoded := kit.Must(x509.MarshalECPrivateKey(private)).In(t)
 	return created.Name, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
 }
 
