@@ -25,10 +25,7 @@ import (
 // kubectl runs the kubectl of berth-hub, and returns its output.
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	var out, problems bytes.Buffer
 	command := exec.CommandContext(t.Context(), binary, append([]string{"kubectl", "--kubeconfig=" + shared.Kubeconfig()}, args...)...)
 	command.Stdout, command.Stderr = &out, &problems

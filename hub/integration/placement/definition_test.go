@@ -37,7 +37,7 @@ func newCRDEditor(t *testing.T, hub *hubtest.Hub) *crdEditor {
 // replace replaces the schema of every version of a definition, and returns the earlier schemas.
 func (d *crdEditor) replace(resource string, edit func(version int, schema *apiextensionsv1.JSONSchemaProps)) (before []apiextensionsv1.JSONSchemaProps) {
 	d.t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	kit.NoError(d.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		if err := d.Get(d.t.Context(), types.NamespacedName{Name: resource + "." + clusterv1beta1.GroupName}, definition); err != nil {
 			return err
@@ -49,10 +49,7 @@ func (d *crdEditor) replace(resource string, edit func(version int, schema *apie
 			edit(at, schema)
 		}
 		return d.Update(d.t.Context(), definition)
-	})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	}))
 	return before
 }
 

@@ -177,7 +177,7 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 			name := fmt.Sprintf("passing-%d", i)
 			f.placement(name, number(int32(i%9)))
 			if i%8 == 3 {
-				f.delete(kit.Placement(f.namespace, name))
+				f.MustDelete(kit.Placement(f.namespace, name))
 			}
 		}
 	}

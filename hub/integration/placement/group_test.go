@@ -54,10 +54,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 		t.Error(problem)
 	}
 
-	stored, err := f.slices(t.Context(), "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := kit.Must(f.slices(t.Context(), "p")).In(t)
 	want := map[string][]string{"0": f.names(0, 1, 2), "1": f.names(3, 4), "2": f.names(5, 6), "3": f.names(7, 8), "4": f.names(9)}
 	if diff := cmp.Diff(want, groupsOf(stored)); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)

@@ -70,7 +70,7 @@ func (f *fleet) renew(cluster, beat int) {
 	f.t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.name(cluster)}}
 	if beat == 0 {
-		f.create(lease)
+		f.MustCreate(lease)
 	}
 	change(f, lease, func(l *coordinationv1.Lease) {
 		l.Spec.RenewTime = &metav1.MicroTime{Time: time.Unix(1_790_000_000+int64(beat), 0)}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +39,7 @@ func newFleetOn(t *testing.T, hub *hubtest.Hub, clusters int) *fleet {
 	t.Helper()
 	f := &fleet{Client: kit.New(t, hub), t: t, namespace: hub.Namespace(t)}
 	t.Cleanup(f.remove)
-	f.create(kit.Set(f.namespace))
+	f.MustCreate(kit.Set(f.namespace))
 	f.bind(f.namespace)
 	for i := range clusters {
 		f.join(i)
@@ -64,21 +63,11 @@ func (f *fleet) remove() {
 	}
 }
 
-func (f *fleet) create(object client.Object) {
-	f.t.Helper()
-	f.MustCreate(object)
-}
-
-func (f *fleet) delete(object client.Object) {
-	f.t.Helper()
-	f.MustDelete(object)
-}
-
 // bind binds a set to the fleet's namespace.
 func (f *fleet) bind(set string) *clusterv1beta2.ManagedClusterSetBinding {
 	f.t.Helper()
 	out := kit.Binding(f.namespace, set)
-	f.create(out)
+	f.MustCreate(out)
 	return out
 }
 
@@ -116,7 +105,7 @@ func (f *fleet) join(number int, labels ...string) *clusterv1.ManagedCluster {
 	for i := 0; i < len(labels); i += 2 {
 		out.Labels[labels[i]] = labels[i+1]
 	}
-	f.create(out)
+	f.MustCreate(out)
 	return out
 }
 
@@ -127,7 +116,7 @@ func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementS
 	for _, apply := range change {
 		apply(&out.Spec)
 	}
-	f.create(out)
+	f.MustCreate(out)
 	return out
 }
 
@@ -171,16 +160,13 @@ func changeStatus[T client.Object](f *fleet, object T, apply func(T)) T {
 
 func edit[T client.Object](f *fleet, object T, apply func(T), store func(context.Context) error) T {
 	f.t.Helper()
-	err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+	kit.NoError(f.t, retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
 		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
 		apply(object)
 		return store(f.t.Context())
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	}))
 	return object
 }
 
@@ -242,10 +228,6 @@ func (f *fleet) awaitCondition(placement, condition string, status metav1.Condit
 		return fmt.Errorf("placement %s has the conditions %+v, want %s %s %s", placement, object.Status.Conditions, condition, status, reason)
 	})
 	return message
-}
-
-func namespaceOf(cluster string) *corev1.Namespace {
-	return kit.Namespace(cluster)
 }
 
 // resources sets the memory capacity of a cluster, and the allocatable memory.

@@ -48,7 +48,7 @@ func TestDeposedLeaderWritesNothing(t *testing.T) {
 	change(f, f.slice("mark-decision-1"), func(d *clusterv1beta1.PlacementDecision) { delete(d.Labels, clusterv1beta1.PlacementLabel) })
 	stray := f.slice("stray")
 	stray.Labels = map[string]string{clusterv1beta1.PlacementLabel: "delete"}
-	f.create(stray)
+	f.MustCreate(stray)
 	changeStatus(f, kit.Placement(f.namespace, "report"),
 		func(p *clusterv1beta1.Placement) { p.Status.NumberOfSelectedClusters = 77 })
 	kit.Await(t, "five writes of the former leader are held", func(context.Context) error { return held.checkWaiting(5) })

@@ -88,9 +88,9 @@ func (f *fleet) changeOnce(hand, hands, events int) {
 		}
 		name := fmt.Sprintf("passing-%d-%d", hand, events+i)
 		f.placement(name, number(0))
-		f.delete(f.object(name))
+		f.MustDelete(f.object(name))
 		f.join(10000+hand, "passing", "by")
-		f.delete(f.cluster(10000 + hand))
+		f.MustDelete(f.cluster(10000 + hand))
 	}
 }
 

@@ -153,7 +153,7 @@ func checkRestarts(hub *hubtest.Hub, times int) error {
 func holdLease(t *testing.T, hub *hubtest.Hub, holder string) {
 	t.Helper()
 	leases := hub.Client(t).CoordinationV1().Leases("berth-system")
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	kit.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		lease, err := leases.Get(t.Context(), "berth-manager", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -161,10 +161,7 @@ func holdLease(t *testing.T, hub *hubtest.Hub, holder string) {
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &holder, new(int32(3600))
 		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // awaitLease waits until the manager's lease was renewed later than some time and returns it.

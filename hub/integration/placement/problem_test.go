@@ -40,7 +40,7 @@ func TestProblemMetricsByNamespace(t *testing.T) {
 	})
 
 	for _, p := range placements {
-		f.delete(p)
+		f.MustDelete(p)
 	}
 	f.awaitProblems(m, map[string]float64{})
 }

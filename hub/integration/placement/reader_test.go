@@ -98,7 +98,7 @@ func TestReadersNeverMissACluster(t *testing.T) {
 			change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.DecisionStrategy.GroupStrategy = strategy })
 		}
 		for i := range touched / 3 {
-			f.delete(f.cluster((round%2)*touched/3 + i))
+			f.MustDelete(f.cluster((round%2)*touched/3 + i))
 			change(f, f.cluster(2*touched/3+i), func(c *clusterv1.ManagedCluster) { toggle(c) })
 			f.join(next, "ring", fmt.Sprint(next%4))
 			next++

@@ -42,7 +42,7 @@ func TestManyWorkers(t *testing.T) {
 				case 1:
 					change(f, f.cluster(number), func(c *clusterv1.ManagedCluster) { toggle(c) })
 				case 2:
-					f.delete(f.object(fmt.Sprintf("p%03d", hand*placements/hands+turn)))
+					f.MustDelete(f.object(fmt.Sprintf("p%03d", hand*placements/hands+turn)))
 				default:
 					f.placement(fmt.Sprintf("new-%d-%d", hand, turn), number32(turn))
 				}
