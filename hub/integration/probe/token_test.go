@@ -115,9 +115,7 @@ func tokenUntil(t *testing.T, ends time.Time) string {
 		t.Fatal(err)
 	}
 	claims := map[string]any{}
-	if err := json.Unmarshal(text, &claims); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal(text, &claims))
 	begins := ends.Add(-10 * time.Minute).Unix()
 	claims["iat"], claims["nbf"], claims["exp"] = begins, begins, ends.Unix()
 	if text, err = json.Marshal(claims); err != nil {
