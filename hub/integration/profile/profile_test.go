@@ -199,10 +199,7 @@ func TestTheShortNameIsOfThePlacementAPI(t *testing.T) {
 	w.create(kit.Placement(w.namespace, "web"))
 	reader := consumer{w: w, key: "web"}
 	reader.await(w.name("a"))
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	for resource, want := range map[string]string{
 		"placementdecisions":                       "placementdecision.cluster.open-cluster-management.io/web-decision-1",
 		"placementdecision":                        "placementdecision.cluster.open-cluster-management.io/web-decision-1",
