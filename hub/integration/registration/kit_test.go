@@ -36,16 +36,12 @@ func newTestHub(t *testing.T) *testHub {
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		// The next test must not read the conditions of the set.
-		err := errors.Join(s.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}), client.IgnoreNotFound(s.Delete(ctx, globalSet())))
+		err := errors.Join(s.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}), client.IgnoreNotFound(s.Delete(ctx, kit.GlobalSet())))
 		if err != nil {
 			t.Errorf("cleaning up: %v", err)
 		}
 	})
 	return s
-}
-
-func globalSet() *clusterv1beta2.ManagedClusterSet {
-	return kit.GlobalSet()
 }
 
 // start starts a manager with default flags, and waits for its webhooks.
@@ -68,7 +64,7 @@ func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason s
 	s.t.Helper()
 	var message string
 	s.Await("the condition of the set `global` about clusters that never joined has a status and a reason", func(ctx context.Context) error {
-		set := globalSet()
+		set := kit.GlobalSet()
 		if err := s.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
@@ -82,12 +78,6 @@ func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason s
 	return message
 }
 
-// create stores an object.
-func (s *testHub) create(object client.Object) {
-	s.t.Helper()
-	s.AwaitCreated(object)
-}
-
 // cluster stores an accepted cluster that was never reported.
 func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
 	s.t.Helper()
@@ -95,7 +85,7 @@ func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster
 	for _, change := range changes {
 		change(out)
 	}
-	s.create(out)
+	s.AwaitCreated(out)
 	return out
 }
 
@@ -107,9 +97,7 @@ func simulated(cluster *clusterv1.ManagedCluster) {
 func (s *testHub) stored(ctx context.Context, name string) *clusterv1.ManagedCluster {
 	s.t.Helper()
 	out := &clusterv1.ManagedCluster{}
-	if err := s.Get(ctx, client.ObjectKey{Name: name}, out); err != nil {
-		s.t.Fatal(err)
-	}
+	kit.NoError(s.t, s.Get(ctx, client.ObjectKey{Name: name}, out))
 	return out
 }
 
@@ -143,8 +131,7 @@ func taints(cluster *clusterv1.ManagedCluster) (out []string) {
 // placement stores a placement that selects every cluster.
 func (s *testHub) placement() {
 	s.t.Helper()
-	s.create(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName))
-	s.create(kit.Placement(s.namespace, "all"))
+	s.AwaitCreated(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName), kit.Placement(s.namespace, "all"))
 }
 
 // awaitSelected waits until the slices name exactly some clusters.
@@ -172,10 +159,7 @@ func (s *testHub) awaitSelected(want ...string) {
 // and returns them all.
 func (s *testHub) recordSlices() func(last string) []string {
 	s.t.Helper()
-	watching, err := s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	watching := kit.Must(s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))).In(s.t)
 	s.t.Cleanup(watching.Stop)
 	var mu sync.Mutex
 	named := map[string]bool{}
