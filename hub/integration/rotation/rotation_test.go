@@ -47,9 +47,7 @@ func (h *rotatingHub) restart() {
 	address := ""
 	if h.Hub != nil {
 		address = h.Config().Host
-		if err := h.Stop(); err != nil {
-			h.t.Fatal(err)
-		}
+		kit.NoError(h.t, h.Stop())
 	}
 	h.Hub = hubtest.New(h.t, h.options)
 	h.Client = kit.For(h.t, h.Config())
@@ -88,16 +86,10 @@ func (h *rotatingHub) bundleHash(names ...string) string {
 	h.t.Helper()
 	var bundle []byte
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(h.options.DataDir, "pki", name+".crt"))
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		text := kit.Must(os.ReadFile(filepath.Join(h.options.DataDir, "pki", name+".crt"))).In(h.t)
 		bundle = append(bundle, text...)
 	}
-	hash, err := registration.CABundleHash(bundle)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	hash := kit.Must(registration.CABundleHash(bundle)).In(h.t)
 	return hash
 }
 
@@ -165,17 +157,12 @@ func (h *rotatingHub) plugin(args ...string) string {
 // start runs a program until stop, and at most until the end of the test.
 func start(t *testing.T, program string, args ...string) (stop func()) {
 	t.Helper()
-	agent, err := hubtest.AgentBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := kit.Must(hubtest.AgentBinary()).In(t)
 	command := exec.Command(program, args...)
 	command.Env = append(os.Environ(), "PATH="+filepath.Dir(agent)+":"+os.Getenv("PATH"))
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, command.Start())
 	running := true
 	stop = func() {
 		if !running {
@@ -196,20 +183,14 @@ func start(t *testing.T, program string, args ...string) (stop func()) {
 // join runs the join command with its agent.
 func join(t *testing.T, member *hubtest.Hub, dir string, flags []string) (stop func()) {
 	t.Helper()
-	program, err := hubtest.PluginBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := kit.Must(hubtest.PluginBinary()).In(t)
 	return start(t, program, slices.Concat(flags, []string{"--kubeconfig=" + member.Kubeconfig(), "--dir=" + dir, "--", "--health-probe-bind-address=0"})...)
 }
 
 // rerun runs an agent that has joined, without the join command.
 func rerun(t *testing.T, cluster, dir string) (stop func()) {
 	t.Helper()
-	program, err := hubtest.AgentBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := kit.Must(hubtest.AgentBinary()).In(t)
 	return start(t, program, "--cluster-name="+cluster, "--hub-kubeconfig-dir="+filepath.Join(dir, "hub"), "--health-probe-bind-address=0",
 		"--bootstrap-kubeconfig="+filepath.Join(dir, "bootstrap.kubeconfig"), "--member-kubeconfig="+filepath.Join(dir, "member.kubeconfig"))
 }
@@ -217,14 +198,9 @@ func rerun(t *testing.T, cluster, dir string) (stop func()) {
 // copyKubeconfig copies the kubeconfig of the administrator, as a user does. The hub replaces its own at each start.
 func (h *rotatingHub) copyKubeconfig() string {
 	h.t.Helper()
-	text, err := os.ReadFile(h.Kubeconfig())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	text := kit.Must(os.ReadFile(h.Kubeconfig())).In(h.t)
 	path := filepath.Join(h.t.TempDir(), "copy.kubeconfig")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	kit.NoError(h.t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
@@ -259,10 +235,7 @@ func (h *rotatingHub) accountToken() string {
 func (h *rotatingHub) accepts(token string) bool {
 	h.t.Helper()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	stored, err := h.Hub.Client(h.t).AuthenticationV1().TokenReviews().Create(h.t.Context(), review, metav1.CreateOptions{})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	stored := kit.Must(h.Hub.Client(h.t).AuthenticationV1().TokenReviews().Create(h.t.Context(), review, metav1.CreateOptions{})).In(h.t)
 	return stored.Status.Authenticated
 }
 
