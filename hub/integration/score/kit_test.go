@@ -84,18 +84,13 @@ func newWorld(t *testing.T, config func(prometheus string) string) *world {
 	w := &world{
 		Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t), load: &load{values: map[string]float64{}},
 	}
-	w.create(kit.Set(w.namespace))
-	w.create(kit.Binding(w.namespace, w.namespace))
+	w.MustCreate(kit.Set(w.namespace), kit.Binding(w.namespace, w.namespace))
 	for _, name := range []string{w.cluster("a"), w.cluster("b")} {
-		w.create(kit.Namespace(name))
-		w.create(kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
+		w.MustCreate(kit.Namespace(name), kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
 	}
 	exporter := httptest.NewServer(w.load)
 	t.Cleanup(exporter.Close)
-	target, err := url.Parse(exporter.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := kit.Must(url.Parse(exporter.URL)).In(t)
 	prometheus := hubtest.StartPrometheus(t, w.file("prometheus.yaml", fmt.Sprintf(
 		"global: {scrape_interval: 1s}\nscrape_configs: [{job_name: load, metrics_path: /, static_configs: [{targets: [%q]}]}]\n", target.Host)))
 	scores := w.file("scores.yaml", config("http://"+prometheus))
@@ -105,17 +100,10 @@ func newWorld(t *testing.T, config func(prometheus string) string) *world {
 
 func (w *world) cluster(letter string) string { return w.namespace + "-" + letter }
 
-func (w *world) create(stored client.Object) {
-	w.t.Helper()
-	w.MustCreate(stored)
-}
-
 func (w *world) file(name, content string) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.NoError(w.t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -131,7 +119,7 @@ func (w *world) place(score string) *clusterv1beta1.Placement {
 		},
 		Weight: &one,
 	}}}
-	w.create(out)
+	w.MustCreate(out)
 	return out
 }
 
