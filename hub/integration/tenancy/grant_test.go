@@ -25,13 +25,13 @@ func TestGrantsBind(t *testing.T) {
 	}{
 		"to the account": {func(ns, set string) client.Object { return h.grant(h.newRole(bindVerb+set), placementAccount(ns)) }},
 		"to the account as a user": {func(ns, set string) client.Object {
-			return h.grant(h.newRole(bindVerb+set), userSubject("system:serviceaccount:"+ns+":placement"))
+			return h.grant(h.newRole(bindVerb+set), kit.User("system:serviceaccount:"+ns+":placement"))
 		}},
 		"to the accounts of the namespace": {func(ns, set string) client.Object {
-			return h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts:"+ns))
+			return h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts:"+ns))
 		}},
 		"to all accounts": {func(_, set string) client.Object {
-			return h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts"))
+			return h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts"))
 		}},
 		"by any verb on any subresource": {func(ns, set string) client.Object {
 			return h.grant(h.newRole("* */bind "+set), placementAccount(ns))
@@ -59,13 +59,13 @@ func TestGrantsBind(t *testing.T) {
 			h.awaitBindings(namespace) // the account is missing
 			account := h.serviceAccount(namespace, "placement")
 			h.awaitBindings(namespace, set+"*")
-			h.delete(binding(namespace, set)) // Berth owns the binding and restores it
+			h.MustDelete(binding(namespace, set)) // Berth owns the binding and restores it
 			h.awaitBindings(namespace, set+"*")
-			h.delete(account)
+			h.MustDelete(account)
 			h.awaitBindings(namespace)
 			h.serviceAccount(namespace, "placement")
 			h.awaitBindings(namespace, set+"*")
-			h.delete(grant)
+			h.MustDelete(grant)
 			h.awaitBindings(namespace)
 		})
 	}
@@ -101,10 +101,10 @@ func TestAGrantOfAllSets(t *testing.T) {
 	h.awaitGrantedBindings(namespace, "default", "global")
 	set := h.exclusive(name)
 	h.awaitGrantedBindings(namespace, name)
-	h.delete(set)
+	h.MustDelete(set)
 	granted := binding(namespace, name)
 	h.awaitCondition(granted, isBound, "False ClusterSetNotFound: ") // the binding stays after its set is deleted
-	h.delete(grant)
+	h.MustDelete(grant)
 	h.awaitBindings(namespace)
 }
 
@@ -152,9 +152,9 @@ func TestNoGrant(t *testing.T) {
 		},
 		"a right of another namespace": func(_, set string) { h.grant(h.newRole(bindVerb+set), placementAccount("kube-system")) },
 		"a right of another namespace's group": func(_, set string) {
-			h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts:kube-system"))
+			h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts:kube-system"))
 		},
-		"a user with the name of the account": func(_, set string) { h.grant(h.newRole(bindVerb+set), userSubject("placement")) },
+		"a user with the name of the account": func(_, set string) { h.grant(h.newRole(bindVerb+set), kit.User("placement")) },
 		"a binding to a role that is missing": func(ns, _ string) { h.grant(unique("missing"), placementAccount(ns)) },
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestUserBindingIsKept(t *testing.T) {
 	grant := h.grant(h.newRole(bindVerb+set+" "+other), placementAccount(namespace))
 	h.awaitBindings(namespace, set, other+"*")
 	uid := own.UID
-	h.delete(grant)
+	h.MustDelete(grant)
 	h.awaitBindings(namespace, set)
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(own), own); err != nil || own.UID != uid {
 		t.Errorf("the user's binding was replaced: %v", err)
@@ -206,7 +206,7 @@ func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 	h.MustRead(kept)
 	was := kept.UID
 	stopSharedManager(t)
-	h.delete(leaving)
+	h.MustDelete(leaving)
 	h.grant(h.newRole(bindVerb+comes), placementAccount(namespace))
 	sharedManager(t)
 	h.awaitBindings(namespace, stays+"*", comes+"*")
@@ -221,7 +221,7 @@ func TestNamespacesThatComeAndGo(t *testing.T) {
 	sharedManager(t)
 	h, set := admin(t), unique("swift")
 	h.exclusive(set)
-	h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts"))
+	h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts"))
 	var namespaces []string
 	for range 20 {
 		namespace := h.namespace()
@@ -233,9 +233,7 @@ func TestNamespacesThatComeAndGo(t *testing.T) {
 	}
 	core := shared.Client(t).CoreV1().Namespaces()
 	for _, namespace := range namespaces {
-		if err := core.Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, core.Delete(t.Context(), namespace, metav1.DeleteOptions{}))
 	}
 	kit.Await(t, "no binding of the set is left", func(ctx context.Context) error {
 		left := &clusterv1beta2.ManagedClusterSetBindingList{}

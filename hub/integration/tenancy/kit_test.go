@@ -60,17 +60,6 @@ func (h hubUser) create(object client.Object) {
 	})
 }
 
-func (h hubUser) delete(object client.Object) {
-	h.t.Helper()
-	h.MustDelete(object)
-}
-
-// merge applies a merge patch, written as JSON.
-func (h hubUser) merge(object client.Object, patch string) {
-	h.t.Helper()
-	h.MustMerge(object, patch)
-}
-
 // eventually reads an object until a check succeeds.
 func (h hubUser) eventually(object client.Object, check func() error) {
 	h.t.Helper()
@@ -196,14 +185,6 @@ func (h hubUser) grant(role string, subject rbacv1.Subject) *rbacv1.ClusterRoleB
 func (h hubUser) grantIn(namespace, role string, subject rbacv1.Subject) {
 	h.t.Helper()
 	h.create(kit.RoleBinding(namespace, unique("test-grant"), kit.ClusterRole(role), subject))
-}
-
-func userSubject(name string) rbacv1.Subject {
-	return kit.User(name)
-}
-
-func groupSubject(name string) rbacv1.Subject {
-	return kit.Group(name)
 }
 
 func placementAccount(namespace string) rbacv1.Subject {

@@ -36,7 +36,7 @@ func TestRolesComeAndGoWithTheirSet(t *testing.T) {
 	for _, level := range levels {
 		h.awaitExists(setRole(level, name))
 	}
-	h.delete(set)
+	h.MustDelete(set)
 	for _, level := range levels {
 		h.awaitGone(setRole(level, name))
 	}
@@ -58,7 +58,7 @@ func TestReplacedSetGetsItsOwnRoles(t *testing.T) {
 	h, name := admin(t), unique("swap")
 	set := h.exclusive(name)
 	h.awaitExists(setRole("admin", name))
-	h.delete(set)
+	h.MustDelete(set)
 	again := h.exclusive(name)
 	role := setRole("admin", name)
 	h.eventually(role, func() error {
@@ -76,7 +76,7 @@ func TestRolesAreKept(t *testing.T) {
 	role := setRole("viewer", name)
 	h.awaitExists(role)
 	want := role.Rules
-	h.merge(role, `{"metadata":{"labels":{"test.berth.dev/mine":"yes"}},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
+	h.MustMerge(role, `{"metadata":{"labels":{"test.berth.dev/mine":"yes"}},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
 	h.eventually(role, func() error {
 		if diff := cmp.Diff(want, role.Rules); diff != "" {
 			return fmt.Errorf("rules (-want +got):\n%s", diff)
@@ -86,7 +86,7 @@ func TestRolesAreKept(t *testing.T) {
 	if role.Labels["test.berth.dev/mine"] != "yes" {
 		t.Error("a label for aggregation is lost")
 	}
-	h.delete(role)
+	h.MustDelete(role)
 	h.awaitExists(setRole("viewer", name))
 }
 
@@ -152,7 +152,7 @@ func TestWhatSetRolesAllow(t *testing.T) {
 	for _, level := range []string{"admin", "binder", "viewer"} {
 		caller := level + "-of-" + name
 		h.awaitExists(setRole(level, name))
-		h.grant(setRole(level, name).Name, userSubject(caller))
+		h.grant(setRole(level, name).Name, kit.User(caller))
 		h.awaitAccess(caller, "get", "managedclustersets", name, true)
 		for question, allowed := range matrix {
 			verb, rest, _ := strings.Cut(question, " ")
@@ -193,9 +193,9 @@ func TestNamespaceUserPermissions(t *testing.T) {
 	h.awaitExists(setRole("binder", name))
 	for _, role := range []string{"admin", "edit", "view"} {
 		caller := role + "-" + name
-		h.grantIn(namespace, role, userSubject(caller))
+		h.grantIn(namespace, role, kit.User(caller))
 		h.awaitReadAccess(caller, namespace)
-		h.grant(setRole("binder", name).Name, userSubject(caller))
+		h.grant(setRole("binder", name).Name, kit.User(caller))
 		h.awaitAccess(caller, "create", "managedclustersets/bind", name, true)
 		user, writes := user(t, caller), "ok"
 		if role == "view" {
@@ -233,7 +233,7 @@ func TestNamespaceUserPermissions(t *testing.T) {
 			{"lists sets", func(ctx context.Context) error { return user.List(ctx, &clusterv1beta2.ManagedClusterSetList{}) }, "403"},
 			{"lists clusters", func(ctx context.Context) error { return user.List(ctx, &clusterv1.ManagedClusterList{}) }, "403"},
 			{"widens a set", func(ctx context.Context) error { return user.Patch(ctx, widened, patch) }, "403"},
-			{"creates a set", func(ctx context.Context) error { return user.Create(ctx, builtIn(unique("theirs"))) }, "403"},
+			{"creates a set", func(ctx context.Context) error { return user.Create(ctx, kit.Set(unique("theirs"))) }, "403"},
 		} {
 			if got := statusText(step.do(t.Context())); got != step.want {
 				t.Errorf("a user with role %s %s: %s, want %s", role, step.what, got, step.want)
