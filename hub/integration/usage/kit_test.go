@@ -50,16 +50,13 @@ func newWorld(t *testing.T, score int32) *world {
 		toMember: kit.New(t, member), agent: hubtest.NewAgent(t),
 	}
 	installed := join.Agent{Cluster: "own", Image: "berth-agent", Driver: "csr", Profile: join.ProfileBound, ReportUsage: true}
-	if err := installed.Install(t.Context(), member.Config()); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, installed.Install(t.Context(), member.Config()))
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + join.AgentNamespace}
 	w.kubeconfig = member.WriteKubeconfig(t, member.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...))
 	w.own, w.other = w.namespace+"-own", w.namespace+"-other"
-	w.create(kit.Set(w.namespace))
-	w.create(kit.Binding(w.namespace, w.namespace))
+	w.MustCreate(kit.Set(w.namespace), kit.Binding(w.namespace, w.namespace))
 	for _, name := range []string{w.own, w.other} {
-		w.create(kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
+		w.MustCreate(kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
 		found := kit.Cluster(name)
 		w.AwaitObject(found, "the cluster is accepted", func() error {
 			if !meta.IsStatusConditionTrue(found.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
@@ -69,7 +66,7 @@ func newWorld(t *testing.T, score int32) *world {
 		})
 	}
 	fixed := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: w.other, Name: object}}
-	w.create(fixed)
+	w.MustCreate(fixed)
 	fixed.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: byCPU, Value: score}}
 	w.MustUpdateStatus(fixed)
 	w.place()
@@ -81,11 +78,6 @@ func newWorld(t *testing.T, score int32) *world {
 func (w *world) startAgent() {
 	w.t.Helper()
 	w.agent.Start(w.t, member, "--report-usage", "--usage-interval="+interval, "--member-kubeconfig="+w.kubeconfig)
-}
-
-func (w *world) create(stored client.Object) {
-	w.t.Helper()
-	w.MustCreate(stored)
 }
 
 // createOnMember creates an object on the member until the end of the test.
@@ -115,7 +107,7 @@ func (w *world) place() {
 		},
 		Weight: &one,
 	}}}
-	w.create(out)
+	w.MustCreate(out)
 }
 
 // decided returns the clusters that the placement has, separated by commas.

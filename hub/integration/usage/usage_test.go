@@ -70,10 +70,7 @@ func (w *world) cordon(n *corev1.Node, cordoned bool) {
 // requireNoiseToMoveNothing adds and removes pods of half a point for some intervals, and counts the writes.
 func (w *world) requireNoiseToMoveNothing() {
 	w.t.Helper()
-	events, err := w.Watch(w.t.Context(), &clusterv1alpha1.AddOnPlacementScoreList{}, client.InNamespace(w.own))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	events := kit.Must(w.Watch(w.t.Context(), &clusterv1alpha1.AddOnPlacementScoreList{}, client.InNamespace(w.own))).In(w.t)
 	count := make(chan int)
 	go func() {
 		writes := 0
