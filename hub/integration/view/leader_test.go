@@ -43,10 +43,7 @@ func (o observer) createSelectedCluster(t *testing.T, cluster, placement string)
 	} {
 		made := &unstructured.Unstructured{Object: object}
 		resource := made.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(made.GetKind()) + "s")
-		_, err := o.Resource(resource).Namespace(made.GetNamespace()).Create(t.Context(), made, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kit.Must(o.Resource(resource).Namespace(made.GetNamespace()).Create(t.Context(), made, metav1.CreateOptions{})).In(t)
 	}
 }
 

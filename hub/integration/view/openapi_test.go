@@ -80,9 +80,7 @@ func TestKubectlUsesTheOpenAPIOfTheHub(t *testing.T) {
 	write := func(selector string) {
 		t.Helper()
 		list := `{"apiVersion":"v1","kind":"List","items":[` + object(selector) + `]}`
-		if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(file, []byte(list), 0o600))
 	}
 	write("one")
 	out, err := admin(t).kubectl("apply", "-f", file)
