@@ -68,10 +68,7 @@ func connect(t *testing.T, name string, config *rest.Config) *user {
 	t.Helper()
 	out := &user{name: name}
 	config.WarningHandler = out
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(dynamic.NewForConfig(config)).In(t)
 	out.client = client
 	return out
 }
@@ -187,9 +184,7 @@ func joined(more string) string {
 func mustCreate(t *testing.T, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
 	t.Helper()
 	client := administrator(t).client.Resource(resource).Namespace(object.GetNamespace())
-	if _, err := client.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(client.Create(t.Context(), object, metav1.CreateOptions{})).In(t)
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
 		_, _ = client.Patch(ctx, object.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}) // it may be gone
