@@ -14,19 +14,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const (
-	// JSON is the type of a body that is no patch.
-	JSON = "application/json"
-	// requestTimeout limits a request. An API server ends its requests earlier.
-	requestTimeout = time.Minute
-)
+// JSON is the type of a body that is no patch.
+const JSON = "application/json"
 
 // Requester sends plain requests to an API server as one user, for tests of status codes, messages and bodies. Paths are those of the API
 // server, and may have a query.
 type Requester struct {
-	// Name and Groups are those of the user.
-	Name   string
-	Groups []string
+	name   string
+	groups []string
 	host   string
 	client *http.Client
 	header http.Header
@@ -39,8 +34,21 @@ func NewRequester(t testing.TB, config *rest.Config, name string, groups ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.Timeout = requestTimeout
-	return Requester{Name: name, Groups: groups, host: config.Host, client: client, header: http.Header{}}
+	return Requester{name: name, groups: groups, host: config.Host, client: client, header: http.Header{}}
+}
+
+// Name returns the name of the user.
+func (r Requester) Name() string { return r.name }
+
+// Groups returns the groups of the user.
+func (r Requester) Groups() []string { return r.groups }
+
+// WithTimeout returns the user with a limit of each request. Without one, the API server ends a request.
+func (r Requester) WithTimeout(limit time.Duration) Requester {
+	client := *r.client
+	client.Timeout = limit
+	r.client = &client
+	return r
 }
 
 // WithHeader returns the user with a header that is added to every request.

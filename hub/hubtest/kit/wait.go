@@ -107,6 +107,24 @@ func (c *Client) awaitChanged(object client.Object, change func(), store func(co
 	})
 }
 
+// AwaitPatched is AwaitChanged by a merge patch, which conflicts with no other writer.
+func (c *Client) AwaitPatched(object client.Object, change func()) {
+	c.t.Helper()
+	var before client.Object
+	c.awaitChanged(object, func() { before = copyOf(object); change() }, func(ctx context.Context) error {
+		return c.Patch(ctx, object, client.MergeFrom(before))
+	})
+}
+
+// AwaitStatusPatched is AwaitPatched for the status.
+func (c *Client) AwaitStatusPatched(object client.Object, change func()) {
+	c.t.Helper()
+	var before client.Object
+	c.awaitChanged(object, func() { before = copyOf(object); change() }, func(ctx context.Context) error {
+		return c.Status().Patch(ctx, object, client.MergeFrom(before))
+	})
+}
+
 // MustChange reads an object, changes it and updates it, and repeats that after a conflict. Every other error fails the test.
 func (c *Client) MustChange(object client.Object, change func()) {
 	c.t.Helper()
@@ -130,6 +148,11 @@ func (c *Client) mustChange(object client.Object, change func(), store func(cont
 		}
 		return err
 	})
+}
+
+func copyOf(object client.Object) client.Object {
+	out, _ := object.DeepCopyObject().(client.Object)
+	return out
 }
 
 // describe returns the type and the key of an object, for messages.
