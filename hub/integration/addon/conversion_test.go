@@ -101,8 +101,8 @@ func TestNamespacesAreDeletedWithoutTheManager(t *testing.T) {
 		t.Error("v1beta1 is stored without a conversion webhook")
 	}
 	s.MustDelete(namespace, owner)
-	s.awaitGone(namespace)
-	s.awaitGone(owned)
+	s.AwaitGone(namespace)
+	s.AwaitGone(owned)
 }
 
 // TestTheConversionOfAnotherProductStays starts a manager on a hub whose definition has a conversion already.

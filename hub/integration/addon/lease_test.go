@@ -192,7 +192,7 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	s.awaitHealth(customized, no, "Test")
 	s.awaitLabel("edge", "customized", "unhealthy")
 	s.MustDelete(old)
-	s.awaitGone(old)
+	s.AwaitGone(old)
 	s.awaitLabel("edge", "old", "")
 	s.Await("the memory of the agent is bounded", func(context.Context) error { return m.checkMemory() }) // writes and deletions leave garbage for a while
 	t.Log("a Lease that the agent may not read")

@@ -21,10 +21,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-var (
-	errNoConversion = errors.New("the manager has not set the conversion")
-	errStored       = errors.New("still stored")
-)
+var errNoConversion = errors.New("the manager has not set the conversion")
 
 // testHub is a hub with a client of its administrator.
 type testHub struct {
@@ -85,16 +82,5 @@ func (s *testHub) awaitConversion() {
 			return errNoConversion
 		}
 		return nil
-	})
-}
-
-// awaitGone waits until an object is deleted.
-func (s *testHub) awaitGone(object client.Object) {
-	s.t.Helper()
-	s.Await("an object is deleted", func(ctx context.Context) error {
-		if err := s.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-		return errStored
 	})
 }
