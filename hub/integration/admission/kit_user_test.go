@@ -112,20 +112,13 @@ func (u *user) as(t *testing.T, other string, groups ...string) *user {
 func (u *user) waitForRule(t *testing.T, granted rule) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(granted.Resources[0], "/")
-	attributes := &authorizationv1.ResourceAttributes{
+	attributes := authorizationv1.ResourceAttributes{
 		Verb: granted.Verbs[0], Group: granted.APIGroups[0], Resource: resource, Subresource: subresource,
 	}
 	if len(granted.ResourceNames) > 0 {
 		attributes.Name = granted.ResourceNames[0]
 	}
-	kit.Await(t, "the API server applies a rule", func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: u.name, ResourceAttributes: attributes}}
-		answer, err := shared.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			err = errors.New("the role has no effect yet")
-		}
-		return err
-	})
+	kit.AwaitAccess(t, shared, u.name, nil, attributes, true)
 }
 
 // resourceFor returns the user's client for the kind of an object.
