@@ -2,12 +2,7 @@ package agent
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"io"
 	"os"
@@ -115,9 +110,8 @@ func samples(t *testing.T, namespace string) []sample {
 // certificateRequest returns a request for a certificate, in the encoding of the API.
 func certificateRequest(t *testing.T) string {
 	t.Helper()
-	key := kit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(t)
-	der := kit.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)).In(t)
-	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
+	request, _ := kit.CertificateRequest(t, "")
+	return base64.StdEncoding.EncodeToString(request)
 }
 
 func (s sample) name() string { return s.body["metadata"].(object)["name"].(string) }
