@@ -165,7 +165,7 @@ func (w *testHub) awaitAccess(caller *user, method, path string) {
 	kit.Await(w.t, "the API server allows a user", func(ctx context.Context) error {
 		got, err := caller.send(ctx, method, path, plainJSON, "")
 		if err == nil && got.code != http.StatusOK {
-			err = fmt.Errorf("%s %s: %d %s", caller.name, path, got.code, got.message)
+			err = fmt.Errorf("%s %s: %d %s", caller.Name(), path, got.code, got.message)
 		}
 		return err
 	})
