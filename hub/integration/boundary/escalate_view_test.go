@@ -33,7 +33,7 @@ func newHiddenObjects(t *testing.T) hiddenObjects {
 func TestGuessingNames(t *testing.T) {
 	kept, mine, namespace := newHiddenObjects(t), newSet(t), shared.Namespace(t)
 	for _, caller := range []user{newUser(t, "no-role"), newSetMember(t, namespace, "admin", mine)} {
-		t.Run(caller.name, func(t *testing.T) {
+		t.Run(caller.Name(), func(t *testing.T) {
 			for _, pair := range [][2]string{
 				{setViews + "/" + kept.set, setViews + "/absent"},
 				{clusterViews + "/" + kept.cluster, clusterViews + "/absent"},
@@ -125,7 +125,7 @@ func TestWatchingForHiddenObjects(t *testing.T) {
 			mine := newSet(t)
 			seen := map[string]string{setViews: mine, clusterViews: newCluster(t, mine)}[view]
 			awaitValue(t, view+"/"+seen, "metadata.name", seen)
-			response := kit.Must(caller.open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)).In(t)
+			response := kit.Must(caller.Open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)).In(t)
 			defer response.Body.Close()
 			kept := newHiddenObjects(t)
 			gone := newCluster(t, kept.set)
