@@ -2,13 +2,7 @@ package compat
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -318,13 +312,12 @@ func checkWatches(t *testing.T, hub *hubtest.Hub) {
 // requestCertificate requests a client certificate, approves the request, and waits for the certificate.
 func requestCertificate(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	key := kit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(t)
-	der := kit.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "jane"}}, key)).In(t)
+	encoded, _ := kit.CertificateRequest(t, "jane")
 	requests := hub.Client(t).CertificatesV1().CertificateSigningRequests()
 	request := kit.Must(requests.Create(t.Context(), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: keptLabel, Labels: map[string]string{keptLabel: "yes"}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Request: encoded, SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
 		},
 	}, metav1.CreateOptions{})).In(t)
