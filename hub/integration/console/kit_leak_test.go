@@ -144,26 +144,14 @@ func (f *plantedFleet) placements() {
 	for _, each := range []*clusterv1beta1.Placement{web, short, kit.Placement("team", "all"), kit.Placement("unseen-namespace", "unseen-placement")} {
 		f.MustCreateMissing(each)
 	}
-	f.awaitSelected("team", "web", 4)
+	f.AwaitCount("team", "web", 4)
 	f.update("lent-2", func(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 		cluster.Labels["region"] = "unseen-region"
 		return f.Update(ctx, cluster)
 	})
-	f.awaitSelected("team", "web", 3)
-	f.awaitSelected("team", "all", 5)
-	f.awaitSelected("unseen-namespace", "unseen-placement", 5)
-}
-
-// awaitSelected waits until a placement has selected a number of clusters.
-func (f *plantedFleet) awaitSelected(namespace, name string, want int32) {
-	f.t.Helper()
-	placement := kit.Placement(namespace, name)
-	f.AwaitObject(placement, "a placement has selected a number of clusters", func() error {
-		if got := placement.Status.NumberOfSelectedClusters; got != want {
-			return fmt.Errorf("%s/%s has selected %d clusters, want %d", namespace, name, got, want)
-		}
-		return nil
-	})
+	f.AwaitCount("team", "web", 3)
+	f.AwaitCount("team", "all", 5)
+	f.AwaitCount("unseen-namespace", "unseen-placement", 5)
 }
 
 // works stores sets of works, a work of another client on a visible cluster, and what agents report: errors on a cluster of each kind.

@@ -94,7 +94,7 @@ func checkChanges(t *testing.T, f *plantedFleet, sites []*site, admin *site) {
 	f.taint("unseen-cluster-1", "unseen-late")
 	f.cluster("unseen-cluster-3", "unseen-set", "north")
 	f.MustCreateMissing(kit.Placement("unseen-namespace", "unseen-late"))
-	f.awaitSelected("unseen-namespace", "unseen-late", 6)
+	f.AwaitCount("unseen-namespace", "unseen-late", 6)
 	kit.Await(t, "the administrator sees the new cluster", func(ctx context.Context) error { // the manager has read it all
 		got, err := admin.try(ctx, http.MethodGet, "/placements/unseen-namespace/unseen-late", "")
 		if err != nil || !strings.Contains(got.body, "unseen-cluster-3") {
