@@ -195,17 +195,8 @@ func (f *testFleet) awaitWorks(set *workv1alpha1.ManifestWorkReplicaSet, value s
 // awaitCondition waits until a condition of a set has a status and a reason for the present generation, and returns the set.
 func (f *testFleet) awaitCondition(set *workv1alpha1.ManifestWorkReplicaSet, kind, status, reason string) *workv1alpha1.ManifestWorkReplicaSet {
 	f.t.Helper()
-	out := &workv1alpha1.ManifestWorkReplicaSet{}
-	f.Await("a condition of a set has a status and a reason for the present generation", func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(set), out); err != nil {
-			return err
-		}
-		found := meta.FindStatusCondition(out.Status.Conditions, kind)
-		if found == nil || string(found.Status) != status || found.Reason != reason || found.ObservedGeneration != out.Generation {
-			return fmt.Errorf("%+v: %w", out.Status, errNotYet)
-		}
-		return nil
-	})
+	out := kit.WorkSet(set.Namespace, set.Name)
+	f.AwaitObservedCondition(out, kind, metav1.ConditionStatus(status), reason)
 	return out
 }
 
