@@ -20,13 +20,13 @@ import (
 func TestDebugContract(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 4)
-	f.placement("p", number(1), within("a", "b"))
+	f.placement("p", kit.Number(1), within("a", "b"))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(1)
 	f.awaitExplained("p", f.names(0)...)
 	root, anonymous := shared.Config(), rest.AnonymousClientConfig(shared.Config())
 	jane := shared.ConfigFor(t, "jane-"+f.namespace)
-	body, err := json.Marshal(f.unsaved("new", number(2), within("a")))
+	body, err := json.Marshal(f.unsaved("new", kit.Number(2), within("a")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestDebugContract(t *testing.T) {
 			}
 		})
 	}
-	tried, err := f.stored(t.Context(), "new")
+	tried, err := f.Selected(t.Context(), f.namespace, "new")
 	if err != nil || len(tried) != 0 {
 		t.Errorf("trying stored %v, %v", tried, err)
 	}

@@ -20,7 +20,7 @@ import (
 func TestExplanationMatchesTheSlices(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 6)
-	f.placement("p", number(2), within("a", "b"))
+	f.placement("p", kit.Number(2), within("a", "b"))
 	const mismatch = "Mismatch: not label region in (a, b)"
 	const beaten = "Beaten: others rank higher; the last selected has score 100"
 	check := func(of explain.Explanation, want ...string) {
@@ -69,7 +69,7 @@ func TestExplanationMatchesTheSlices(t *testing.T) {
 func TestTiersAreExplained(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 6)
-	f.placement("p", number(2), tiers("a", "b"))
+	f.placement("p", kit.Number(2), tiers("a", "b"))
 	f.awaitExplained("p", f.names(0, 3)...)
 	f.taint(0, 3)
 	after := f.awaitExplained("p", f.names(1, 4)...)
@@ -85,7 +85,7 @@ func TestTiersAreExplained(t *testing.T) {
 func TestStaleIfWritesFail(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 4)
-	f.placement("p", number(2), within("a"))
+	f.placement("p", kit.Number(2), within("a"))
 	f.awaitExplained("p", f.names(0, 3)...)
 	m.rejectWrites.Store(true)
 	defer m.rejectWrites.Store(false)
@@ -101,7 +101,7 @@ func TestStaleIfWritesFail(t *testing.T) {
 		}
 		return nil
 	})
-	if stored, err := f.stored(t.Context(), "p"); err != nil || !cmp.Equal(stored, f.names(0, 3)) {
+	if stored, err := f.Selected(t.Context(), f.namespace, "p"); err != nil || !cmp.Equal(stored, f.names(0, 3)) {
 		t.Errorf("stored are %v, %v: the manager writes", stored, err)
 	}
 	m.rejectWrites.Store(false)
@@ -116,7 +116,7 @@ func TestTenThousandClusters(t *testing.T) {
 	sharedManager(t)
 	const clusters = 10_000
 	f := newFleet(t, clusters)
-	f.placement("p", number(100), within("a", "b"))
+	f.placement("p", kit.Number(100), within("a", "b"))
 	var want []int
 	for i := 0; len(want) < 100; i++ {
 		if i%3 < 2 {

@@ -64,7 +64,7 @@ func (f *fleet) awaitExplained(placement string, want ...string) explain.Explana
 		if out, err = get[explain.Explanation](ctx, newAdmin(f.t), f.namespace, placement, "explanation"); err != nil {
 			return err
 		}
-		stored, err := f.stored(ctx, placement)
+		stored, err := f.Selected(ctx, f.namespace, placement)
 		switch {
 		case err != nil:
 			return err

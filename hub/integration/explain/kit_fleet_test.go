@@ -3,8 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -90,10 +88,6 @@ func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementS
 	f.MustCreate(f.unsaved(name, change...))
 }
 
-func number(of int32) func(*clusterv1beta1.PlacementSpec) {
-	return func(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = &of }
-}
-
 func regions(values ...string) clusterv1beta1.ClusterSelector {
 	return clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: values},
@@ -133,19 +127,6 @@ func (f *fleet) taint(numbers ...int) {
 			c.Spec.Taints = []clusterv1.Taint{{Key: "gpu", Value: "true", Effect: clusterv1.TaintEffectNoSelect}}
 		})
 	}
-}
-
-// stored returns the clusters in the slices of a placement, sorted.
-func (f *fleet) stored(ctx context.Context, placement string) ([]string, error) {
-	var list clusterv1beta1.PlacementDecisionList
-	err := f.List(ctx, &list, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
-	out := map[string]bool{}
-	for _, slice := range list.Items {
-		for _, decision := range slice.Status.Decisions {
-			out[decision.ClusterName] = true
-		}
-	}
-	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(out)))), err
 }
 
 // grant gives a user a permission in the namespace, or in every namespace if it is empty.

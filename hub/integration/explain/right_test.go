@@ -20,7 +20,7 @@ import (
 func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 3)
-	f.placement("p", number(1), within("a", "b", "c"))
+	f.placement("p", kit.Number(1), within("a", "b", "c"))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(0)
 	f.awaitExplained("p", f.names(1)...)
@@ -106,7 +106,7 @@ func TestRefusals(t *testing.T) {
 func TestHistoryNamesCauses(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 3)
-	f.placement("p", number(1))
+	f.placement("p", kit.Number(1))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(0)
 	f.awaitExplained("p", f.names(1)...)
