@@ -25,7 +25,7 @@ func TestOneClusterFails(t *testing.T) {
 	const tolerated = 6
 	s := newTestFleet(t, 6)
 	s.placement("web", 2, tolerated)
-	before := kit.Must(s.selected(t.Context(), "web")).In(t)
+	before := kit.Must(s.Selected(t.Context(), s.namespace, "web")).In(t)
 	stopped := s.Number(before[0])
 	s.StopAgents(stopped)
 	since := s.awaitTaint(stopped, unreachable)
@@ -41,7 +41,7 @@ func TestOneClusterFails(t *testing.T) {
 	s.awaitEvent(s.Name(stopped), s.Name(stopped), "AvailableUnknown")
 	s.restart()
 	s.Await("the stopped cluster is evicted and replaced", func(ctx context.Context) error {
-		after, err := s.selected(ctx, "web")
+		after, err := s.Selected(ctx, s.namespace, "web")
 		if err != nil {
 			return err
 		}
@@ -58,12 +58,12 @@ func TestOneClusterFails(t *testing.T) {
 		t.Errorf("the cluster is tainted since %s, and was since %s", still, since)
 	}
 
-	moved := kit.Must(s.selected(t.Context(), "web")).In(t)
+	moved := kit.Must(s.Selected(t.Context(), s.namespace, "web")).In(t)
 	s.StartAgents(stopped)
 	s.awaitTaint(stopped, "")
 	s.awaitEvent(s.Name(stopped), s.Name(stopped), "Available")
 	s.awaitGraceOver()
-	if after, err := s.selected(t.Context(), "web"); err != nil || !slices.Equal(after, moved) {
+	if after, err := s.Selected(t.Context(), s.namespace, "web"); err != nil || !slices.Equal(after, moved) {
 		t.Errorf("%v are selected, and before %v; error %v", after, moved, err)
 	}
 }
@@ -92,7 +92,7 @@ func TestOutageTimer(t *testing.T) {
 	if again := s.awaitTaint(2, unavailable); !again.After(since) {
 		t.Errorf("another outage began at %s, the first one at %s", again, since)
 	}
-	if selected, err := s.selected(t.Context(), "web"); err != nil || len(selected) != 5 {
+	if selected, err := s.Selected(t.Context(), s.namespace, "web"); err != nil || len(selected) != 5 {
 		t.Errorf("%v are selected, error %v, want all", selected, err)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,25 +121,12 @@ func (s *testFleet) placement(name string, number int32, tolerated int64, change
 	}
 	s.AwaitCreated(out)
 	s.Await("the placement has selected its number of clusters", func(ctx context.Context) error {
-		got, err := s.selected(ctx, name)
+		got, err := s.Selected(ctx, s.namespace, name)
 		if err != nil || len(got) != int(number) {
 			return errors.Join(fmt.Errorf("placement %s has selected %v", name, got), err)
 		}
 		return nil
 	})
-}
-
-// selected returns the distinct clusters that a placement has selected, sorted.
-func (s *testFleet) selected(ctx context.Context, placement string) ([]string, error) {
-	list := &clusterv1beta1.PlacementDecisionList{}
-	err := s.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
-	out := map[string]bool{}
-	for _, slice := range list.Items {
-		for _, decision := range slice.Status.Decisions {
-			out[decision.ClusterName] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(out)), err
 }
 
 func (s *testFleet) cluster(ctx context.Context, number int) (*clusterv1.ManagedCluster, error) {
@@ -177,27 +162,13 @@ func (s *testFleet) awaitTaint(number int, key string) time.Time {
 // available returns the condition Available of a cluster.
 func (s *testFleet) available(number int) metav1.Condition {
 	s.t.Helper()
-	cluster := kit.Must(s.cluster(s.t.Context(), number)).In(s.t)
-	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); found != nil {
-		return *found
-	}
-	return metav1.Condition{}
+	return kit.Condition(kit.Must(s.cluster(s.t.Context(), number)).In(s.t), clusterv1.ManagedClusterConditionAvailable)
 }
 
 // awaitSuspended waits until the set `global` reports whether evictions are suspended, and returns the condition.
 func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Condition {
 	s.t.Helper()
-	var out metav1.Condition
-	set := kit.GlobalSet()
-	s.AwaitObject(set, "the set `global` reports whether evictions are suspended", func() error {
-		found := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
-		if found == nil || found.Status != status {
-			return fmt.Errorf("the set has the conditions %v, want %s", set.Status.Conditions, status)
-		}
-		out = *found
-		return nil
-	})
-	return out
+	return s.AwaitCondition(kit.GlobalSet(), clusterv1beta2.ManagedClusterSetConditionHealthSuspended, status, "")
 }
 
 // awaitEvent waits until an object has exactly one event of a reason.

@@ -58,7 +58,7 @@ func TestRegionFails(t *testing.T) {
 	}
 	s.awaitGraceOver()
 	for name := range budgets {
-		after, err := s.selected(t.Context(), name)
+		after, err := s.Selected(t.Context(), s.namespace, name)
 		if diff := cmp.Diff(want, after); diff != "" || err != nil {
 			t.Errorf("error %v; clusters of %s after the region has recovered (-want +got):\n%s", err, name, diff)
 		}
@@ -85,7 +85,7 @@ func (s *testFleet) awaitEvictions(spent map[string]map[time.Time]int32, want []
 		for _, name := range names { // all placements each time, because a budget drops old evictions
 			got, err := s.evictionTimes(ctx, name)
 			maps.Copy(spent[name], got)
-			selected, listErr := s.selected(ctx, name)
+			selected, listErr := s.Selected(ctx, s.namespace, name)
 			if !slices.Equal(selected, want) {
 				err = errors.Join(fmt.Errorf("%s has selected %v, want %v", name, selected, want), err)
 			}
