@@ -38,11 +38,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	manifests, err := hubtest.Merge(map[string]fs.FS{"inventory": config.Inventory(), "profile": config.Profile(), "registration": config.Registration(), "delivery": config.Delivery()})
-	if err != nil {
-		panic(err)
-	}
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{"inventory": config.Inventory(), "profile": config.Profile(), "registration": config.Registration(), "delivery": config.Delivery()}}))
 }
 
 // world is a namespace with the profiles of another manager, bound to a set of their clusters, and a manager that imports them.
@@ -123,22 +119,10 @@ func (w *world) report(profile *multiclusterv1alpha1.ClusterProfile, healthy met
 // awaitDecision waits until a placement has some clusters.
 func (w *world) awaitDecision(placement string, want ...string) {
 	w.t.Helper()
-	w.Await("a placement has some clusters", func(ctx context.Context) error {
-		list := &clusterv1beta1.PlacementDecisionList{}
-		if err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil {
-			return err
-		}
-		var got []string
-		for i := range list.Items {
-			for _, decision := range list.Items[i].Status.Decisions {
-				got = append(got, strings.TrimPrefix(decision.ClusterName, w.namespace+"-"))
-			}
-		}
-		if slices.Sort(got); !slices.Equal(got, want) {
-			return fmt.Errorf("the placement has %v, want %v: %w", got, want, errNotYet)
-		}
-		return nil
-	})
+	for i, short := range want {
+		want[i] = w.name(short)
+	}
+	w.AwaitSelected(w.namespace, placement, want...)
 }
 
 // awaitCluster waits until a cluster satisfies a check; nil is a cluster that does not exist.
