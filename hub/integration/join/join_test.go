@@ -154,7 +154,7 @@ func TestAcceptedDeniedAcceptedAgainAndDeleted(t *testing.T) {
 	t.Log("deletion removes everything")
 	s.MustDelete(kit.Cluster("joins"))
 	for _, object := range objects {
-		s.awaitGone(object)
+		s.AwaitGone(object)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 	t.Log("a namespace with objects of another user survives the cluster")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "theirs"}}
 	kit.NoError(t, errors.Join(s.Create(t.Context(), secret), s.Delete(t.Context(), objects["cluster"])))
-	s.awaitGone(kit.Cluster("payments"))
+	s.AwaitGone(kit.Cluster("payments"))
 	s.awaitEvent("NamespaceKept", "payments")
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 		t.Error(err)
@@ -205,7 +205,7 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 		RoleRef:    kit.ClusterRole("view"),
 	}
 	s.MustCreate(late)
-	s.awaitGone(late)
+	s.AwaitGone(late)
 }
 
 func TestSimulatedAndUnacceptedClustersGetNothing(t *testing.T) {
@@ -338,6 +338,6 @@ func TestBerthHubRegistersClusters(t *testing.T) {
 	s.cluster("first")
 	s.awaitAccepted("first")
 	s.MustDelete(kit.Cluster("first"))
-	s.awaitGone(kit.Cluster("first"))
-	s.awaitGone(kit.Namespace("first"))
+	s.AwaitGone(kit.Cluster("first"))
+	s.AwaitGone(kit.Namespace("first"))
 }

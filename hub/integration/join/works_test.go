@@ -94,11 +94,11 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	s.AwaitCreated(work)
 	s.setAccepted("works", false)
 	s.awaitCondition("works", clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
-	s.awaitGone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "works", Name: "open-cluster-management:managedcluster:works:registration"}})
+	s.AwaitGone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "works", Name: "open-cluster-management:managedcluster:works:registration"}})
 	s.wantKept(workBinding("works"))
 	s.release(work)
 	s.MustDelete(work)
-	s.awaitGone(workBinding("works"))
+	s.AwaitGone(workBinding("works"))
 
 	t.Log("a deletion removes add-ons, then works by priority, then the rest")
 	s.setAccepted("works", true)
@@ -120,9 +120,9 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	s.release(early)
 	s.awaitDeleting(late)
 	s.release(late)
-	s.awaitGone(cluster)
+	s.AwaitGone(cluster)
 	for _, object := range s.objects("works") {
-		s.awaitGone(object)
+		s.AwaitGone(object)
 	}
 }
 
@@ -142,13 +142,13 @@ func TestADeletionEndsWithoutASilentAgentWhereThatIsAllowed(t *testing.T) {
 	}
 	patient, forced := kit.Cluster("patient"), kit.Cluster("forced")
 	kit.NoError(t, errors.Join(s.Delete(t.Context(), patient), s.Delete(t.Context(), forced)))
-	s.awaitGone(forced)
+	s.AwaitGone(forced)
 	s.awaitEvent("ForcedRemoval", "w")
 	s.awaitCondition("patient", clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining)
 	work := newContent("ManifestWork", "patient", "w", "")
 	s.awaitDeleting(work)
 	s.release(work)
-	s.awaitGone(patient)
+	s.AwaitGone(patient)
 }
 
 // TestNothingIsWrittenBesideOpenClusterManagement runs its registration controller, as far as the hub sees it.
