@@ -15,7 +15,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -98,18 +97,8 @@ func (c *cluster) stored(ctx context.Context) (*clusterv1.ManagedCluster, error)
 // awaitCondition waits until a condition has a status, and returns the ManagedCluster.
 func (c *cluster) awaitCondition(kind string, status metav1.ConditionStatus) *clusterv1.ManagedCluster {
 	c.t.Helper()
-	var out *clusterv1.ManagedCluster
-	c.Await("a condition has a status", func(ctx context.Context) error {
-		found, err := c.stored(ctx)
-		if err != nil {
-			return err
-		}
-		out = found
-		if !meta.IsStatusConditionPresentAndEqual(found.Status.Conditions, kind, status) {
-			return fmt.Errorf("%s is %v, want %s", kind, meta.FindStatusCondition(found.Status.Conditions, kind), status)
-		}
-		return nil
-	})
+	out := kit.Cluster(c.name)
+	c.AwaitCondition(out, kind, status, "")
 	return out
 }
 

@@ -15,6 +15,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
@@ -183,7 +184,7 @@ func TestAnAgentStopsItsLeaseWhileItsClusterIsDenied(t *testing.T) {
 }
 
 func TestAMemberThatStopsIsUnavailableAfterTwentySeconds(t *testing.T) {
-	stopping := kit.Must(startMember(t.Context())).In(t)
+	stopping := kit.Must(hubtest.Start(t.Context(), hubtest.Options{Manifests: config.MemberCRDs()})).In(t)
 	t.Cleanup(func() { _ = stopping.Stop() })
 	c := newCluster(t, hub, "stopping")
 	c.MustCreate(kit.Cluster(c.name))
