@@ -15,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -169,16 +168,7 @@ func (f *fixture) change(of *workv1.ManifestWork, edit func(*workv1.ManifestWork
 // awaitCondition waits until a condition of the present generation has a status, and returns it.
 func (f *fixture) awaitCondition(of *workv1.ManifestWork, kind string, status metav1.ConditionStatus) metav1.Condition {
 	f.t.Helper()
-	var out metav1.Condition
-	f.hub.AwaitObject(of, "a condition of the present generation has a status", func() error {
-		found := meta.FindStatusCondition(of.Status.Conditions, kind)
-		if found == nil || found.Status != status || found.ObservedGeneration != of.Generation {
-			return fmt.Errorf("%s of generation %d is %+v, want %s; the status is %+v", kind, of.Generation, found, status, of.Status)
-		}
-		out = *found
-		return nil
-	})
-	return out
+	return f.hub.AwaitObservedCondition(of, kind, status, "")
 }
 
 // remove deletes a work and waits until it is gone.
