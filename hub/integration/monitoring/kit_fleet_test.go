@@ -41,23 +41,12 @@ func (f *fleet) cluster(number int) string { return fmt.Sprintf("%s-%d", f.names
 // placement stores a placement that selects open clusters, and waits until it has a condition with a reason.
 func (f *fleet) placement(name, wantCondition string, change func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
 	f.t.Helper()
-	out := kit.Placement(f.namespace, name)
-	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"open": "true"}},
-	}}}
+	out := kit.Placement(f.namespace, name, kit.Labelled("open", "true"))
 	if change != nil {
 		change(&out.Spec)
 	}
 	f.MustCreate(out)
-	stored := kit.Placement(out.GetNamespace(), out.GetName())
-	f.AwaitObject(stored, "it has a condition with a reason", func() error {
-		for _, condition := range stored.Status.Conditions {
-			if condition.Type == wantCondition && condition.Status == metav1.ConditionTrue {
-				return nil
-			}
-		}
-		return fmt.Errorf("placement %s has the conditions %+v, want %s", name, stored.Status.Conditions, wantCondition)
-	})
+	f.AwaitCondition(out, wantCondition, metav1.ConditionTrue, "")
 	return out
 }
 
