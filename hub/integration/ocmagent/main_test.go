@@ -5,11 +5,7 @@ package ocmagent
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -86,15 +82,12 @@ func (c client) expectAllowed(t *testing.T, attributes authorizationv1.ResourceA
 // request creates a certificate request as the agents do, and returns its name and its key in PEM.
 func (c client) request(t *testing.T, cluster string) (name string, key []byte) {
 	t.Helper()
-	private := kit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(t)
 	group := "system:open-cluster-management:" + cluster
-	der := kit.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
-		CommonName: group + ":x7k2p", Organization: []string{group, "system:open-cluster-management:managed-clusters"},
-	}}, private)).In(t)
+	request, private := kit.CertificateRequest(t, group+":x7k2p", group, "system:open-cluster-management:managed-clusters")
 	created := kit.Must(c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{clusterNameLabel: cluster}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			Request:    request,
 			SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},
