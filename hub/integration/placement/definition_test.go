@@ -143,7 +143,7 @@ func groupWrites(t *testing.T, hub *hubtest.Hub) map[string]float64 {
 // as on existing hubs. The manager reports the missing fields, and writes the same content only once, however often it decides.
 // When the definitions get the fields, it reports everything. When they lose a required field, no decision moves.
 func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
-	stopSharedManager(t)
+	steady.Stop(t)
 	hub := hubtest.New(t, hubtest.Options{})
 	crds := newCRDEditor(t, hub)
 	restore := func(resource string, schemas []apiextensionsv1.JSONSchemaProps) {

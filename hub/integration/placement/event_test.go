@@ -23,7 +23,7 @@ import (
 func TestOneEventPerChange(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 5)
-	f.placement("p", number(2), byScore)
+	f.placement("p", kit.Number(2), byScore)
 	f.awaitSelected("p", f.upTo(2)...)
 
 	// Two swaps, which leave the status of the placement as it is.

@@ -37,7 +37,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 	m := sharedManager(t)
 	const before, after = 50, 10
 	f := newFleet(t, before)
-	p := f.placement("p", grouping("20%"), number(before))
+	p := f.placement("p", grouping("20%"), kit.Number(before))
 	f.awaitSelected("p", f.upTo(before)...)
 
 	r := &sliceReader{placement: "p", always: f.upTo(after), limit: before}
@@ -45,7 +45,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 	var following sync.WaitGroup
 	following.Go(func() { r.follow(ctx, f) })
 	t.Cleanup(func() { stop(); following.Wait() })
-	change(f, p, func(p *clusterv1beta1.Placement) { number(after)(&p.Spec) })
+	change(f, p, func(p *clusterv1beta1.Placement) { kit.Number(after)(&p.Spec) })
 	f.awaitSelected("p", f.upTo(after)...)
 	m.idle(t, 0)
 	stop()

@@ -45,7 +45,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	}
 	wide := f.placement("wide", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = groupStrategies()[0] })
 	for i := range narrow {
-		f.placement(fmt.Sprintf("narrow-%d", i), number(int32(3+i)))
+		f.placement(fmt.Sprintf("narrow-%d", i), kit.Number(int32(3+i)))
 	}
 	first := start(t, options{})
 	f.awaitSelected("wide", f.upTo(clusters)...)

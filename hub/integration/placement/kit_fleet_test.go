@@ -3,7 +3,6 @@ package placement
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
@@ -120,18 +119,6 @@ func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementS
 	return out
 }
 
-func number(of int32) func(*clusterv1beta1.PlacementSpec) {
-	return func(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = &of }
-}
-
-func labelled(key, value string) func(*clusterv1beta1.PlacementSpec) {
-	return func(spec *clusterv1beta1.PlacementSpec) {
-		spec.Predicates = append(spec.Predicates, clusterv1beta1.ClusterPredicate{
-			RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key: value}}},
-		})
-	}
-}
-
 func expression(cel string) func(*clusterv1beta1.PlacementSpec) {
 	return func(spec *clusterv1beta1.PlacementSpec) {
 		spec.Predicates = append(spec.Predicates, clusterv1beta1.ClusterPredicate{
@@ -177,17 +164,6 @@ func (f *fleet) slices(ctx context.Context, placement string) ([]clusterv1beta1.
 	return list.Items, err
 }
 
-// selected returns the distinct clusters in slices, sorted.
-func selected(in []clusterv1beta1.PlacementDecision) []string {
-	out := map[string]bool{}
-	for _, slice := range in {
-		for _, decision := range slice.Status.Decisions {
-			out[decision.ClusterName] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(out))
-}
-
 // awaitSelected waits until a placement has selected exactly some clusters and its status counts them.
 func (f *fleet) awaitSelected(placement string, want ...string) {
 	f.t.Helper()
@@ -196,7 +172,7 @@ func (f *fleet) awaitSelected(placement string, want ...string) {
 		if err != nil {
 			return err
 		}
-		if got := selected(stored); !slices.Equal(got, want) {
+		if got := kit.ClustersIn(stored); !slices.Equal(got, want) {
 			return fmt.Errorf("placement %s has %v, want %v", placement, got, want)
 		}
 		object := &clusterv1beta1.Placement{}
@@ -216,18 +192,7 @@ func (f *fleet) awaitSelected(placement string, want ...string) {
 // awaitCondition waits until a placement has a condition with a status and a reason, and returns its message.
 func (f *fleet) awaitCondition(placement, condition string, status metav1.ConditionStatus, reason string) string {
 	f.t.Helper()
-	var message string
-	object := kit.Placement(f.namespace, placement)
-	f.AwaitObject(object, "a placement has a condition with a status and a reason", func() error {
-		for _, c := range object.Status.Conditions {
-			if c.Type == condition && c.Status == status && c.Reason == reason && c.ObservedGeneration == object.Generation {
-				message = c.Message
-				return nil
-			}
-		}
-		return fmt.Errorf("placement %s has the conditions %+v, want %s %s %s", placement, object.Status.Conditions, condition, status, reason)
-	})
-	return message
+	return f.AwaitObservedCondition(kit.Placement(f.namespace, placement), condition, status, reason).Message
 }
 
 // resources sets the memory capacity of a cluster, and the allocatable memory.
@@ -249,7 +214,7 @@ func (f *fleet) awaitKept(placement string, count int, want ...string) {
 		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
 			return err
 		}
-		if got := selected(stored); !slices.Equal(got, want) || int(object.Status.NumberOfSelectedClusters) != count {
+		if got := kit.ClustersIn(stored); !slices.Equal(got, want) || int(object.Status.NumberOfSelectedClusters) != count {
 			return fmt.Errorf("placement %s has %v and counts %d, want %v", placement, got, object.Status.NumberOfSelectedClusters, want)
 		}
 		return nil

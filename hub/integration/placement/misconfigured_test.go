@@ -40,7 +40,7 @@ var misconfigurations = map[string]struct {
 	"an expression that returns no bool":  {expression(`managedCluster.metadata.name`), "bool"},
 	"an unknown prioritizer":              {builtIn("Sparkle"), "Sparkle"},
 	"a toleration of nothing":             {tolerating(clusterv1beta1.Toleration{Operator: clusterv1beta1.TolerationOpEqual}), "If the key is empty, operator must be Exists."},
-	"an invalid selector":                 {labelled("not a key", "x"), "not a key"},
+	"an invalid selector":                 {kit.Labelled("not a key", "x"), "not a key"},
 }
 
 // TestMisconfigurationKeepsTheDecisions makes each mistake in a placement with decisions, changes the fleet, and corrects the mistake.
@@ -49,7 +49,7 @@ func TestMisconfigurationKeepsTheDecisions(t *testing.T) {
 	for name, mistake := range misconfigurations {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 3)
-			p := f.placement("p", number(3))
+			p := f.placement("p", kit.Number(3))
 			f.awaitSelected("p", f.upTo(3)...)
 			good := p.Spec
 			satisfied := f.condition("p", clusterv1beta1.PlacementConditionSatisfied)
@@ -135,7 +135,7 @@ func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
 	f.join(0, "part", f.namespace)
 	f.join(1, "part", f.namespace)
 	f.MustDelete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
-	f.placement("p", labelled("part", f.namespace))
+	f.placement("p", kit.Labelled("part", f.namespace))
 	f.awaitSelected("p", f.upTo(2)...)
 	awaitFixedPoint(t)
 	before := kit.Must(f.slices(t.Context(), "p")).In(t)
@@ -148,7 +148,7 @@ func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
 		})
 		f.awaitSelector(global, &metav1.LabelSelector{})
 	}
-	f.placement("q", labelled("part", f.namespace))
+	f.placement("q", kit.Labelled("part", f.namespace))
 	f.awaitSelected("q", f.upTo(2)...)
 	awaitFixedPoint(t)
 	after := kit.Must(f.slices(t.Context(), "p")).In(t)

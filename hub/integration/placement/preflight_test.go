@@ -37,7 +37,7 @@ func awaitFailure(t *testing.T, m *manager, wants ...string) {
 
 // TestManagerRefusesIncompleteHub removes fields, versions and definitions from a separate hub.
 func TestManagerRefusesIncompleteHub(t *testing.T) {
-	stopSharedManager(t)
+	steady.Stop(t)
 	hub := hubtest.New(t, hubtest.Options{})
 	config := hub.WriteKubeconfig(t, hub.ManagerConfig(t))
 	client := kit.Must(dynamic.NewForConfig(hub.Config())).In(t)

@@ -162,7 +162,7 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 	// A new manager, which has not written the slices itself.
 	t.Run("after a restart that wrote nothing", func(t *testing.T) {
 		f := fleet(t)
-		stopSharedManager(t)
+		steady.Stop(t)
 		m := sharedManager(t)
 		m.idle(t, 1)
 		for _, name := range slices.Sorted(maps.Keys(externalWrites)) {
@@ -203,7 +203,7 @@ func TestClustersOfDeletedSlicesStaySelected(t *testing.T) {
 	for i := 5; i < 8; i++ {
 		f.join(i)
 	}
-	f.placement("p", number(3))
+	f.placement("p", kit.Number(3))
 	f.awaitSelected("p", f.names(5, 6, 7)...)
 	for i := range 3 { // they are first by name
 		f.join(i)
