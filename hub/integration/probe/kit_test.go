@@ -84,14 +84,10 @@ func (c *cluster) setSecret(kubeconfig []byte) {
 // awaitCondition waits until a condition has a status and a text in its reason and message.
 func (c *cluster) awaitCondition(kind string, status metav1.ConditionStatus, text string) *clusterv1.ManagedCluster {
 	c.t.Helper()
-	out := &clusterv1.ManagedCluster{}
-	c.Await("a condition has a status and a text in its reason and message", func(ctx context.Context) error {
-		if err := c.Get(ctx, client.ObjectKey{Name: c.name}, out); err != nil {
-			return err
-		}
-		found := meta.FindStatusCondition(out.Status.Conditions, kind)
-		if found == nil || found.Status != status || !strings.Contains(found.Reason+": "+found.Message, text) {
-			return fmt.Errorf("%s is %+v, want %s %s", kind, found, status, text)
+	out := kit.Cluster(c.name)
+	c.AwaitObject(out, fmt.Sprintf("%s is %s %s", kind, status, text), func() error {
+		if found := kit.Condition(out, kind); found.Status != status || !strings.Contains(found.Reason+": "+found.Message, text) {
+			return fmt.Errorf("it is %+v", found)
 		}
 		return nil
 	})
