@@ -117,7 +117,7 @@ func TestAnotherManagersProfileStays(t *testing.T) {
 	t.Log("a decision names no profile of another manager, which may be of another cluster")
 	reader := consumer{w: w, key: "web"}
 	reader.await(w.name("b"))
-	if got, err := w.decided(t.Context(), "web"); err != nil || len(got) != 2 {
+	if got, err := w.Selected(t.Context(), w.namespace, "web"); err != nil || len(got) != 2 {
 		t.Fatalf("the placement has %v: %v", got, err)
 	}
 
