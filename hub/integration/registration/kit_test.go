@@ -62,20 +62,7 @@ func (s *testHub) start(args ...string) *hubtest.Manager {
 // returns the message.
 func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason string) string {
 	s.t.Helper()
-	var message string
-	s.Await("the condition of the set `global` about clusters that never joined has a status and a reason", func(ctx context.Context) error {
-		set := kit.GlobalSet()
-		if err := s.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-			return err
-		}
-		found := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted)
-		if found == nil || found.Status != status || found.Reason != reason {
-			return fmt.Errorf("the set reports %v, want %s %s", found, status, reason)
-		}
-		message = found.Message
-		return nil
-	})
-	return message
+	return s.AwaitCondition(kit.GlobalSet(), clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, status, reason).Message
 }
 
 // cluster stores an accepted cluster that was never reported.
@@ -132,27 +119,6 @@ func taints(cluster *clusterv1.ManagedCluster) (out []string) {
 func (s *testHub) placement() {
 	s.t.Helper()
 	s.AwaitCreated(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName), kit.Placement(s.namespace, "all"))
-}
-
-// awaitSelected waits until the slices name exactly some clusters.
-func (s *testHub) awaitSelected(want ...string) {
-	s.t.Helper()
-	s.Await("the slices name exactly some clusters", func(ctx context.Context) error {
-		list := &clusterv1beta1.PlacementDecisionList{}
-		if err := s.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
-			return err
-		}
-		got := map[string]bool{}
-		for _, slice := range list.Items {
-			for _, decision := range slice.Status.Decisions {
-				got[decision.ClusterName] = true
-			}
-		}
-		if found := slices.Sorted(maps.Keys(got)); !slices.Equal(found, want) {
-			return fmt.Errorf("selected %v, want %v", found, want)
-		}
-		return nil
-	})
 }
 
 // recordSlices records the clusters in the slices of the namespace. It returns a function that waits until they include a given cluster,
