@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,7 +62,7 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 	for query := range queries { // the score moves by one in each interval
 		w.load.set(w.cluster("a"), 10+float64(query%2)/2)
 		time.Sleep(5 * time.Second)
-		if got, err := w.decided(t.Context(), "free"); err != nil || got != w.cluster("a") {
+		if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || !slices.Equal(got, []string{w.cluster("a")}) {
 			t.Fatalf("noise moved the placement to %q: %v", got, err)
 		}
 		if got, err := w.scores(t.Context(), w.cluster("a")); err != nil || !equality.Semantic.DeepEqual(got.Status.Scores, steady.Status.Scores) {
@@ -102,7 +103,7 @@ func TestAPrometheusThatDiesLetsScoresRunOut(t *testing.T) {
 	down.Store(true)
 	w.awaitCondition(w.cluster("a"), "SourceFailed")
 	w.AwaitCondition(placement, clusterv1beta1.PlacementConditionScoresExpired, metav1.ConditionTrue, "")
-	if got, err := w.decided(t.Context(), "free"); err != nil || strings.Count(got, ",") > 0 || got == "" {
+	if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || len(got) != 1 {
 		t.Errorf("the placement has %q after its scores have run out: %v", got, err)
 	}
 	stored := kit.Must(w.scores(t.Context(), w.cluster("a"))).In(t)
