@@ -18,7 +18,7 @@ const bindVerb = "create managedclustersets/bind "
 // TestGrantsBind: a namespace is bound to a set as long as its account `placement` may bind the set. The order of creation does not
 // matter.
 func TestGrantsBind(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for sentence, test := range map[string]struct {
 		grant func(namespace, set string) client.Object
@@ -43,7 +43,7 @@ func TestGrantsBind(t *testing.T) {
 				ObjectMeta:      metav1.ObjectMeta{Name: unique("test-aggregated")},
 				AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: label}}},
 			}
-			h.create(aggregated)
+			h.MustCreateTemporary(aggregated)
 			return h.grant(aggregated.Name, placementAccount(ns))
 		}},
 		"by the binder role of the set": {func(ns, set string) client.Object {
@@ -72,7 +72,7 @@ func TestGrantsBind(t *testing.T) {
 }
 
 func TestAGrantReachesAPlacement(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, set := admin(t), unique("reached")
 	namespace := h.namespace()
 	h.exclusive(set)
@@ -80,20 +80,15 @@ func TestAGrantReachesAPlacement(t *testing.T) {
 	h.serviceAccount(namespace, "placement")
 	h.grant(h.newRole(bindVerb+set), placementAccount(namespace))
 	placement := kit.Placement(namespace, "web")
-	h.create(placement)
-	h.eventually(placement, func() error {
-		if got := placement.Status.NumberOfSelectedClusters; got != 1 {
-			return fmt.Errorf("%d clusters are selected", got)
-		}
-		return nil
-	})
+	h.MustCreateTemporary(placement)
+	h.AwaitCount(placement.Namespace, placement.Name, 1)
 	granted := binding(namespace, set)
 	h.awaitCondition(granted, isBound, "True ClusterSetBound: ")
 }
 
 // TestAGrantOfAllSets includes later sets. A binding of a deleted set stays.
 func TestAGrantOfAllSets(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("every")
 	namespace := h.namespace()
 	h.serviceAccount(namespace, "placement")
@@ -113,7 +108,7 @@ func (h hubUser) awaitGrantedBindings(namespace string, sets ...string) {
 	h.t.Helper()
 	for _, set := range sets {
 		granted := binding(namespace, set)
-		h.eventually(granted, func() error {
+		h.AwaitObject(granted, "the binding is that of the grant", func() error {
 			if granted.Labels[clusterv1beta2.MadeByLabel] != "grant" {
 				return fmt.Errorf("binding %s belongs to a user", set)
 			}
@@ -125,7 +120,7 @@ func (h hubUser) awaitGrantedBindings(namespace string, sets ...string) {
 // TestNoGrant: each case is created before a valid grant of another set. The effect of the valid grant shows that the manager has read
 // the case.
 func TestNoGrant(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for sentence, give := range map[string]func(namespace, set string){
 		"a RoleBinding": func(ns, set string) { h.grantIn(ns, h.newRole(bindVerb+set), placementAccount(ns)) },
@@ -133,11 +128,11 @@ func TestNoGrant(t *testing.T) {
 			h.grantIn(ns, "cluster-admin", placementAccount(ns))
 		},
 		"a RoleBinding to a Role": func(ns, set string) {
-			h.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bind"}, Rules: []rbacv1.PolicyRule{{
+			h.MustCreateTemporary(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bind"}, Rules: []rbacv1.PolicyRule{{
 				Verbs: []string{"create"}, APIGroups: []string{clusterv1beta2.GroupVersion.Group},
 				Resources: []string{"managedclustersets/bind"}, ResourceNames: []string{set},
 			}}})
-			h.create(kit.RoleBinding(ns, "bind", kit.Role("bind"), placementAccount(ns)))
+			h.MustCreateTemporary(kit.RoleBinding(ns, "bind", kit.Role("bind"), placementAccount(ns)))
 		},
 		"a literal star":  func(ns, _ string) { h.grant(h.newRole(bindVerb+"*"), placementAccount(ns)) },
 		"a right to join": func(ns, set string) { h.grant(h.newRole("create managedclustersets/join "+set), placementAccount(ns)) },
@@ -171,13 +166,13 @@ func TestNoGrant(t *testing.T) {
 }
 
 func TestUserBindingIsKept(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, set, other := admin(t), unique("own"), unique("own")
 	namespace := h.namespace()
 	h.exclusive(set)
 	h.exclusive(other)
 	own := binding(namespace, set)
-	h.create(own)
+	h.MustCreateTemporary(own)
 	h.serviceAccount(namespace, "placement")
 	grant := h.grant(h.newRole(bindVerb+set+" "+other), placementAccount(namespace))
 	h.awaitBindings(namespace, set, other+"*")
@@ -192,7 +187,7 @@ func TestUserBindingIsKept(t *testing.T) {
 // TestGrantsThatChangeWithoutAManager checks that a manager applies such grants after its start. It removes no binding before
 // its caches are complete.
 func TestGrantsThatChangeWithoutAManager(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, stays, goes, comes := admin(t), unique("stays"), unique("goes"), unique("comes")
 	namespace := h.namespace()
 	for _, set := range []string{stays, goes, comes} {
@@ -205,10 +200,10 @@ func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 	kept := binding(namespace, stays)
 	h.MustRead(kept)
 	was := kept.UID
-	stopSharedManager(t)
+	steady.Stop(t)
 	h.MustDelete(leaving)
 	h.grant(h.newRole(bindVerb+comes), placementAccount(namespace))
-	sharedManager(t)
+	steady.Require(t)
 	h.awaitBindings(namespace, stays+"*", comes+"*")
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil || kept.UID != was {
 		t.Errorf("the binding was deleted and created again: %v", err)
@@ -218,7 +213,7 @@ func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 // TestNamespacesThatComeAndGo checks that an account as old as its namespace counts at once. A namespace that is deleted with
 // its account and grant causes no error in the log of the manager.
 func TestNamespacesThatComeAndGo(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, set := admin(t), unique("swift")
 	h.exclusive(set)
 	h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts"))

@@ -25,11 +25,11 @@ func setRole(level, set string) *rbacv1.ClusterRole {
 // awaitExists waits until an object exists.
 func (h hubUser) awaitExists(object client.Object) {
 	h.t.Helper()
-	h.eventually(object, func() error { return nil })
+	h.AwaitObject(object, "it exists", func() error { return nil })
 }
 
 func TestRolesComeAndGoWithTheirSet(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("roles")
 	set := h.exclusive(name)
 	levels := []string{"admin", "binder", "viewer"}
@@ -38,12 +38,12 @@ func TestRolesComeAndGoWithTheirSet(t *testing.T) {
 	}
 	h.MustDelete(set)
 	for _, level := range levels {
-		h.awaitGone(setRole(level, name))
+		h.AwaitGone(setRole(level, name))
 	}
 	again := h.exclusive(name) // a new set with the same name, while the old roles are being deleted
 	for _, level := range levels {
 		role := setRole(level, name)
-		h.eventually(role, func() error {
+		h.AwaitObject(role, "the new set owns the role", func() error {
 			if owner := metav1.GetControllerOf(role); owner == nil || owner.UID != again.UID {
 				return fmt.Errorf("the role is owned by %v", owner)
 			}
@@ -54,14 +54,14 @@ func TestRolesComeAndGoWithTheirSet(t *testing.T) {
 
 // TestReplacedSetGetsItsOwnRoles: a new set with the same name gets its own roles, while the roles of the old set still exist.
 func TestReplacedSetGetsItsOwnRoles(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("swap")
 	set := h.exclusive(name)
 	h.awaitExists(setRole("admin", name))
 	h.MustDelete(set)
 	again := h.exclusive(name)
 	role := setRole("admin", name)
-	h.eventually(role, func() error {
+	h.AwaitObject(role, "the new set owns the role", func() error {
 		if owner := metav1.GetControllerOf(role); owner == nil || owner.UID != again.UID {
 			return fmt.Errorf("the role is owned by %v", owner)
 		}
@@ -70,14 +70,14 @@ func TestReplacedSetGetsItsOwnRoles(t *testing.T) {
 }
 
 func TestRolesAreKept(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("kept")
 	h.exclusive(name)
 	role := setRole("viewer", name)
 	h.awaitExists(role)
 	want := role.Rules
 	h.MustMerge(role, `{"metadata":{"labels":{"test.berth.dev/mine":"yes"}},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
-	h.eventually(role, func() error {
+	h.AwaitObject(role, "the rules of the role are restored", func() error {
 		if diff := cmp.Diff(want, role.Rules); diff != "" {
 			return fmt.Errorf("rules (-want +got):\n%s", diff)
 		}
@@ -91,7 +91,7 @@ func TestRolesAreKept(t *testing.T) {
 }
 
 func TestASetWithTheLongestNameHasRoles(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	name := strings.Repeat("a", 253-len("-1234")) + unique("")
 	set := h.exclusive(name)
@@ -114,7 +114,7 @@ func TestASetWithTheLongestNameHasRoles(t *testing.T) {
 
 // TestWhatSetRolesAllow checks the important permissions of each role of a set with the API server.
 func TestWhatSetRolesAllow(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("allowed")
 	h.exclusive(name)
 	label := clusterv1beta2.ClusterSetLabel + ":"
@@ -185,7 +185,7 @@ func (h hubUser) awaitAccess(caller, verb, resource, name string, want bool) {
 
 // TestNamespaceUserPermissions tests users with Kubernetes' roles admin, edit and view in a namespace.
 func TestNamespaceUserPermissions(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("people")
 	namespace, elsewhere, foreign := h.namespace(), h.namespace(), unique("foreign")
 	h.exclusive(name)

@@ -41,7 +41,7 @@ func selectors() map[string]clusterv1beta2.ManagedClusterSelector {
 // awaitRestored waits until a built-in set has its selector.
 func (h hubUser) awaitRestored(set *clusterv1beta2.ManagedClusterSet) {
 	h.t.Helper()
-	h.eventually(set, func() error {
+	h.AwaitObject(set, "the selector of the set is restored", func() error {
 		if diff := cmp.Diff(selectors()[set.Name], set.Spec.ClusterSelector); diff != "" {
 			return fmt.Errorf("selector of %s (-want +got):\n%s", set.Name, diff)
 		}
@@ -50,7 +50,7 @@ func (h hubUser) awaitRestored(set *clusterv1beta2.ManagedClusterSet) {
 }
 
 func TestBuiltInSetsAreRestored(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for name := range selectors() {
 		set := kit.Set(name)
@@ -72,22 +72,22 @@ func TestBuiltInSetsAreRestored(t *testing.T) {
 
 // TestBuiltInSetsDeletedWithoutAManager: a manager restores them at its start.
 func TestBuiltInSetsDeletedWithoutAManager(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for name := range selectors() {
 		h.awaitRestored(kit.Set(name))
 	}
-	stopSharedManager(t)
+	steady.Stop(t)
 	h.MustDelete(kit.Set("default"))
 	h.MustMerge(kit.Set("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)
-	sharedManager(t)
+	steady.Require(t)
 	for name := range selectors() {
 		h.awaitRestored(kit.Set(name))
 	}
 }
 
 func TestOnlyTheSelectorIsRestored(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for name, patch := range map[string]string{
 		"default": `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`,
@@ -104,7 +104,7 @@ func TestOnlyTheSelectorIsRestored(t *testing.T) {
 		h.MustMerge(set, `{"metadata":{"annotations":{"`+clusterv1beta2.AutoUpdateAnnotation+`":"false"}}}`)
 		h.MustMerge(set, patch)
 		edited, generation := set.Spec.ClusterSelector, set.Generation
-		h.eventually(set, func() error { // the controller has processed the edit
+		h.AwaitObject(set, "the controller has processed the edit", func() error { // the controller has processed the edit
 			for _, condition := range set.Status.Conditions {
 				if condition.Type == empty && condition.ObservedGeneration == generation {
 					return nil
@@ -121,7 +121,7 @@ func TestOnlyTheSelectorIsRestored(t *testing.T) {
 }
 
 func TestMembersAreCounted(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("counted")
 	set := h.exclusive(name)
 	byLabel := h.set(name+"-label", clusterv1beta2.ManagedClusterSelector{
@@ -152,7 +152,7 @@ func TestMembersAreCounted(t *testing.T) {
 }
 
 func TestBadSetHidesNoOtherSet(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("good")
 	bad := h.set(unique("bad"), clusterv1beta2.ManagedClusterSelector{
 		SelectorType:  clusterv1beta2.LabelSelector,
@@ -161,7 +161,7 @@ func TestBadSetHidesNoOtherSet(t *testing.T) {
 	good := h.exclusive(name)
 	h.member(name+"-a", name)
 	h.awaitCondition(good, empty, members(1))
-	h.eventually(bad, func() error {
+	h.AwaitObject(bad, "the set reports its invalid selector", func() error {
 		if got := condition(bad, empty); !strings.HasPrefix(got, "Unknown InvalidSelector: The selector is invalid, so the members are unknown: spec.clusterSelector.labelSelector.matchExpressions[0]") {
 			return fmt.Errorf("the condition is %q", got)
 		}
@@ -172,7 +172,7 @@ func TestBadSetHidesNoOtherSet(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("floor")
 	label := func(value string) clusterv1beta2.ManagedClusterSelector {
 		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{
@@ -226,11 +226,11 @@ func TestExclusiveLabelsAreChecked(t *testing.T) {
 }
 
 func TestDeletedSetKeepsItsBindings(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("gone")
 	namespace := h.namespace()
 	binding := binding(namespace, name)
-	h.create(binding)
+	h.MustCreateTemporary(binding)
 	h.awaitCondition(binding, isBound, "False ClusterSetNotFound: ")
 	set, cluster := h.exclusive(name), h.member(name+"-a", name)
 	h.awaitCondition(binding, isBound, "True ClusterSetBound: ")
@@ -254,7 +254,7 @@ func TestABindingHasTheNameOfItsSet(t *testing.T) {
 		}
 	}
 	right := binding(namespace, "dev")
-	h.create(right)
+	h.MustCreateTemporary(right)
 	err := h.Patch(t.Context(), right, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"clusterSet":"other"}}`)))
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("changing the set of the binding: %v, want it to be invalid", err)
@@ -263,7 +263,7 @@ func TestABindingHasTheNameOfItsSet(t *testing.T) {
 
 // TestHeartbeatsWriteNothing: the status of a cluster changes no set.
 func TestHeartbeatsWriteNothing(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("quiet")
 	set, cluster := h.exclusive(name), h.member(name+"-a", name)
 	h.awaitCondition(set, empty, members(1))
