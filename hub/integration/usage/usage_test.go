@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,12 +52,12 @@ func TestAPlacementFollowsTheUsage(t *testing.T) {
 		t.Fatal("the agent did not stop")
 	}
 	w.awaitExpired(true)
-	if got, err := w.decided(t.Context()); err != nil || got != w.own {
+	if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || !slices.Equal(got, []string{w.own}) {
 		t.Errorf("after its scores have run out, the cluster is replaced by %q: %v", got, err)
 	}
 	w.startAgent()
 	w.awaitExpired(false)
-	if got, err := w.decided(t.Context()); err != nil || got != w.own {
+	if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || !slices.Equal(got, []string{w.own}) {
 		t.Errorf("after the agent has returned, the cluster is replaced by %q: %v", got, err)
 	}
 }
