@@ -1,9 +1,11 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,4 +160,16 @@ func copyOf(object client.Object) client.Object {
 // describe returns the type and the key of an object, for messages.
 func describe(object client.Object) string {
 	return fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object))
+}
+
+// AwaitWebhooks waits until the webhooks of a manager deny an invalid cluster.
+func (c *Client) AwaitWebhooks() {
+	c.t.Helper()
+	c.Await("the webhooks deny an invalid cluster", func(ctx context.Context) error {
+		err := c.Create(ctx, Cluster("no.name.of.a.namespace"), client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
+			return fmt.Errorf("they respond: %w", cmp.Or(err, ErrNotYet))
+		}
+		return nil
+	})
 }
