@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -99,17 +97,8 @@ func (m *testMember) forbidLeases() {
 
 // ready returns the page /readyz of the agent.
 func (m *testMember) ready(ctx context.Context) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.health+"/readyz", http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	return string(body), err
+	_, text, err := kit.Page(ctx, "http://"+m.health+"/readyz")
+	return text, err
 }
 
 // checkMemory returns an error while the resident memory of the agent is above its bound.
