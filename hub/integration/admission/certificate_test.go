@@ -89,10 +89,7 @@ func certificateOfCA(t *testing.T) (certificate, key, authorities []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := cert.ParseCertsPEM(certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := kit.Must(cert.ParseCertsPEM(certificate)).In(t)
 	if authorities, err = cert.EncodeCertificates(chain[1]); err != nil {
 		t.Fatal(err)
 	}
