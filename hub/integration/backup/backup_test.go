@@ -81,10 +81,7 @@ func TestARestoredHubIsNotBehindItsClients(t *testing.T) {
 	hub.Kill()
 
 	hub = restored(t, path)
-	list, err := hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})).In(t)
 	before, errBefore := strconv.ParseUint(seen, 10, 64)
 	after, errAfter := strconv.ParseUint(list.ResourceVersion, 10, 64)
 	if errBefore != nil || errAfter != nil || after <= before {
@@ -122,10 +119,7 @@ func TestAnUnfitBackupIsNotRestored(t *testing.T) {
 		write(name+"-flipped", flipped)
 		write(name+"-cut", whole[:len(whole)*2/3])
 	}
-	newer, err := os.ReadFile(file("plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	newer := kit.Must(os.ReadFile(file("plain"))).In(t)
 	write("newer", bytes.Replace(newer, []byte(`"format": 1`), []byte(`"format": 2`), 1))
 	write("newer-kubernetes", bytes.Replace(newer, []byte(`"kubernetes": "v1.`), []byte(`"kubernetes": "v9.`), 1))
 	kit.NoError(t, os.Mkdir(file("with-files"), 0o700))

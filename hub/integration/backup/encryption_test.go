@@ -36,14 +36,8 @@ func rawValue(ctx context.Context, t *testing.T, hub *hubtest.Hub, key string) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint, err := os.ReadFile(filepath.Join(hub.DataDir(), "etcd-endpoint"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{strings.TrimSpace(string(endpoint))}, TLS: config, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	endpoint := kit.Must(os.ReadFile(filepath.Join(hub.DataDir(), "etcd-endpoint"))).In(t)
+	etcd := kit.Must(clientv3.New(clientv3.Config{Endpoints: []string{strings.TrimSpace(string(endpoint))}, TLS: config, Logger: zap.NewNop()})).In(t)
 	defer etcd.Close()
 	found, err := etcd.Get(ctx, key)
 	if err != nil || len(found.Kvs) != 1 {

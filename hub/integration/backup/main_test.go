@@ -22,10 +22,7 @@ import (
 // berthHub runs a command of berth-hub and returns its output.
 func berthHub(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	printed, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
 	if err != nil {
 		return string(printed), fmt.Errorf("berth-hub %s: %w: %s", strings.Join(args, " "), err, printed)
