@@ -128,7 +128,7 @@ func TestWatch(t *testing.T) {
 	s.waitDecided(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	ended := make(chan int, 1)
 	go func() { ended <- start(ctx, &out, &errOut, "get", "placements", "-n", s.namespace, "--watch") }()
 	shows := func(what string) {

@@ -58,7 +58,7 @@ func (s fixture) checkContexts(t *testing.T, chosen string) {
 	config.Contexts["admin@"+chosen] = &clientcmdapi.Context{Cluster: "member"}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	kit.NoError(t, clientcmd.WriteToFile(*config, path))
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	code := startWith(t.Context(), path, &out, &errOut, "decisions", "web", "-n", s.namespace, "-o", "kubeconfig-list", "--context-name", "admin@{cluster}")
 	if want := chosen + "\tadmin@" + chosen + "\n"; code != cli.ExitOK || out.String() != want {
 		t.Errorf("exit code %d, got %q, want %q; %s", code, out.String(), want, errOut.String())
@@ -146,7 +146,7 @@ func TestWatchDecisions(t *testing.T) {
 	s := newFixture(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	ended := make(chan int, 1)
 	go func() { ended <- start(ctx, &out, &errOut, "decisions", "web", "-n", s.namespace, "--watch") }()
 	lines := func() []string {

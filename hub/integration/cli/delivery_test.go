@@ -235,7 +235,7 @@ func TestWatchARollout(t *testing.T) {
 	if late.code != cli.ExitUnsatisfied || !strings.Contains(late.errOut, "the rollout of api has not ended after 3s") {
 		t.Errorf("a rollout that has not ended: %+v", late)
 	}
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	ended := make(chan int, 1)
 	go func() {
 		ended <- start(t.Context(), &out, &errOut, "rollout", "status", "api", "-n", s.namespace, "--watch", "--timeout", "5m")

@@ -60,21 +60,12 @@ func newPipeline(t *testing.T) (*pipeline, *hubtest.Hub) {
 		t.Fatal(err)
 	}
 	kit.NoError(t, os.Symlink(examples, filepath.Join(out.folder, "examples")))
-	plugin, err := hubtest.PluginBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	plugin := kit.Must(hubtest.PluginBinary()).In(t)
+	server := kit.Must(hubtest.Binary()).In(t)
 	out.path = t.TempDir()
 	kit.NoError(t, os.Symlink(plugin, filepath.Join(out.path, "kubectl-berth")))
 	kit.NoError(t, os.WriteFile(filepath.Join(out.path, "kubectl"), []byte("#!/bin/sh\nexec "+server+" kubectl \"$@\"\n"), 0o700))
-	kubeconfig, err := os.ReadFile(hub.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := kit.Must(os.ReadFile(hub.Kubeconfig())).In(t)
 	out.values["secrets.HUB_READER"] = string(kubeconfig)
 	return out, hub
 }
