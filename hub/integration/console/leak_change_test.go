@@ -19,7 +19,7 @@ import (
 type openPage struct {
 	site *site
 	path string
-	*output
+	*kit.Buffer
 }
 
 // openPages opens the streams of all pages. They end with the test.
@@ -29,7 +29,7 @@ func openPages(t *testing.T, s *site) []*openPage {
 	t.Cleanup(cancel)
 	var out []*openPage
 	for _, path := range append(quietPages(), "/placements/team/web", "/placements/team/all", "/clusters/open-1", "/rollouts/team/tools", "/hub") {
-		page := &openPage{s, path, &output{}}
+		page := &openPage{s, path, &kit.Buffer{}}
 		out = append(out, page)
 		go func() {
 			err := s.openStream(ctx, path, "0", func(line string) bool {
