@@ -105,10 +105,7 @@ func (h *testHub) awaitTokenOf(name, former string) {
 	}
 	config := rest.AnonymousClientConfig(h.hub.Config())
 	config.BearerToken = token
-	as, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	as := kit.Must(kubernetes.NewForConfig(config)).In(h.t)
 	review, err := as.AuthenticationV1().SelfSubjectReviews().Create(h.t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil || review.Status.UserInfo.Username != registration.AccountUser(name) {
 		h.t.Errorf("the token of the agent of %s is that of %q, %v", name, review.Status.UserInfo.Username, err)

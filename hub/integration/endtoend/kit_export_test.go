@@ -95,22 +95,13 @@ type joining struct {
 func (h *testHub) joinByToken(of joining) {
 	h.t.Helper()
 	m := h.newMember(of.name)
-	to, err := join.NewClient(h.hub.Config())
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	endpoint, err := join.FindEndpoint(h.t.Context(), to, h.hub.Config())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	to := kit.Must(join.NewClient(h.hub.Config())).In(h.t)
+	endpoint := kit.Must(join.FindEndpoint(h.t.Context(), to, h.hub.Config())).In(h.t)
 	token, _, err := join.Token{Cluster: of.name, Driver: of.driver, TTL: time.Hour, Labels: map[string]string{selectedLabel: "yes"}}.Create(h.t.Context(), to)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	text, err := join.BootstrapKubeconfig(endpoint, token)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	text := kit.Must(join.BootstrapKubeconfig(endpoint, token)).In(h.t)
 	if of.through != nil {
 		text = of.through.between(h.t, text)
 	}

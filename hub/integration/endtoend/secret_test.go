@@ -5,8 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -229,11 +227,9 @@ func (s *haystack) addObject(what string, object any) {
 // metrics reads the metrics of a manager or an agent.
 func (h *testHub) metrics(address string) string {
 	h.t.Helper()
-	request := kit.Must(http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)).In(h.t)
-	response := kit.Must(http.DefaultClient.Do(request)).In(h.t)
-	defer response.Body.Close()
-	text := kit.Must(io.ReadAll(response.Body)).In(h.t)
-	return string(text)
+	_, text, err := kit.Page(h.t.Context(), "http://"+address+"/metrics")
+	kit.NoError(h.t, err)
+	return text
 }
 
 // collectCommands adds the output of every command that shows deliveries. A command may fail.
