@@ -23,10 +23,7 @@ var (
 // demo runs berth-hub demo with its own temporary folder, and returns the output. It checks that the demo deletes its files.
 func demo(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	var out, problems bytes.Buffer
 	command := exec.CommandContext(t.Context(), binary, append([]string{"demo"}, args...)...)
 	command.Dir = t.TempDir()
