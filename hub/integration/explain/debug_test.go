@@ -26,16 +26,10 @@ func TestDebugContract(t *testing.T) {
 	f.awaitExplained("p", f.names(0)...)
 	root, anonymous := shared.Config(), rest.AnonymousClientConfig(shared.Config())
 	jane := shared.ConfigFor(t, "jane-"+f.namespace)
-	body, err := json.Marshal(f.unsaved("new", kit.Number(2), within("a")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	wrong, err := json.Marshal(f.unsaved("new", func(spec *clusterv1beta1.PlacementSpec) {
+	body := kit.Must(json.Marshal(f.unsaved("new", kit.Number(2), within("a")))).In(t)
+	wrong := kit.Must(json.Marshal(f.unsaved("new", func(spec *clusterv1beta1.PlacementSpec) {
 		spec.PrioritizerPolicy.Mode = "Sparkle"
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))).In(t)
 	stored := "/debug/placements/" + f.namespace + "/p"
 	for sentence, test := range map[string]struct {
 		as           *rest.Config
