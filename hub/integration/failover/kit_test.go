@@ -65,7 +65,7 @@ func newTestFleet(t *testing.T, clusters int) *testFleet {
 func (s *testFleet) start() {
 	s.t.Helper()
 	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true})
-	s.awaitWebhooks()
+	s.AwaitWebhooks()
 }
 
 // restart kills the manager and starts another.
@@ -92,18 +92,6 @@ func (s *testFleet) cleanUp() {
 	})
 	set := kit.GlobalSet()
 	s.MustDeleteExisting(set)
-}
-
-// awaitWebhooks waits until the webhooks of the manager deny an invalid object.
-func (s *testFleet) awaitWebhooks() {
-	s.t.Helper()
-	s.Await("the webhooks of the manager deny an invalid object", func(ctx context.Context) error {
-		wrong := kit.Cluster("no.name.of.a.namespace")
-		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
-			return fmt.Errorf("the response of the webhooks: %w", errors.Join(err, errors.New("nothing")))
-		}
-		return nil
-	})
 }
 
 // placement stores a placement with a number of clusters. It tolerates a failing cluster for a number of seconds.
