@@ -53,10 +53,7 @@ func TestHowTos(t *testing.T) {
 
 // runPage runs the commands of a page in a folder that looks like a checkout after `make build`, with further programs.
 func runPage(t *testing.T, page string, programs ...string) {
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := kit.Must(os.ReadFile(page)).In(t)
 	text := string(data)
 	if !strings.Contains(text, "\n$ ") {
 		t.Fatalf("%s shows no command", page)
