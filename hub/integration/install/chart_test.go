@@ -79,10 +79,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 // helmOn runs Helm with a kubeconfig and without the user's configuration.
 func helmOn(t *testing.T, kubeconfig string, args ...string) (string, error) {
 	t.Helper()
-	binary, err := hubtest.HelmBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.HelmBinary()).In(t)
 	command := exec.CommandContext(t.Context(), binary, args...)
 	home := t.TempDir()
 	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+kubeconfig)

@@ -39,18 +39,9 @@ images: [{name: berth, newName: localhost:5001/berth/berth, newTag: v0.1.0}]
 // kustomized renders an overlay as `kubectl kustomize` does, with the image of a user.
 func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	folder, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	shipped, err := filepath.EvalSymlinks(filepath.Join(checkout.Root(t), "kustomize", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, err := filepath.Rel(folder, shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := kit.Must(filepath.EvalSymlinks(t.TempDir())).In(t)
+	shipped := kit.Must(filepath.EvalSymlinks(filepath.Join(checkout.Root(t), "kustomize", name))).In(t)
+	from := kit.Must(filepath.Rel(folder, shipped)).In(t)
 	kit.NoError(t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), fmt.Appendf(nil, overlay, from), 0o600))
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -58,10 +49,7 @@ func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
 	}
 	var out []*unstructured.Unstructured
 	for _, resource := range resources.Resources() {
-		content, err := resource.Map()
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := kit.Must(resource.Map()).In(t)
 		text, err := resource.MarshalJSON() // integers as a server reads them
 		if err != nil {
 			t.Fatal(err)
