@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -138,17 +136,7 @@ func (c *cluster) awaitRenewal() {
 
 // ready returns the status and the text of the agent's page /readyz.
 func (c *cluster) ready(ctx context.Context) (code int, text string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.health+"/readyz", http.NoBody)
-	if err != nil {
-		return 0, "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	return response.StatusCode, string(body), err
+	return kit.Page(ctx, "http://"+c.health+"/readyz")
 }
 
 // residentKiB returns the resident memory of the agent.
