@@ -97,10 +97,7 @@ func awaitDelivered(t *testing.T, member *hubtest.Hub, of, value string) types.U
 // berthHub runs a command of berth-hub and returns what it prints. With texts, it must fail with them.
 func berthHub(t *testing.T, fault []string, args ...string) string {
 	t.Helper()
-	program, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := kit.Must(hubtest.Binary()).In(t)
 	printed, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	if (err == nil) != (len(fault) == 0) {
 		t.Fatalf("berth-hub %v: %v: %s", args, err, printed)
