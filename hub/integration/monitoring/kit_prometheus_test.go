@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -137,16 +135,7 @@ func (p *prometheus) firing(ctx context.Context) ([]string, error) {
 
 // get reads from the API of Prometheus.
 func (p *prometheus) get(ctx context.Context, what string, data any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+"/api/v1/"+what, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	_, body, err := kit.Page(ctx, "http://"+p.address+"/api/v1/"+what)
 	if err != nil {
 		return err
 	}
@@ -155,8 +144,8 @@ func (p *prometheus) get(ctx context.Context, what string, data any) error {
 		Error  string `json:"error"`
 		Data   any    `json:"data"`
 	}{Data: data}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return fmt.Errorf("%s responds %s: %w", what, strings.TrimSpace(string(body)), err)
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		return fmt.Errorf("%s responds %s: %w", what, strings.TrimSpace(body), err)
 	}
 	if answer.Status != "success" {
 		return fmt.Errorf("%s responds %s: %s", what, answer.Status, answer.Error)
