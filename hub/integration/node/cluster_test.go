@@ -175,10 +175,7 @@ func (c *cluster) plugin(args ...string) string {
 // helm runs Helm.
 func (c *cluster) helm(args ...string) string {
 	c.t.Helper()
-	binary, err := hubtest.HelmBinary()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.HelmBinary()).In(c.t)
 	home := c.path("helm")
 	env := []string{"env", "HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home, binary, "--kubeconfig", c.kubeconfig()}
 	printed, err := c.run(append(env, args...)...)
@@ -192,10 +189,7 @@ func (c *cluster) helm(args ...string) string {
 // describe logs what a user would look at.
 func (c *cluster) describe() {
 	c.t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(c.t)
 	for _, args := range [][]string{
 		{"get", "pods,jobs", "-A", "-o", "wide"}, {"get", "events", "-A", "--field-selector=type!=Normal"}, {"logs", "-n", managerNamespace, "--tail=20", "--prefix", "--selector=app.kubernetes.io/instance=berth"},
 	} {

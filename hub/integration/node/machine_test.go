@@ -71,16 +71,10 @@ func requireMachine(t *testing.T) {
 // newMachine prepares the machine. It waits for other tests on a node to end.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), namespace+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := kit.Must(os.OpenFile(filepath.Join(os.TempDir(), namespace+".lock"), os.O_CREATE|os.O_RDWR, 0o600)).In(t)
 	kit.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	t.Cleanup(func() { _ = lock.Close() }) // closing drops the lock
-	packages, err := filepath.Abs(packagesFolder())
-	if err != nil {
-		t.Fatal(err)
-	}
+	packages := kit.Must(filepath.Abs(packagesFolder())).In(t)
 	folder, err := os.MkdirTemp("", "node-") //nolint:usetesting // sockets need a short path
 	if err != nil {
 		t.Fatal(err)
