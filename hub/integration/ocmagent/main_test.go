@@ -102,10 +102,7 @@ func (c client) awaitCertificate(t *testing.T, cluster, name string) []byte {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	requests := c.CertificatesV1().CertificateSigningRequests()
-	list, err := requests.List(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + cluster})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(requests.List(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + cluster})).In(t)
 	for i := range list.Items {
 		if list.Items[i].Name == name && len(list.Items[i].Status.Certificate) > 0 {
 			return list.Items[i].Status.Certificate
