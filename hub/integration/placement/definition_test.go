@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -98,17 +96,8 @@ func readTurnLabel(spec *clusterv1beta1.PlacementSpec) {
 
 // readyDetails returns the details of the readiness of a manager.
 func readyDetails(ctx context.Context, probes string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+probes+"/readyz?verbose", http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return string(body), err
+	_, text, err := kit.Page(ctx, "http://"+probes+"/readyz?verbose")
+	return text, err
 }
 
 // awaitWarnings waits until the manager warns of exactly some missing fields of the hub.
