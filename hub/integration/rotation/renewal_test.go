@@ -124,10 +124,7 @@ func healthy(cluster *clusterv1.ManagedCluster) bool {
 // command runs a command of berth-hub.
 func (h *rotatingHub) command(args ...string) (string, error) {
 	h.t.Helper()
-	program, err := hubtest.Binary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	program := kit.Must(hubtest.Binary()).In(h.t)
 	printed, err := exec.CommandContext(h.t.Context(), program, args...).CombinedOutput()
 	return string(printed), err
 }

@@ -59,10 +59,7 @@ func (h *rotatingHub) restart() {
 // ca runs a command on the CA of the hub, and returns what it prints.
 func (h *rotatingHub) ca(args ...string) (string, error) {
 	h.t.Helper()
-	program, err := hubtest.Binary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	program := kit.Must(hubtest.Binary()).In(h.t)
 	printed, err := exec.Command(program, append([]string{"ca", "--data-dir=" + h.options.DataDir}, args...)...).CombinedOutput()
 	return string(printed), err
 }
@@ -140,10 +137,7 @@ func (h *rotatingHub) token(cluster string) []string {
 // plugin runs a command of the plugin on the hub, and returns what it prints.
 func (h *rotatingHub) plugin(args ...string) string {
 	h.t.Helper()
-	program, err := hubtest.PluginBinary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	program := kit.Must(hubtest.PluginBinary()).In(h.t)
 	command := exec.Command(program, append(args, "--kubeconfig="+h.Kubeconfig())...)
 	var failure bytes.Buffer
 	command.Stderr = &failure
@@ -207,10 +201,7 @@ func (h *rotatingHub) copyKubeconfig() string {
 // reads returns the error of a user of a kubeconfig who reads the clusters.
 func reads(t *testing.T, kubeconfig string) error {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := kit.Must(clientcmd.BuildConfigFromFlags("", kubeconfig)).In(t)
 	reader, err := client.New(config, client.Options{Scheme: kit.For(t, config).Scheme()})
 	if err != nil {
 		return err
