@@ -61,9 +61,6 @@ func residentKiB(t *testing.T, pid int) int {
 		t.Skip("no /proc on this system")
 	}
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	out, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(strconv.Atoi(strings.Fields(rest)[0])).In(t)
 	return out
 }
