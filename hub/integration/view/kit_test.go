@@ -91,10 +91,7 @@ func (p userClient) waitForNames(what schema.GroupVersionResource, want ...strin
 // kubectl runs kubectl as the user and returns its output.
 func (p userClient) kubectl(args ...string) (string, error) {
 	p.t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(p.t)
 	command := exec.CommandContext(p.t.Context(), binary, append([]string{"kubectl"}, args...)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+shared.WriteKubeconfig(p.t, p.config), "HOME="+p.t.TempDir())
 	out, err := command.CombinedOutput()

@@ -236,20 +236,14 @@ func TestViewsAreReadOnly(t *testing.T) {
 
 // TestForgedHeadersAreIgnored calls the server directly, not through the hub, with the headers of an administrator.
 func TestForgedHeadersAreIgnored(t *testing.T) {
-	registration, err := admin(t).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).
-		Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	registration := kit.Must(admin(t).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).
+		Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})).In(t)
 	port, _, err := unstructured.NestedInt64(registration.Object, "spec", "service", "port")
 	if err != nil {
 		t.Fatal(err)
 	}
 	jane := newUser(t)
-	certificate, err := tls.X509KeyPair(jane.config.CertData, jane.config.KeyData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := kit.Must(tls.X509KeyPair(jane.config.CertData, jane.config.KeyData)).In(t)
 	for sentence, test := range map[string]struct {
 		certificates []tls.Certificate
 		want         int
