@@ -76,10 +76,7 @@ func TestWebhooksAreCalledByURL(t *testing.T) {
 func TestAggregatedAPIsAreReached(t *testing.T) {
 	client := shared.Client(t)
 	proxies := x509.NewCertPool()
-	trust, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := kit.Must(client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})).In(t)
 	if !proxies.AppendCertsFromPEM([]byte(trust.Data["requestheader-client-ca-file"])) {
 		t.Fatal("the hub publishes no authority for aggregated APIs")
 	}

@@ -94,10 +94,7 @@ func refuseLaterVersion(t *testing.T, opts hubtest.Options, database string) {
 	if err != nil || !strings.HasPrefix(string(own), "v1.") {
 		t.Fatalf("the version of the data folder is %q, %v", own, err)
 	}
-	before, err := os.Stat(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := kit.Must(os.Stat(database)).In(t)
 	kit.NoError(t, os.WriteFile(file, []byte("v1.99.1\n"), 0o600))
 	refused(t, opts, "data folder "+opts.DataDir+" has objects of Kubernetes v1.99.1", "this release runs Kubernetes "+strings.TrimSpace(string(own)), "restore a backup from before the upgrade")
 	after, err := os.Stat(database)

@@ -93,10 +93,7 @@ func TestTheHubSignsApprovedRequestsOfAgents(t *testing.T) {
 		return err
 	})
 	block, _ := pem.Decode(certificate)
-	parsed, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := kit.Must(x509.ParseCertificate(block.Bytes)).In(t)
 	if got := parsed.NotAfter.Sub(parsed.NotBefore); got > signedLifetime+time.Hour {
 		t.Errorf("the certificate lives %s, want at most %s although a year was requested", got, signedLifetime)
 	}
