@@ -36,11 +36,6 @@ func ServiceAccount(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
 
-// ServiceAccountUser returns the user of a service account, and its groups.
-func ServiceAccountUser(namespace, name string) (user string, groups []string) {
-	return "system:serviceaccount:" + namespace + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
-}
-
 // ClusterRole returns the reference to a ClusterRole.
 func ClusterRole(name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}

@@ -127,31 +127,6 @@ func (c *Client) AwaitStatusPatched(object client.Object, change func()) {
 	})
 }
 
-// MustChange reads an object, changes it and updates it, and repeats that after a conflict. Every other error fails the test.
-func (c *Client) MustChange(object client.Object, change func()) {
-	c.t.Helper()
-	c.mustChange(object, change, func(ctx context.Context) error { return c.Update(ctx, object) })
-}
-
-// MustChangeStatus is MustChange for the status.
-func (c *Client) MustChangeStatus(object client.Object, change func()) {
-	c.t.Helper()
-	c.mustChange(object, change, func(ctx context.Context) error { return c.Status().Update(ctx, object) })
-}
-
-func (c *Client) mustChange(object client.Object, change func(), store func(context.Context) error) {
-	c.t.Helper()
-	c.Await(describe(object)+" is changed without a conflict", func(ctx context.Context) error {
-		c.MustRead(object)
-		change()
-		err := store(ctx)
-		if !apierrors.IsConflict(err) {
-			c.must(err)
-		}
-		return err
-	})
-}
-
 func copyOf(object client.Object) client.Object {
 	out, _ := object.DeepCopyObject().(client.Object)
 	return out
