@@ -46,6 +46,8 @@ var errStopTimeout = errors.New("still running, so it was killed")
 type Options struct {
 	// Manifests are applied at the start, after Berth's own.
 	Manifests fs.FS
+	// Folders are further manifests, each with a name that begins the names of its files.
+	Folders map[string]fs.FS
 	// DataDir keeps the data over several hubs. Empty means a temporary folder.
 	DataDir string
 	// Manager runs Berth's manager within the hub, which is the default of berth-hub.
@@ -71,15 +73,33 @@ type Hub struct {
 // Main runs the tests of a package with one hub for all of them and returns the
 // exit code for TestMain.
 func Main(m *testing.M, shared **Hub, opts Options) int {
+	return Shared{Hub: shared, Options: opts}.Run(m.Run)
+}
+
+// MainWithMember is Main with a member, which starts before the hub.
+func MainWithMember(m *testing.M, hub, member Shared) int {
+	return member.Run(func() int { return hub.Run(m.Run) })
+}
+
+// Shared is a hub of all tests of a package.
+type Shared struct {
+	// Hub is set while the tests run.
+	Hub **Hub
+	// Options configures it.
+	Options Options
+}
+
+// Run starts the hub, calls a function and stops the hub. It returns the exit code of the function, or of a failed start or stop.
+func (s Shared) Run(run func() int) int {
 	ctx := context.Background() //nolint:forbidigo // TestMain is where contexts begin
-	hub, err := Start(ctx, opts)
+	hub, err := Start(ctx, s.Options)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hubtest:", err)
 		return 1
 	}
-	*shared = hub
-	code := m.Run()
-	if err := hub.Stop(); err != nil {
+	*s.Hub = hub
+	code := run()
+	if err := (*s.Hub).Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "hubtest:", err)
 		return 1
 	}
@@ -116,6 +136,11 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 			return nil, fmt.Errorf("creating a data folder: %w", err)
 		}
 		opts.DataDir = hub.temporary
+	}
+	if opts.Folders != nil {
+		if opts.Manifests, err = Merge(opts.Folders); err != nil {
+			return nil, err
+		}
 	}
 	args, cleanup, err := opts.args(hub.temporary != "")
 	if err != nil {

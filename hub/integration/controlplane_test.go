@@ -26,10 +26,7 @@ var (
 
 func boatClient(t *testing.T, namespace string) dynamic.ResourceInterface {
 	t.Helper()
-	client, err := dynamic.NewForConfig(shared.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(dynamic.NewForConfig(shared.Config())).In(t)
 	return client.Resource(schema.GroupVersionResource{Group: "test.berth.dev", Version: "v1", Resource: "boats"}).Namespace(namespace)
 }
 
@@ -42,20 +39,14 @@ func expectNotFound(err error) error {
 }
 
 func TestManifestsAreInstalled(t *testing.T) {
-	boat, err := boatClient(t, "harbour").Get(t.Context(), "titanic", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	boat := kit.Must(boatClient(t, "harbour").Get(t.Context(), "titanic", metav1.GetOptions{})).In(t)
 	if manager := boat.GetManagedFields()[0].Manager; manager != "berth-hub" {
 		t.Errorf("field manager = %q, want berth-hub", manager)
 	}
 }
 
 func TestServerReportsItsRelease(t *testing.T) {
-	version, err := shared.Client(t).Discovery().ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := kit.Must(shared.Client(t).Discovery().ServerVersion()).In(t)
 	if version.Major != "1" || version.GitVersion[:3] != "v1." {
 		t.Errorf("version = %+v, want a release of Kubernetes 1", version)
 	}
@@ -82,12 +73,8 @@ func TestNamespaceDeletionEmptiesIt(t *testing.T) {
 	boat := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "test.berth.dev/v1", "kind": "Boat", "metadata": map[string]any{"name": "dinghy"},
 	}}
-	if _, err := boatClient(t, namespace).Create(t.Context(), boat, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(boatClient(t, namespace).Create(t.Context(), boat, metav1.CreateOptions{})).In(t)
+	kit.NoError(t, client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
 	kit.Await(t, "the namespace is deleted", func(ctx context.Context) error {
 		_, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		return expectNotFound(err)
@@ -102,18 +89,11 @@ func TestOwnedObjectsFollowTheirOwner(t *testing.T) {
 	boat := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "test.berth.dev/v1", "kind": "Boat", "metadata": map[string]any{"name": "owner"},
 	}}
-	boat, err := boatClient(t, namespace).Create(t.Context(), boat, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	boat = kit.Must(boatClient(t, namespace).Create(t.Context(), boat, metav1.CreateOptions{})).In(t)
 	owner := metav1.OwnerReference{APIVersion: boat.GetAPIVersion(), Kind: boat.GetKind(), Name: boat.GetName(), UID: boat.GetUID()}
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owned", OwnerReferences: []metav1.OwnerReference{owner}}}
-	if _, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := boatClient(t, namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(client.CoreV1().ConfigMaps(namespace).Create(t.Context(), owned, metav1.CreateOptions{})).In(t)
+	kit.NoError(t, boatClient(t, namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}))
 	kit.Await(t, "the owned object is deleted", func(ctx context.Context) error {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "owned", metav1.GetOptions{})
 		return expectNotFound(err)
@@ -132,9 +112,7 @@ func TestClusterRolesAggregate(t *testing.T) {
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"test.berth.dev"}, Resources: []string{"boats"}, Verbs: []string{"get"}}},
 	}
 	for _, role := range []*rbacv1.ClusterRole{whole, piece} {
-		if _, err := roles.Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		kit.Must(roles.Create(t.Context(), role, metav1.CreateOptions{})).In(t)
 	}
 	kit.Await(t, "the ClusterRole has the rules of its piece", func(ctx context.Context) error {
 		role, err := roles.Get(ctx, "test-whole", metav1.GetOptions{})
@@ -148,10 +126,7 @@ func TestClusterRolesAggregate(t *testing.T) {
 func TestUsersAreLimitedByRoles(t *testing.T) {
 	namespace := shared.Namespace(t)
 	admin := shared.Client(t)
-	user, err := kubernetes.NewForConfig(shared.ConfigFor(t, "jane", "developers"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := kit.Must(kubernetes.NewForConfig(shared.ConfigFor(t, "jane", "developers"))).In(t)
 	maps := user.CoreV1().ConfigMaps(namespace)
 	if _, err := maps.List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("List without a role = %v, want forbidden", err)
@@ -161,9 +136,7 @@ func TestUsersAreLimitedByRoles(t *testing.T) {
 		RoleRef:    kit.ClusterRole("view"),
 		Subjects:   []rbacv1.Subject{kit.Group("developers")},
 	}
-	if _, err := admin.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(admin.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{})).In(t)
 	kit.Await(t, "the role of the user is in effect", func(ctx context.Context) error {
 		_, err := maps.List(ctx, metav1.ListOptions{})
 		return err
@@ -174,10 +147,7 @@ func TestUsersAreLimitedByRoles(t *testing.T) {
 }
 
 func TestAnonymousUsersSeeHealthOnly(t *testing.T) {
-	anonymous, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(shared.Config()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	anonymous := kit.Must(kubernetes.NewForConfig(rest.AnonymousClientConfig(shared.Config()))).In(t)
 	client := anonymous.Discovery().RESTClient()
 	for path, want := range map[string]bool{"/readyz": true, "/livez": true, "/version": false, "/api/v1/namespaces": false} {
 		err := client.Get().AbsPath(path).Do(t.Context()).Error()

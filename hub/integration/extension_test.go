@@ -57,9 +57,7 @@ func TestWebhooksAreCalledByURL(t *testing.T) {
 		}},
 	}
 	webhooks := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	if _, err := webhooks.Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(webhooks.Create(t.Context(), configuration, metav1.CreateOptions{})).In(t)
 	t.Cleanup(func() {
 		_ = webhooks.Delete(context.WithoutCancel(t.Context()), "test-webhook", metav1.DeleteOptions{})
 	})
@@ -78,10 +76,7 @@ func TestWebhooksAreCalledByURL(t *testing.T) {
 func TestAggregatedAPIsAreReached(t *testing.T) {
 	client := shared.Client(t)
 	proxies := x509.NewCertPool()
-	trust, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := kit.Must(client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})).In(t)
 	if !proxies.AppendCertsFromPEM([]byte(trust.Data["requestheader-client-ca-file"])) {
 		t.Fatal("the hub publishes no authority for aggregated APIs")
 	}
@@ -115,22 +110,14 @@ func TestAggregatedAPIsAreReached(t *testing.T) {
 // register creates the Service and the APIService for a port of this machine.
 func register(t *testing.T, port string) {
 	t.Helper()
-	number, err := strconv.ParseInt(port, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	number := kit.Must(strconv.ParseInt(port, 10, 32)).In(t)
 	namespace := shared.Namespace(t)
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "views"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}
-	if _, err := shared.Client(t).CoreV1().Services(namespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	objects, err := dynamic.NewForConfig(shared.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(shared.Client(t).CoreV1().Services(namespace).Create(t.Context(), service, metav1.CreateOptions{})).In(t)
+	objects := kit.Must(dynamic.NewForConfig(shared.Config())).In(t)
 	registrations := objects.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
 	registration := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
@@ -141,9 +128,7 @@ func register(t *testing.T, port string) {
 			"service":               map[string]any{"namespace": namespace, "name": "views", "port": number},
 		},
 	}}
-	if _, err := registrations.Create(t.Context(), registration, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(registrations.Create(t.Context(), registration, metav1.CreateOptions{})).In(t)
 	t.Cleanup(func() {
 		_ = registrations.Delete(context.WithoutCancel(t.Context()), registration.GetName(), metav1.DeleteOptions{})
 	})

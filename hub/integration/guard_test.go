@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -113,18 +112,9 @@ func TestManagerWarnsOfRolesWithoutGuard(t *testing.T) {
 
 // page returns the body of a successful response from an address.
 func page(ctx context.Context, address string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return "", err
+	code, text, err := kit.Page(ctx, address)
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("%s: %d", address, code)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %d", address, response.StatusCode)
-	}
-	return string(text), err
+	return text, err
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // stopTimeout is how long an orderly stop of a hub may take.
@@ -43,9 +44,7 @@ func refused(t *testing.T, opts hubtest.Options, wants ...string) {
 func create(t *testing.T, hub *hubtest.Hub, name string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := hub.Client(t).CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(hub.Client(t).CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{})).In(t)
 }
 
 func exists(t *testing.T, hub *hubtest.Hub, name string) {
@@ -81,16 +80,9 @@ func TestDataSurvivesRestarts(t *testing.T) {
 
 	database := filepath.Join(opts.DataDir, "etcd", "member", "snap", "db")
 	refuseLaterVersion(t, opts, database)
-	damaged, err := os.OpenFile(database, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := damaged.WriteAt(make([]byte, 16<<10), 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := damaged.Close(); err != nil {
-		t.Fatal(err)
-	}
+	damaged := kit.Must(os.OpenFile(database, os.O_RDWR, 0)).In(t)
+	kit.Must(damaged.WriteAt(make([]byte, 16<<10), 0)).In(t)
+	kit.NoError(t, damaged.Close())
 	refused(t, opts, "etcd's data in "+filepath.Join(opts.DataDir, "etcd")+" cannot be read", "the database "+database+" is damaged", "restore a backup with `berth-hub restore`")
 }
 
@@ -102,35 +94,23 @@ func refuseLaterVersion(t *testing.T, opts hubtest.Options, database string) {
 	if err != nil || !strings.HasPrefix(string(own), "v1.") {
 		t.Fatalf("the version of the data folder is %q, %v", own, err)
 	}
-	before, err := os.Stat(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("v1.99.1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	before := kit.Must(os.Stat(database)).In(t)
+	kit.NoError(t, os.WriteFile(file, []byte("v1.99.1\n"), 0o600))
 	refused(t, opts, "data folder "+opts.DataDir+" has objects of Kubernetes v1.99.1", "this release runs Kubernetes "+strings.TrimSpace(string(own)), "restore a backup from before the upgrade")
 	after, err := os.Stat(database)
 	if err != nil || !after.ModTime().Equal(before.ModTime()) {
 		t.Errorf("the refused start changed the database: %v", err)
 	}
-	if err := os.WriteFile(file, own, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(file, own, 0o600))
 }
 
 // terminate stops a hub by signal while a client watches, as a user would.
 func terminate(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	watch, err := hub.Client(t).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	watch := kit.Must(hub.Client(t).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})).In(t)
 	defer watch.Stop()
 	begin := time.Now()
-	if err := syscall.Kill(hub.PID(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, syscall.Kill(hub.PID(), syscall.SIGTERM))
 	<-hub.Done()
 	took := time.Since(begin)
 	t.Logf("stopped in %s", took.Round(time.Millisecond))
@@ -143,10 +123,7 @@ func terminate(t *testing.T, hub *hubtest.Hub) {
 }
 
 func TestTakenPortIsRefused(t *testing.T) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := kit.Must(net.Listen("tcp4", "127.0.0.1:0")).In(t)
 	defer listener.Close()
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 	for _, flag := range []string{"--port", "--etcd-port"} {
@@ -156,21 +133,15 @@ func TestTakenPortIsRefused(t *testing.T) {
 
 func TestUnfitFolderIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(file, nil, 0o600))
 	refused(t, hubtest.Options{DataDir: file}, "data folder "+file+" is not a folder", "choose another path")
 }
 
 func TestDamagedLogIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	wal := filepath.Join(dir, "etcd", "member", "wal")
-	if err := os.MkdirAll(wal, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(wal, "0000000000000000-0000000000000000.wal"), []byte(strings.Repeat("garbage ", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.MkdirAll(wal, 0o700))
+	kit.NoError(t, os.WriteFile(filepath.Join(wal, "0000000000000000-0000000000000000.wal"), []byte(strings.Repeat("garbage ", 1000)), 0o600))
 	refused(t, hubtest.Options{DataDir: dir}, "etcd's data in "+filepath.Join(dir, "etcd")+" cannot be read")
 }
 

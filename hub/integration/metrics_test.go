@@ -24,9 +24,7 @@ func TestMetricsNeedPermission(t *testing.T) {
 	client := hub.Client(t)
 	token := func(name string) string {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := client.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		kit.Must(client.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{})).In(t)
 		issued, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)

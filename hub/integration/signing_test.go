@@ -65,16 +65,11 @@ func newRequest(t *testing.T, user string, groups ...string) (request *certifica
 func approve(ctx context.Context, t *testing.T, client kubernetes.Interface, request *certificatesv1.CertificateSigningRequest) string {
 	t.Helper()
 	requests := client.CertificatesV1().CertificateSigningRequests()
-	stored, err := requests.Create(ctx, request, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := kit.Must(requests.Create(ctx, request, metav1.CreateOptions{})).In(t)
 	stored.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test", Message: "approved by a test",
 	}}
-	if _, err := requests.UpdateApproval(ctx, stored.Name, stored, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(requests.UpdateApproval(ctx, stored.Name, stored, metav1.UpdateOptions{})).In(t)
 	return stored.Name
 }
 
@@ -98,10 +93,7 @@ func TestTheHubSignsApprovedRequestsOfAgents(t *testing.T) {
 		return err
 	})
 	block, _ := pem.Decode(certificate)
-	parsed, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := kit.Must(x509.ParseCertificate(block.Bytes)).In(t)
 	if got := parsed.NotAfter.Sub(parsed.NotBefore); got > signedLifetime+time.Hour {
 		t.Errorf("the certificate lives %s, want at most %s although a year was requested", got, signedLifetime)
 	}
@@ -149,14 +141,8 @@ func TestTheHubSignsNoAdministratorsAndNoServers(t *testing.T) {
 func TestTheHubIsKnownByItsAdvertisedNames(t *testing.T) {
 	dir := t.TempDir()
 	hub := hubtest.New(t, hubtest.Options{DataDir: dir, Args: []string{"--advertise-url", "https://hub.example:6443", "--san", "hub-a.example,192.0.2.7"}})
-	address, err := url.Parse(hub.Config().Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection, err := tls.Dial("tcp", address.Host, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := kit.Must(url.Parse(hub.Config().Host)).In(t)
+	connection := kit.Must(tls.Dial("tcp", address.Host, &tls.Config{InsecureSkipVerify: true})).In(t)
 	defer connection.Close()
 	serving := connection.ConnectionState().PeerCertificates[0]
 	for _, host := range []string{"127.0.0.1", "hub.example", "hub-a.example", "192.0.2.7"} {
@@ -170,17 +156,11 @@ func TestTheHubIsKnownByItsAdvertisedNames(t *testing.T) {
 		published, err = reader.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, "cluster-info", metav1.GetOptions{})
 		return err
 	})
-	info, err := clientcmd.Load([]byte(published.Data["kubeconfig"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := kit.Must(clientcmd.Load([]byte(published.Data["kubeconfig"]))).In(t)
 	if got := info.Clusters[""].Server; got != "https://hub.example:6443" {
 		t.Errorf("the published URL is %s, want that of --advertise-url", got)
 	}
-	authority, err := os.ReadFile(filepath.Join(dir, "pki", "users-ca.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := kit.Must(os.ReadFile(filepath.Join(dir, "pki", "users-ca.crt"))).In(t)
 	if string(info.Clusters[""].CertificateAuthorityData) != string(authority) {
 		t.Error("the published authority is not that of the hub")
 	}

@@ -40,23 +40,12 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 	)
 	kit.Await(t, "the placement is decided", func(ctx context.Context) error { return requireDecided(ctx, admin) })
 	path := filepath.Join(dir, "hub.log")
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	watch, err := hub.Client(t).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := kit.Must(os.Stat(path)).In(t)
+	watch := kit.Must(hub.Client(t).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})).In(t)
 	defer watch.Stop()
-	if err := syscall.Kill(hub.PID(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, syscall.Kill(hub.PID(), syscall.SIGTERM))
 	<-hub.Done()
-	log, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := kit.Must(os.ReadFile(path)).In(t)
 	for line := range strings.Lines(string(log[before.Size():])) {
 		if errorLine.MatchString(line) {
 			t.Errorf("the log of the stop has an error: %s", line)

@@ -5,9 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,12 +143,6 @@ func (c *Client) MustMerge(object client.Object, patch string) {
 	c.MustPatch(object, Merge(patch))
 }
 
-// MustApply applies an object by server-side apply, and takes over the fields of other owners.
-func (c *Client) MustApply(object *unstructured.Unstructured) {
-	c.t.Helper()
-	c.must(c.Apply(c.t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"), client.ForceOwnership))
-}
-
 // MustDelete deletes objects that exist. It does not wait for their finalizers.
 func (c *Client) MustDelete(objects ...client.Object) {
 	c.t.Helper()
@@ -165,15 +157,6 @@ func (c *Client) MustDeleteExisting(objects ...client.Object) {
 	for _, object := range objects {
 		c.must(client.IgnoreNotFound(c.Delete(c.t.Context(), object)))
 	}
-}
-
-// MustWatch watches objects until the end of the test.
-func (c *Client) MustWatch(list client.ObjectList, options ...client.ListOption) <-chan watch.Event {
-	c.t.Helper()
-	watching, err := c.Watch(c.t.Context(), list, options...)
-	c.must(err)
-	c.t.Cleanup(watching.Stop)
-	return watching.ResultChan()
 }
 
 // Merge returns a merge patch in JSON.

@@ -35,7 +35,7 @@ func Condition(object client.Object, kind string) metav1.Condition {
 }
 
 // AwaitCondition reads an object until a condition has a status and a reason, for whatever generation, and returns the condition. An empty
-// reason is any.
+// status or reason is any.
 func (c *Client) AwaitCondition(object client.Object, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	c.t.Helper()
 	return c.awaitCondition(object, kind, status, reason, false)
@@ -53,7 +53,7 @@ func (c *Client) awaitCondition(object client.Object, kind string, status metav1
 	c.AwaitObject(object, fmt.Sprintf("%s of %s is %s %s", kind, describe(object), status, reason), func() error {
 		out = Condition(object, kind)
 		switch {
-		case out.Status != status || reason != "" && out.Reason != reason:
+		case status != "" && out.Status != status || out.Type == "" || reason != "" && out.Reason != reason:
 			return fmt.Errorf("the conditions are %+v", Conditions(object))
 		case observed && out.ObservedGeneration != object.GetGeneration():
 			return fmt.Errorf("generation %d has %+v", object.GetGeneration(), out)

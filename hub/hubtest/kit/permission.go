@@ -2,13 +2,21 @@ package kit
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/internal/registration"
 )
@@ -26,11 +34,6 @@ func Group(name string) rbacv1.Subject {
 // ServiceAccount returns the subject of a service account.
 func ServiceAccount(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
-}
-
-// ServiceAccountUser returns the user of a service account, and its groups.
-func ServiceAccountUser(namespace, name string) (user string, groups []string) {
-	return "system:serviceaccount:" + namespace + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
 }
 
 // ClusterRole returns the reference to a ClusterRole.
@@ -78,4 +81,25 @@ func AwaitAccess(t testing.TB, hub *hubtest.Hub, user string, groups []string, a
 		}
 		return err
 	})
+}
+
+// CertificateRequest returns a request for a certificate in PEM, and its key.
+func CertificateRequest(t testing.TB, user string, groups ...string) (request []byte, key *ecdsa.PrivateKey) {
+	t.Helper()
+	key = Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(t)
+	der := Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: groups}}, key)).In(t)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), key
+}
+
+// AgentRequest returns the certificate request of an agent of a cluster.
+func AgentRequest(t testing.TB, cluster, agent string) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	request, _ := CertificateRequest(t, registration.AgentUser(cluster, agent), registration.AgentGroup(cluster), registration.AgentsGroup)
+	return &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: cluster}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request: request, SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+		},
+	}
 }

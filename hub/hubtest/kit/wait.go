@@ -1,9 +1,11 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,32 +109,42 @@ func (c *Client) awaitChanged(object client.Object, change func(), store func(co
 	})
 }
 
-// MustChange reads an object, changes it and updates it, and repeats that after a conflict. Every other error fails the test.
-func (c *Client) MustChange(object client.Object, change func()) {
+// AwaitPatched is AwaitChanged by a merge patch, which conflicts with no other writer.
+func (c *Client) AwaitPatched(object client.Object, change func()) {
 	c.t.Helper()
-	c.mustChange(object, change, func(ctx context.Context) error { return c.Update(ctx, object) })
-}
-
-// MustChangeStatus is MustChange for the status.
-func (c *Client) MustChangeStatus(object client.Object, change func()) {
-	c.t.Helper()
-	c.mustChange(object, change, func(ctx context.Context) error { return c.Status().Update(ctx, object) })
-}
-
-func (c *Client) mustChange(object client.Object, change func(), store func(context.Context) error) {
-	c.t.Helper()
-	c.Await(describe(object)+" is changed without a conflict", func(ctx context.Context) error {
-		c.MustRead(object)
-		change()
-		err := store(ctx)
-		if !apierrors.IsConflict(err) {
-			c.must(err)
-		}
-		return err
+	var before client.Object
+	c.awaitChanged(object, func() { before = copyOf(object); change() }, func(ctx context.Context) error {
+		return c.Patch(ctx, object, client.MergeFrom(before))
 	})
+}
+
+// AwaitStatusPatched is AwaitPatched for the status.
+func (c *Client) AwaitStatusPatched(object client.Object, change func()) {
+	c.t.Helper()
+	var before client.Object
+	c.awaitChanged(object, func() { before = copyOf(object); change() }, func(ctx context.Context) error {
+		return c.Status().Patch(ctx, object, client.MergeFrom(before))
+	})
+}
+
+func copyOf(object client.Object) client.Object {
+	out, _ := object.DeepCopyObject().(client.Object)
+	return out
 }
 
 // describe returns the type and the key of an object, for messages.
 func describe(object client.Object) string {
 	return fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object))
+}
+
+// AwaitWebhooks waits until the webhooks of a manager deny an invalid cluster.
+func (c *Client) AwaitWebhooks() {
+	c.t.Helper()
+	c.Await("the webhooks deny an invalid cluster", func(ctx context.Context) error {
+		err := c.Create(ctx, Cluster("no.name.of.a.namespace"), client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
+			return fmt.Errorf("they respond: %w", cmp.Or(err, ErrNotYet))
+		}
+		return nil
+	})
 }

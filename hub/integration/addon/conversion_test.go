@@ -30,12 +30,12 @@ func TestAClientOfEitherVersionReadsBackWhatItWrote(t *testing.T) {
 
 	beta := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}
 	beta.Annotations = map[string]string{addonv1alpha1.InstallNamespaceAnnotation: "search-agent"}
-	s.store(beta)
+	s.AwaitCreated(beta)
 	beta.Status.Registrations = registrations()
 	s.MustUpdateStatus(beta)
 
 	alpha := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}
-	s.read(alpha)
+	s.MustRead(alpha)
 	if alpha.Spec.InstallNamespace != "search-agent" {
 		t.Errorf("v1alpha1 has the namespace %q", alpha.Spec.InstallNamespace)
 	}
@@ -52,7 +52,7 @@ func TestAClientOfEitherVersionReadsBackWhatItWrote(t *testing.T) {
 	s.MustUpdate(alpha)
 	alpha.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}}
 	s.MustUpdateStatus(alpha)
-	s.read(beta)
+	s.MustRead(beta)
 	if diff := cmp.Diff(registrations(), beta.Status.Registrations); diff != "" {
 		t.Errorf("the registrations in v1beta1 (-want +got):\n%s", diff)
 	}
@@ -69,7 +69,7 @@ func TestDefaultConfigsHaveTwoNames(t *testing.T) {
 	referent := addonv1alpha1.ConfigReferent{Namespace: "default", Name: "settings"}
 	alpha := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "search"}}
 	alpha.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{ConfigGroupResource: group, DefaultConfig: &referent}}
-	s.store(alpha)
+	s.AwaitCreated(alpha)
 
 	beta := &addonv1beta1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "search"}}
 	want := []addonv1alpha1.AddOnConfig{{ConfigGroupResource: group, ConfigReferent: referent}}
@@ -88,13 +88,12 @@ func TestNamespacesAreDeletedWithoutTheManager(t *testing.T) {
 	manager := s.startManager()
 	s.awaitConversion()
 	namespace := kit.Namespace("leaving")
-	s.store(namespace)
-	s.store(&addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "leaving", Name: "search"}})
+	s.AwaitCreated(namespace, &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "leaving", Name: "search"}})
 	owner := kit.ConfigMap("default", "owner")
-	s.store(owner)
+	s.AwaitCreated(owner)
 	owned := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned"}}
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
-	s.store(owned)
+	s.AwaitCreated(owned)
 
 	manager.Stop()
 	beta := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "late"}}
@@ -102,8 +101,8 @@ func TestNamespacesAreDeletedWithoutTheManager(t *testing.T) {
 		t.Error("v1beta1 is stored without a conversion webhook")
 	}
 	s.MustDelete(namespace, owner)
-	s.awaitGone(namespace)
-	s.awaitGone(owned)
+	s.AwaitGone(namespace)
+	s.AwaitGone(owned)
 }
 
 // TestTheConversionOfAnotherProductStays starts a manager on a hub whose definition has a conversion already.

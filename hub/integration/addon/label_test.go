@@ -51,9 +51,9 @@ func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
 	s.startManager()
 	cluster := kit.Cluster("edge", "region", "north")
 	cluster.Spec.HubAcceptsClient = true
-	s.store(cluster)
+	s.AwaitCreated(cluster)
 	addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "search"}}
-	s.store(addOn) // succeeds once the namespace of the cluster exists
+	s.AwaitCreated(addOn) // succeeds once the namespace of the cluster exists
 
 	s.awaitLabel("edge", "search", "unreachable")
 	s.report(addOn, metav1.ConditionTrue)
@@ -62,7 +62,7 @@ func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
 	s.awaitLabel("edge", "search", "unhealthy")
 
 	t.Log("the hub overwrites what another client writes")
-	s.read(cluster)
+	s.MustRead(cluster)
 	before := cluster.DeepCopy()
 	cluster.Labels[addonv1alpha1.AddonFeatureLabelPrefix+"search"] = "available"
 	cluster.Labels[addonv1alpha1.AddonFeatureLabelPrefix+"none"] = "available"
@@ -71,7 +71,7 @@ func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
 	s.awaitLabel("edge", "none", "")
 
 	t.Log("an add-on of a silent cluster is Unknown")
-	s.read(cluster)
+	s.MustRead(cluster)
 	silent := cluster.DeepCopy()
 	meta.SetStatusCondition(&silent.Status.Conditions, metav1.Condition{
 		Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionUnknown,
@@ -83,7 +83,7 @@ func TestAClusterHasTheHealthOfItsAddOnsAsLabels(t *testing.T) {
 
 	s.MustDelete(addOn)
 	s.awaitLabel("edge", "search", "")
-	s.read(cluster)
+	s.MustRead(cluster)
 	if cluster.Labels["region"] != "north" {
 		t.Error("the label of the user is gone")
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -55,11 +53,9 @@ func newTestMember(t *testing.T, s *testHub, cluster string) *testMember {
 	account := runs.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...)
 	m := &testMember{kit.New(t, runs), t, hubtest.NewAgent(t), kit.For(t, account), hubtest.FreeAddress(t)}
 	installed := join.Agent{Cluster: cluster, Image: "berth-agent", Driver: "csr", Profile: join.ProfileBound}
-	if err := installed.Install(t.Context(), runs.Config()); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, installed.Install(t.Context(), runs.Config()))
 	stored := kit.AcceptedCluster(cluster)
-	s.store(stored)
+	s.AwaitCreated(stored)
 	s.AwaitCondition(stored, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, "")
 	m.agent.StoreCredential(t, s.Hub, cluster, "a1")
 	m.agent.Start(t, runs, "--member-kubeconfig="+runs.WriteKubeconfig(t, account), "--health-probe-bind-address="+m.health)
@@ -101,17 +97,8 @@ func (m *testMember) forbidLeases() {
 
 // ready returns the page /readyz of the agent.
 func (m *testMember) ready(ctx context.Context) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.health+"/readyz", http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	return string(body), err
+	_, text, err := kit.Page(ctx, "http://"+m.health+"/readyz")
+	return text, err
 }
 
 // checkMemory returns an error while the resident memory of the agent is above its bound.
@@ -136,7 +123,7 @@ func (s *testHub) newAddOn(cluster, name, namespace string) *addonv1alpha1.Manag
 	s.t.Helper()
 	out := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}}
 	out.Spec.InstallNamespace = namespace
-	s.store(out)
+	s.AwaitCreated(out)
 	return out
 }
 
@@ -187,14 +174,14 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	s.awaitLabel("edge", "fresh", "unreachable")
 	s.awaitLabel("edge", "old", "available")
 
-	s.read(steady)
+	s.MustRead(steady)
 	if steady.ResourceVersion != former {
 		t.Error("an add-on whose health did not change was written")
 	}
 	s.awaitHealth(customized, no, "Test")
 	s.awaitLabel("edge", "customized", "unhealthy")
 	s.MustDelete(old)
-	s.awaitGone(old)
+	s.AwaitGone(old)
 	s.awaitLabel("edge", "old", "")
 	s.Await("the memory of the agent is bounded", func(context.Context) error { return m.checkMemory() }) // writes and deletions leave garbage for a while
 	t.Log("a Lease that the agent may not read")
@@ -209,7 +196,7 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 		return err
 	})
 	s.awaitLabel("edge", "unreadable", "unreachable")
-	s.read(unreadable)
+	s.MustRead(unreadable)
 	if len(unreadable.Status.Conditions) > 0 {
 		t.Errorf("an add-on whose Lease is not read has %+v", unreadable.Status.Conditions)
 	}

@@ -21,10 +21,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-var (
-	errNoConversion = errors.New("the manager has not set the conversion")
-	errStored       = errors.New("still stored")
-)
+var errNoConversion = errors.New("the manager has not set the conversion")
 
 // testHub is a hub with a client of its administrator.
 type testHub struct {
@@ -78,35 +75,12 @@ func (s *testHub) awaitConversion() {
 	s.t.Helper()
 	stored := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "first"}}
 	stored.Spec.InstallNamespace = "first"
-	s.store(stored)
+	s.AwaitCreated(stored)
 	read := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: stored.GetNamespace(), Name: stored.GetName()}}
 	s.AwaitObject(read, "the API server converts add-ons on clusters, shortly after the definition is stored", func() error {
 		if read.Annotations[addonv1alpha1.InstallNamespaceAnnotation] != "first" {
 			return errNoConversion
 		}
 		return nil
-	})
-}
-
-// store creates an object, and repeats that until it succeeds.
-func (s *testHub) store(object client.Object) {
-	s.t.Helper()
-	s.AwaitCreated(object)
-}
-
-// read reads an object by the name and namespace that it has.
-func (s *testHub) read(object client.Object) {
-	s.t.Helper()
-	s.MustRead(object)
-}
-
-// awaitGone waits until an object is deleted.
-func (s *testHub) awaitGone(object client.Object) {
-	s.t.Helper()
-	s.Await("an object is deleted", func(ctx context.Context) error {
-		if err := s.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-		return errStored
 	})
 }

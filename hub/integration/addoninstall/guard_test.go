@@ -20,7 +20,7 @@ func TestAnAgentSteersNoAddOn(t *testing.T) {
 	f := newFleet(t, 2)
 	name := f.namespace
 	f.configure("one")
-	f.create(addOnOf(f.clusters[1], name))
+	f.MustCreate(addOnOf(f.clusters[1], name))
 	startManager(t)
 	f.install(name)
 	kit.Await(t, "the add-on is installed with its configurations", func(ctx context.Context) error {
@@ -31,10 +31,10 @@ func TestAnAgentSteersNoAddOn(t *testing.T) {
 		return err
 	})
 	group := "system:open-cluster-management:" + f.clusters[0]
-	f.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-all"}, Rules: []rbacv1.PolicyRule{
+	f.MustCreate(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-all"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	}})
-	f.create(kit.ClusterRoleBinding(f.namespace+"-all", f.namespace+"-all", kit.Group(group)))
+	f.MustCreate(kit.ClusterRoleBinding(f.namespace+"-all", f.namespace+"-all", kit.Group(group)))
 	agent := kit.As(t, shared, group+":agent", group)
 	own := addOnOf(f.clusters[0], name)
 	kit.Await(t, "the agent may report its add-on", func(ctx context.Context) error { // the API server acts on new roles with a delay

@@ -52,7 +52,7 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 	t.Log("a decision removes and installs; an add-on of a user stays")
 	f.label(f.clusters[3], "use", "no")
 	f.awaitVersions(p, "two", "two", "two", "-")
-	f.create(addOnOf(f.clusters[3], name))
+	f.MustCreate(addOnOf(f.clusters[3], name))
 	f.awaitVersions(p, "two", "two", "two", "two")
 	f.label(f.clusters[3], "use", "yes")
 	f.label(f.clusters[3], "use", "no")
@@ -103,10 +103,7 @@ func (f *fleet) versions(name string) string {
 	object.SetKind("ClusterManagementAddOn")
 	f.MustGet(client.ObjectKey{Name: name}, object)
 	out := []string{object.GetResourceVersion()}
-	found, err := installed(f.t.Context(), f, name)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	found := kit.Must(installed(f.t.Context(), f, name)).In(f.t)
 	for _, cluster := range sortedKeys(found) {
 		out = append(out, found[cluster].GetResourceVersion())
 	}

@@ -35,9 +35,9 @@ type fleet struct {
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
 	f := &fleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
-	f.create(kit.Set(f.namespace))
+	f.MustCreate(kit.Set(f.namespace))
 	binding := kit.Binding(f.namespace, f.namespace)
-	f.create(binding)
+	f.MustCreate(binding)
 	for i := range clusters {
 		name := fmt.Sprintf("%s-%d", f.namespace, i)
 		f.clusters = append(f.clusters, name)
@@ -45,10 +45,9 @@ func newFleet(t *testing.T, clusters int) *fleet {
 		if i == 0 {
 			labels["wave"] = "canary"
 		}
-		f.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
-		f.create(kit.Namespace(name))
+		f.MustCreate(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, kit.Namespace(name))
 	}
-	f.create(f.placement())
+	f.MustCreate(f.placement())
 	return f
 }
 
@@ -64,11 +63,6 @@ func (f *fleet) placement() *clusterv1beta1.Placement {
 	return out
 }
 
-func (f *fleet) create(object client.Object) {
-	f.t.Helper()
-	f.MustCreate(object)
-}
-
 // startManager starts a manager that decides placements and installs add-ons, until the end of the test.
 func startManager(t *testing.T) *hubtest.Manager {
 	t.Helper()
@@ -79,9 +73,7 @@ func startManager(t *testing.T) *hubtest.Manager {
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	out := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &out.Object); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, yaml.Unmarshal([]byte(text), &out.Object))
 	return out
 }
 
@@ -107,7 +99,7 @@ spec:
           type: Progressive
           progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupName: canary}]}
 `, addOnVersion, name, f.namespace))
-	f.create(out)
+	f.MustCreate(out)
 	f.t.Cleanup(func() {
 		ctx := context.WithoutCancel(f.t.Context())
 		if f.t.Failed() {
@@ -139,9 +131,7 @@ kind: AddOnDeploymentConfig
 metadata: {namespace: %s, name: base}
 spec: {customizedVariables: [{name: VERSION, value: %s}]}
 `, addOnVersion, f.namespace, value))
-	if err := f.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner("test"), client.ForceOwnership); err != nil {
-		f.t.Fatal(err)
-	}
+	kit.NoError(f.t, f.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner("test"), client.ForceOwnership))
 }
 
 // installed returns the ManagedClusterAddOns of a name in the clusters of the fleet, by cluster.
@@ -242,8 +232,8 @@ func condition(of map[string]any, field, kind string) map[string]any {
 func (f *fleet) account(name string, rules ...rbacv1.PolicyRule) *kit.Client {
 	f.t.Helper()
 	name = f.namespace + "-" + name
-	f.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
-	f.create(kit.ClusterRoleBinding(name, name, kit.ServiceAccount(f.namespace, name)))
+	f.MustCreate(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
+	f.MustCreate(kit.ClusterRoleBinding(name, name, kit.ServiceAccount(f.namespace, name)))
 	return kit.As(f.t, shared, "system:serviceaccount:"+f.namespace+":"+name, "system:serviceaccounts", "system:serviceaccounts:"+f.namespace)
 }
 

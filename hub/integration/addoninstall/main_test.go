@@ -7,7 +7,6 @@ package addoninstall
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"testing"
@@ -23,10 +22,5 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	manifests, err := hubtest.Merge(map[string]fs.FS{"addon": config.AddOn(), "registration": config.Registration()})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{"addon": config.AddOn(), "registration": config.Registration()}}))
 }

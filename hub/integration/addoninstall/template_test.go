@@ -167,7 +167,7 @@ func TestTheWorkOfAnotherClientStays(t *testing.T) {
 	f.configure("v1")
 	f.storeTemplate("one")
 	foreign := f.work("foreign")
-	f.create(foreign)
+	f.MustCreate(foreign)
 	startManager(t)
 	f.setTemplates(f.install(f.namespace), true)
 	f.awaitReason(f.namespace, "Failed", anyProgress)
@@ -209,11 +209,10 @@ func (f *fleet) settle() {
 	of := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: name}}
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: "addon-" + name + "-deploy-0"}, Spec: f.work("x").Spec}
-	f.create(of)
-	f.create(addOn)
+	f.MustCreate(of, addOn)
 	work.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn"))}
 	work.Annotations = map[string]string{workv1.TemplateHashAnnotation: "x"}
-	f.create(work)
+	f.MustCreate(work)
 	f.AwaitObject(addOn, "the manager has handled what happened before: a change of another add-on, which it handles later, is done", func() error {
 		if meta.FindStatusCondition(addOn.Status.Conditions, "TemplateDelivered") == nil {
 			return errNotYet
@@ -233,19 +232,10 @@ func TestAStatusDeliversNothing(t *testing.T) {
 	f.awaitTexts("one on it, v1")
 	planted := &addonv1alpha1.AddOnDeploymentConfig{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "planted"}}
 	planted.Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{Name: "VERSION", Value: "evil"}}
-	f.create(planted)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(planted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hash, err := addon.SpecHash(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	works, err := f.Watch(t.Context(), &workv1.ManifestWorkList{}, client.InNamespace(f.clusters[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f.MustCreate(planted)
+	content := kit.Must(runtime.DefaultUnstructuredConverter.ToUnstructured(planted)).In(t)
+	hash := kit.Must(addon.SpecHash(content)).In(t)
+	works := kit.Must(f.Watch(t.Context(), &workv1.ManifestWorkList{}, client.InNamespace(f.clusters[0]))).In(t)
 	defer works.Stop()
 	for range 5 {
 		addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: f.namespace}}

@@ -24,27 +24,19 @@ func granted(t *testing.T) (made map[string]any, end func()) {
 	client := shared.Client(t)
 	admin(t).mustCreate(t, set(name, nil))
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}}
-	if _, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})).In(t)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rule{grantNamed("create", "managedclustersets/bind", name)}}
-	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})).In(t)
 	grants := client.RbacV1().ClusterRoleBindings()
 	grant := kit.ClusterRoleBinding(name, name, kit.ServiceAccount(namespace, "placement"))
-	if _, err := grants.Create(t.Context(), grant, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(grants.Create(t.Context(), grant, metav1.CreateOptions{})).In(t)
 	made = binding(namespace, name, name)
 	kit.Await(t, "the grant has made the binding", func(ctx context.Context) error {
 		_, err := admin(t).resourceFor(made).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
 	return made, func() {
-		if err := grants.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, grants.Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 }
 

@@ -76,12 +76,8 @@ func writeCertificate(t *testing.T, dir string, issue func(*testing.T) (certific
 	certificate, key, authorities := issue(t)
 	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": authorities} {
 		temporary := filepath.Join(dir, "."+name)
-		if err := os.WriteFile(temporary, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(temporary, content, 0o600))
+		kit.NoError(t, os.Rename(temporary, filepath.Join(dir, name)))
 	}
 	return authorities
 }
@@ -93,10 +89,7 @@ func certificateOfCA(t *testing.T) (certificate, key, authorities []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := cert.ParseCertsPEM(certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := kit.Must(cert.ParseCertsPEM(certificate)).In(t)
 	if authorities, err = cert.EncodeCertificates(chain[1]); err != nil {
 		t.Fatal(err)
 	}
@@ -107,20 +100,14 @@ func certificateOfCA(t *testing.T) (certificate, key, authorities []byte) {
 // authority, although it is no CA.
 func selfSignedCertificate(t *testing.T) (certificate, key, authorities []byte) {
 	t.Helper()
-	private, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := kit.Must(rsa.GenerateKey(rand.Reader, 2048)).In(t)
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), NotBefore: now.Add(-time.Minute), NotAfter: now.Add(time.Hour), BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{"berth.berth-system.svc", "berth-views.berth-system.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := kit.Must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)).In(t)
 	certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return certificate, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}), certificate
 }
@@ -152,10 +139,7 @@ func (u *user) checkViews(t *testing.T) {
 		t.Errorf("List = %v, want the views served once the hub is ready", err)
 	}
 	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
-	service, err := u.client.Resource(services).Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	service := kit.Must(u.client.Resource(services).Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})).In(t)
 	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
 	if len(conditions) != 1 || conditions[0].(map[string]any)["type"] != "Available" || conditions[0].(map[string]any)["status"] != "True" {
 		t.Errorf("conditions %v of the APIService, want it available once the hub is ready", conditions)
@@ -169,9 +153,7 @@ func (u *user) checkViews(t *testing.T) {
 func TestHubStartsAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true})
-	if err := first.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, first.Stop())
 	manifests := os.DirFS(writeManifest(t))
 	second := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true, Manifests: manifests})
 	administrator := &user{name: "berth-admin"}
@@ -186,8 +168,6 @@ func writeManifest(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	text := "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c1}\n"
-	if err := os.WriteFile(filepath.Join(dir, "cluster.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(filepath.Join(dir, "cluster.yaml"), []byte(text), 0o600))
 	return dir
 }

@@ -65,21 +65,15 @@ func TestAcceptWaitsForTheNamespace(t *testing.T) {
 	administrator, namespace := admin(t), shared.Namespace(t)
 	core := shared.Client(t).CoreV1()
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"test.berth.dev/x"}}}
-	if _, err := core.ConfigMaps(namespace).Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := core.Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(core.ConfigMaps(namespace).Create(t.Context(), held, metav1.CreateOptions{})).In(t)
+	kit.NoError(t, core.Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
 	object := cluster(namespace)
 	administrator.mustCreate(t, object)
 	check(t, administrator.update(t, object, "", accepted), 403, denied("managedclusters",
 		`managedclusters.cluster.open-cluster-management.io "%s" is forbidden: spec.hubAcceptsClient cannot be turned on while the namespace "%s" is being deleted; try again once it is gone`,
 		namespace, namespace))
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := core.ConfigMaps(namespace).Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(core.ConfigMaps(namespace).Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{})).In(t)
 	kit.Await(t, "the cluster can be accepted", func(ctx context.Context) error { return administrator.apply(ctx, with(object, accepted)) })
 }
 
@@ -206,16 +200,12 @@ func TestRoleBindingsDoNotCount(t *testing.T) {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "binder"}, Rules: []rule{
 		grantNamed("create", "managedclustersets/bind"), grantNamed("create", "managedclusters/label"), grantNamed("create", "managedclustersets/join"),
 	}}
-	if _, err := roles.Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(roles.Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{})).In(t)
 	binds := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "binder"}, RoleRef: kit.Role("binder"),
 		Subjects: []rbacv1.Subject{kit.User(jane.name)},
 	}
-	if _, err := roles.RoleBindings(namespace).Create(t.Context(), binds, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(roles.RoleBindings(namespace).Create(t.Context(), binds, metav1.CreateOptions{})).In(t)
 	object := cluster(namespace, labels(setLabel, "dev"))
 	check(t, jane.create(t.Context(), object), 403, lacksPut(jane, namespace, setLabel, "dev"))
 	check(t, jane.create(t.Context(), binding(namespace, "dev", "dev")), 403, lacksBind(jane, "dev"))

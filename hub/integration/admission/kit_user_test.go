@@ -76,13 +76,9 @@ func newUser(t *testing.T, name string, rules []rule) *user {
 	}
 	roles := shared.Client(t).RbacV1()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: u.name}, Rules: rules}
-	if _, err := roles.ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(roles.ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})).In(t)
 	binding := kit.ClusterRoleBinding(u.name, u.name, kit.User(u.name))
-	if _, err := roles.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(roles.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{})).In(t)
 	u.waitForRule(t, rules[len(rules)-1])
 	return u
 }
@@ -98,10 +94,7 @@ func admin(t *testing.T) *user {
 func (u *user) connect(t *testing.T, config *rest.Config) {
 	t.Helper()
 	config.WarningHandler = u
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(dynamic.NewForConfig(config)).In(t)
 	u.config, u.client = config, client
 }
 
@@ -119,20 +112,13 @@ func (u *user) as(t *testing.T, other string, groups ...string) *user {
 func (u *user) waitForRule(t *testing.T, granted rule) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(granted.Resources[0], "/")
-	attributes := &authorizationv1.ResourceAttributes{
+	attributes := authorizationv1.ResourceAttributes{
 		Verb: granted.Verbs[0], Group: granted.APIGroups[0], Resource: resource, Subresource: subresource,
 	}
 	if len(granted.ResourceNames) > 0 {
 		attributes.Name = granted.ResourceNames[0]
 	}
-	kit.Await(t, "the API server applies a rule", func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: u.name, ResourceAttributes: attributes}}
-		answer, err := shared.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			err = errors.New("the role has no effect yet")
-		}
-		return err
-	})
+	kit.AwaitAccess(t, shared, u.name, nil, attributes, true)
 }
 
 // resourceFor returns the user's client for the kind of an object.
@@ -154,9 +140,7 @@ func (u *user) create(ctx context.Context, object map[string]any) error {
 // mustCreate creates an object that the test needs.
 func (u *user) mustCreate(t *testing.T, object map[string]any) {
 	t.Helper()
-	if err := u.create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, u.create(t.Context(), object))
 	t.Cleanup(func() {
 		_ = u.resourceFor(object).Delete(context.WithoutCancel(t.Context()), asObject(object).GetName(), metav1.DeleteOptions{}) // it may be gone
 	})
@@ -165,10 +149,7 @@ func (u *user) mustCreate(t *testing.T, object map[string]any) {
 // stored returns an object as it is stored.
 func (u *user) stored(t *testing.T, object map[string]any) *unstructured.Unstructured {
 	t.Helper()
-	out, err := u.resourceFor(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(u.resourceFor(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{})).In(t)
 	return out
 }
 

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // lacksLabel returns the denial for a missing permission for a label.
@@ -135,9 +137,7 @@ func TestMove(t *testing.T) {
 				object := cluster("c-" + unique())
 				caller := rights[tc.caller]
 				if how == "server-side apply" { // an apply removes a label only if its field manager has applied it before
-					if err := administrator.as(t, caller.name, "system:masters").apply(t.Context(), with(object, labels(setLabel, "dev"))); err != nil {
-						t.Fatal(err)
-					}
+					kit.NoError(t, administrator.as(t, caller.name, "system:masters").apply(t.Context(), with(object, labels(setLabel, "dev"))))
 				} else {
 					administrator.mustCreate(t, with(object, labels(setLabel, "dev")))
 				}
@@ -204,9 +204,7 @@ func TestDefaultSet(t *testing.T) {
 	}
 	// A finalizer of a user without any permission for labels does not move the cluster and is not denied.
 	check(t, outsider.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"test.berth.dev/x"}) }), 0, "")
-	if err := outsider.resourceFor(loose).Delete(t.Context(), asObject(loose).GetName(), metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, outsider.resourceFor(loose).Delete(t.Context(), asObject(loose).GetName(), metav1.DeleteOptions{}))
 	check(t, outsider.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
 }
 

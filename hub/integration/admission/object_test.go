@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // The names of objects that are stored before any manager runs, so that no webhook has checked them.
@@ -26,9 +28,7 @@ func createUncheckedObjects(t *testing.T) {
 		set(oldSet, labelSelector("a b", "c")),
 		placement("default", oldPlacement, map[string]any{"predicates": cel("1")}),
 	} {
-		if err := administrator.create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, administrator.create(t.Context(), object))
 	}
 }
 

@@ -69,9 +69,7 @@ func TestManagerIsDown(t *testing.T) {
 	}
 	leases := shared.Client(t).CoordinationV1().Leases(namespace)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "managed-cluster-lease"}}
-	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(leases.Create(t.Context(), lease, metav1.CreateOptions{})).In(t)
 	for name, write := range map[string]func() error{
 		"a heartbeat": func() error {
 			held, err := leases.Get(t.Context(), lease.Name, metav1.GetOptions{})
@@ -178,9 +176,7 @@ func median(t *testing.T, write func(beat int) error) time.Duration {
 	took := make([]time.Duration, 0, beats)
 	for beat := range beats {
 		began := time.Now()
-		if err := write(beat); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, write(beat))
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)
@@ -209,12 +205,8 @@ func finalizers(names ...string) option {
 func TestRegistrationIsMended(t *testing.T) {
 	requireWebhooks(t)
 	webhooks := shared.Client(t).AdmissionregistrationV1()
-	if err := webhooks.ValidatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := webhooks.MutatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, webhooks.ValidatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}))
+	kit.NoError(t, webhooks.MutatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}))
 	kit.Await(t, "the registration of the webhooks is restored", func(ctx context.Context) error {
 		_, err := webhooks.ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
 		return err
@@ -227,14 +219,8 @@ func TestRestartWritesNothing(t *testing.T) {
 	requireWebhooks(t)
 	client := shared.Client(t)
 	versions := func() [2]string {
-		secret, err := client.CoreV1().Secrets("berth-system").Get(t.Context(), "berth-serving", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		webhooks, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "berth", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		secret := kit.Must(client.CoreV1().Secrets("berth-system").Get(t.Context(), "berth-serving", metav1.GetOptions{})).In(t)
+		webhooks := kit.Must(client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "berth", metav1.GetOptions{})).In(t)
 		return [2]string{secret.ResourceVersion, string(webhooks.Webhooks[0].ClientConfig.CABundle)}
 	}
 	before := versions()

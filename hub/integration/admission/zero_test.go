@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 )
 
@@ -23,10 +24,7 @@ func TestZeroValuesAreAccepted(t *testing.T) {
 	}
 	administrator := admin(t)
 	for _, file := range files {
-		content, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := kit.Must(os.Open(file)).In(t)
 		defer content.Close()
 		for lines := bufio.NewScanner(content); lines.Scan(); {
 			var line struct {

@@ -92,7 +92,7 @@ func TestAStolenJoinTokenGivesNothingOfAnotherCluster(t *testing.T) {
 	who := withEveryRole(t, newRequester(t, registration.JoinUser("stolen-a"), "system:serviceaccounts", "system:serviceaccounts:berth-join"))
 	const refused = `the join token of the cluster "stolen-a" may not `
 	who.create(t, clusters, cluster(t, "stolen-c", `{}`)).expectRefusal(t, refused+"CREATE managedclusters")
-	who.merge(t, clusters+"/stolen-b", `{"metadata":{"annotations":{"berth-project.io/join-requester":"`+who.name+`"}}}`).expectRefusal(t, refused+"UPDATE managedclusters")
+	who.merge(t, clusters+"/stolen-b", `{"metadata":{"annotations":{"berth-project.io/join-requester":"`+who.Name()+`"}}}`).expectRefusal(t, refused+"UPDATE managedclusters")
 	who.merge(t, leases("stolen-b")+"/managed-cluster-lease", `{"spec":{"renewTime":null}}`).expectRefusal(t, refused+"UPDATE leases")
 	who.create(t, clusters+"?dryRun=All", cluster(t, "stolen-a", `{}`)).expect(t, "")
 	who.create(t, requests+"?dryRun=All", object{"metadata": object{"generateName": "stolen-a-"}, "spec": object{

@@ -61,7 +61,7 @@ func TestFieldsOfItsClusterThatAnAgentMayChange(t *testing.T) {
 			who.do(t, http.MethodPut, path+"?dryRun=All", jsonBody, merged(t, before, test.patch)).expect(t, test.want)
 		})
 	}
-	who = withEveryRole(t, newRequester(t, who.name+"-with-every-role", who.groups...))
+	who = withEveryRole(t, newRequester(t, who.Name()+"-with-every-role", who.Groups()...))
 	who.remove(t, path).expectRefusal(t, ofFields+`may not DELETE managedclusters.cluster.open-cluster-management.io "fields"`)
 	who.merge(t, path, `{"metadata":{"labels":{"env":"prod"}}}`).expectRefusal(t, noLabel)
 	// Without the permission to delete the cluster the API server itself refuses an owner, with which it would be deleted.
@@ -96,8 +96,7 @@ func TestLabelsThatAnAgentMayChangeWithARole(t *testing.T) {
 	} {
 		t.Run(test.sentence, func(t *testing.T) {
 			agent := newAgent(t, "labels")
-			agent.name = fmt.Sprintf("%s-%d", agent.name, i)
-			agent = newRequester(t, agent.name, agent.groups...)
+			agent = newRequester(t, fmt.Sprintf("%s-%d", agent.Name(), i), agent.Groups()...)
 			agent = withRole(t, agent, fmt.Sprintf("labels-%d", i), named(rule(clusterGroup, "managedclusters/label", "create"), test.granted...))
 			agent.awaitAllowed(t, authorizationv1.ResourceAttributes{
 				Verb: "create", Group: clusterGroup, Resource: "managedclusters", Subresource: "label", Name: test.granted[len(test.granted)-1],

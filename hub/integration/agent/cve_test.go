@@ -28,7 +28,7 @@ func TestCVE20249779(t *testing.T) {
 		expectRefusal(t, refused+`serviceaccounts/token "controller" in the namespace "breached"`)
 	who.create(t, "/api/v1/namespaces/berth-system/serviceaccounts/berth/token", object{"spec": object{}}).
 		expectRefusal(t, refused+`serviceaccounts/token "berth" in the namespace "berth-system"`)
-	who.create(t, clusterRoleBindings, binding("mine", "cluster-admin", user(who.name))).
+	who.create(t, clusterRoleBindings, binding("mine", "cluster-admin", user(who.Name()))).
 		expectRefusal(t, refused+"clusterrolebindings.rbac.authorization.k8s.io")
 }
 

@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -21,11 +19,7 @@ import (
 type object = map[string]any
 
 // requester is a user of the hub, with a certificate.
-type requester struct {
-	name, host string
-	groups     []string
-	client     *http.Client
-}
+type requester struct{ kit.Requester }
 
 // newRequester returns a user without permissions.
 func newRequester(t *testing.T, name string, groups ...string) requester {
@@ -60,11 +54,7 @@ func administrator(t *testing.T) requester {
 
 func connect(t *testing.T, name string, groups []string, config *rest.Config) requester {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return requester{name: name, host: config.Host, groups: groups, client: client}
+	return requester{kit.NewRequester(t, config, name, groups...)}
 }
 
 // response is a response of the API server.
@@ -83,40 +73,21 @@ const (
 // do sends a request. The path may have a query.
 func (r requester) do(t *testing.T, method, path, contentType string, body any) response {
 	t.Helper()
-	out, err := r.send(t.Context(), method, path, contentType, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(r.send(t.Context(), method, path, contentType, body)).In(t)
 	return out
 }
 
 // send sends a request. An error means that there is no response.
 func (r requester) send(ctx context.Context, method, path, contentType string, body any) (response, error) {
-	var data []byte
-	if body != nil { // a deletion with a body ignores the options in the query
-		var err error
-		if data, err = json.Marshal(body); err != nil {
-			return response{}, err
+	got, err := r.Send(ctx, method, path, contentType, body)
+	out := response{code: got.Code, message: got.Message, body: got.Body}
+	if out.body == nil {
+		out.body = object{"message": "no JSON: " + got.Text} // a proxy answers in text
+		if got.Code >= http.StatusBadRequest {
+			out.message = "no JSON: " + got.Text
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, r.host+path, bytes.NewReader(data))
-	if err != nil {
-		return response{}, err
-	}
-	request.Header.Set("Content-Type", contentType)
-	answer, err := r.client.Do(request)
-	if err != nil {
-		return response{}, err
-	}
-	defer answer.Body.Close()
-	out := response{code: answer.StatusCode}
-	if err := json.NewDecoder(answer.Body).Decode(&out.body); err != nil {
-		out.body = object{"message": fmt.Sprint("no JSON: ", err)} // a proxy answers in text
-	}
-	if out.code >= http.StatusBadRequest {
-		out.message, _ = out.body["message"].(string)
-	}
-	return out, nil
+	return out, err
 }
 
 func (r requester) create(t *testing.T, collection string, body object) response {
@@ -188,9 +159,7 @@ func mustGet(t *testing.T, path string) object {
 func merged(t *testing.T, in object, patch string) object {
 	t.Helper()
 	var changes object
-	if err := json.Unmarshal([]byte(patch), &changes); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal([]byte(patch), &changes))
 	out := (&unstructured.Unstructured{Object: in}).DeepCopy().Object
 	apply(out, changes)
 	return out

@@ -2,12 +2,10 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
@@ -152,7 +150,7 @@ func newAgent(t *testing.T, cluster string) requester {
 // withEveryRole binds a user to cluster-admin until the end of the test.
 func withEveryRole(t *testing.T, r requester) requester {
 	t.Helper()
-	mustCreate(t, clusterRoleBindings, binding("every-role:"+r.name, "cluster-admin", user(r.name)))
+	mustCreate(t, clusterRoleBindings, binding("every-role:"+r.Name(), "cluster-admin", user(r.Name())))
 	r.awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "delete", Group: clusterGroup, Resource: "managedclusters"})
 	return r
 }
@@ -161,24 +159,12 @@ func withEveryRole(t *testing.T, r requester) requester {
 func withRole(t *testing.T, r requester, name string, rules ...object) requester {
 	t.Helper()
 	mustCreate(t, clusterRoles, object{"metadata": object{"name": name}, "rules": rules})
-	mustCreate(t, clusterRoleBindings, binding(name, name, user(r.name)))
+	mustCreate(t, clusterRoleBindings, binding(name, name, user(r.Name())))
 	return r
 }
-
-var errNotAllowed = errors.New("the roles are not in effect")
 
 // awaitAllowed waits until roles permit a request.
 func (r requester) awaitAllowed(t *testing.T, attributes authorizationv1.ResourceAttributes) {
 	t.Helper()
-	reviews := shared.Client(t).AuthorizationV1().SubjectAccessReviews()
-	kit.Await(t, "roles permit a request", func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: r.name, Groups: r.groups, ResourceAttributes: &attributes,
-		}}
-		got, err := reviews.Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !got.Status.Allowed {
-			err = errNotAllowed
-		}
-		return err
-	})
+	kit.AwaitAccess(t, shared, r.Name(), r.Groups(), attributes, true)
 }

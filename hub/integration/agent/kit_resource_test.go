@@ -2,12 +2,7 @@ package agent
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"io"
 	"os"
@@ -17,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // resource is a resource or a subresource of a version of the hub's API.
@@ -67,10 +64,7 @@ func servedResources(t *testing.T) []resource {
 	}
 	var out []resource
 	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
+		version := kit.Must(schema.ParseGroupVersion(list.GroupVersion)).In(t)
 		for _, served := range list.APIResources {
 			if verbs := slices.DeleteFunc(slices.Clone([]string(served.Verbs)), reads); len(verbs) > 0 {
 				slices.Sort(verbs)
@@ -96,10 +90,7 @@ type sample struct {
 // samples returns the objects of testdata/objects.yaml for a namespace.
 func samples(t *testing.T, namespace string) []sample {
 	t.Helper()
-	data, err := os.ReadFile("testdata/objects.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := kit.Must(os.ReadFile("testdata/objects.yaml")).In(t)
 	text := strings.NewReplacer("NAMESPACE", namespace, "REQUEST", certificateRequest(t)).Replace(string(data))
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(text)), len(text))
 	var out []sample
@@ -119,15 +110,8 @@ func samples(t *testing.T, namespace string) []sample {
 // certificateRequest returns a request for a certificate, in the encoding of the API.
 func certificateRequest(t *testing.T) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
+	request, _ := kit.CertificateRequest(t, "")
+	return base64.StdEncoding.EncodeToString(request)
 }
 
 func (s sample) name() string { return s.body["metadata"].(object)["name"].(string) }

@@ -27,7 +27,7 @@ func TestFieldsOfALeaseThatAnAgentMayChange(t *testing.T) {
 			who.do(t, http.MethodPut, path+"?dryRun=All", jsonBody, merged(t, mustGet(t, path), test.patch)).expect(t, test.want)
 		})
 	}
-	other := withEveryRole(t, newRequester(t, who.name+"-2", who.groups...))
+	other := withEveryRole(t, newRequester(t, who.Name()+"-2", who.Groups()...))
 	other.merge(t, path, `{"metadata":{"ownerReferences":[`+unknownOwner+`]}}`).expectRefusal(t, refused)
 	other.remove(t, path).expectRefusal(t, ofOwn+`may not DELETE leases.coordination.k8s.io "managed-cluster-lease" in the namespace "own"`)
 }
@@ -113,7 +113,7 @@ func TestFieldsOfAddOnsAndWorksThatAnAgentMayChange(t *testing.T) {
 			who.do(t, http.MethodPatch, test.path+"?dryRun=All", mergePatch, merged(t, object{}, test.patch)).expect(t, test.want)
 		})
 	}
-	other := withEveryRole(t, newRequester(t, who.name+"-2", who.groups...))
+	other := withEveryRole(t, newRequester(t, who.Name()+"-2", who.Groups()...))
 	other.merge(t, work, `{"metadata":{"ownerReferences":[`+unknownOwner+`]}}`).expectRefusal(t, noWork)
 	other.remove(t, work).expectRefusal(t, ofOwn+`may not DELETE manifestworks.work.open-cluster-management.io "w" in the namespace "own"`)
 }

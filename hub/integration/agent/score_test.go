@@ -48,7 +48,7 @@ func TestScoresThatAnAgentMayReport(t *testing.T) {
 	}
 	mustCreate(t, collection, scoreObject(object{"name": "berth-scores"}))
 	mustCreate(t, strings.Replace(collection, "/own/", "/owner/", 1), scoreObject(object{"name": "berth-usage"}))
-	other := withEveryRole(t, newRequester(t, who.name+"-of-scores", who.groups...))
+	other := withEveryRole(t, newRequester(t, who.Name()+"-of-scores", who.Groups()...))
 	other.merge(t, path, `{"metadata":{"labels":{"a":"b"}}}`).expectRefusal(t, ofOwn+"may not UPDATE addonplacementscores."+clusterGroup+` "berth-usage"`)
 	other.remove(t, path).expectRefusal(t, ofOwn+"may not DELETE addonplacementscores."+clusterGroup)
 	const noStatus = ofOwn + "may not UPDATE addonplacementscores/status." + clusterGroup

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
 
@@ -211,14 +212,9 @@ func TestWritesOfAgents(t *testing.T) {
 func checkAllowed(t *testing.T, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(allowedFile, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(allowedFile, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(allowedFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := kit.Must(os.ReadFile(allowedFile)).In(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", allowedFile, diff)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/cli/argocd"
 )
@@ -27,9 +28,7 @@ func TestCheck(t *testing.T) {
 	}
 	a.client.MustDelete(a.clusterSecret(1))
 	var report argocd.Report
-	if err := json.Unmarshal([]byte(a.berth(t, cli.ExitUnsatisfied, "argo", "check", "-n", a.namespace, "-o", "json")), &report); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal([]byte(a.berth(t, cli.ExitUnsatisfied, "argo", "check", "-n", a.namespace, "-o", "json")), &report))
 	if diff := cmp.Diff([]string{a.cluster(1)}, report.WithoutSecret); diff != "" || len(report.Steps) != 1 {
 		t.Errorf("%+v (-want +got):\n%s", report, diff)
 	}
@@ -75,13 +74,8 @@ func TestCheckReadsNoSecret(t *testing.T) {
 		return reader
 	})
 	config.ContentConfig = rest.ContentConfig{}
-	hub, err := argocd.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := argocd.Check(t.Context(), hub, argocd.Options{Namespace: a.namespace, ServiceAccount: account}); err != nil {
-		t.Fatal(err)
-	}
+	hub := kit.Must(argocd.NewClient(config)).In(t)
+	kit.Must(argocd.Check(t.Context(), hub, argocd.Options{Namespace: a.namespace, ServiceAccount: account})).In(t)
 	if len(reader.bodies) == 0 {
 		t.Fatal("no Secret was read")
 	}

@@ -61,10 +61,7 @@ type installation struct {
 // Secret.
 func install(t *testing.T, clusters int) *installation {
 	t.Helper()
-	folder, err := hubtest.ArgoCD()
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := kit.Must(hubtest.ArgoCD()).In(t)
 	a := &installation{namespace: shared.Namespace(t), client: kit.New(t, shared)}
 	a.applyManifests(t, filepath.Join(folder, "permissions"))
 	a.create(t, "v1", "ConfigMap", "argocd-cm", nil)
@@ -83,12 +80,9 @@ func (a *installation) start(t *testing.T, folder string) {
 	user := "system:serviceaccount:" + a.namespace + ":" + account
 	kubeconfig := shared.WriteKubeconfig(t, shared.ConfigFor(t, user, "system:serviceaccounts", "system:serviceaccounts:"+a.namespace))
 	t.Setenv("KUBECONFIG", kubeconfig) // the controller reads no flag for one of its clients
-	started, err := process.Start(t.Context(), process.NewOutput(0, ""), filepath.Join(folder, account),
+	started := kit.Must(process.Start(t.Context(), process.NewOutput(0, ""), filepath.Join(folder, account),
 		"--namespace", a.namespace, "--metrics-addr", hubtest.FreeAddress(t), "--probe-addr", hubtest.FreeAddress(t),
-		"--webhook-addr", hubtest.FreeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+		"--webhook-addr", hubtest.FreeAddress(t))).In(t)
 	a.controller = started
 	t.Cleanup(func() {
 		started.Stop()
@@ -107,10 +101,7 @@ func (a *installation) applyManifests(t *testing.T, folder string) {
 		t.Fatalf("%d manifests in %s, %v", len(files), folder, err)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := kit.Must(os.ReadFile(file)).In(t)
 		a.apply(t, data)
 	}
 }
@@ -120,15 +111,11 @@ func (a *installation) apply(t *testing.T, text []byte) {
 	t.Helper()
 	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(document, &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, yaml.Unmarshal(document, &object.Object))
 		object.SetNamespace(a.namespace)
 		if subjects, _, _ := unstructured.NestedSlice(object.Object, "subjects"); len(subjects) == 1 {
 			subjects[0].(map[string]any)["namespace"] = a.namespace
-			if err := unstructured.SetNestedSlice(object.Object, subjects, "subjects"); err != nil {
-				t.Fatal(err)
-			}
+			kit.NoError(t, unstructured.SetNestedSlice(object.Object, subjects, "subjects"))
 		}
 		if err := a.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("user"), client.ForceOwnership); err != nil {
 			t.Fatal(err)

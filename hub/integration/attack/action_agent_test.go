@@ -65,7 +65,7 @@ func (s *step) change(caller agent, path string, change func(map[string]any)) (s
 func (s *step) changeForbidden(caller agent, path string, change func(map[string]any)) {
 	s.t.Helper()
 	if s.change(caller, path, change) {
-		s.t.Errorf("a forbidden change of %s succeeded: %s", caller.name, path)
+		s.t.Errorf("a forbidden change of %s succeeded: %s", caller.Name(), path)
 	}
 }
 

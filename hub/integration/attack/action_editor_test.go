@@ -150,7 +150,7 @@ func writeConcurrently(s *step) {
 
 func grantPermission(s *step) {
 	caller, namespace := s.user(), s.namespace()
-	subject := []object{{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": caller.name}}
+	subject := []object{{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": caller.Name()}}
 	role := func(name string) object {
 		return object{
 			"metadata": object{"name": "taken"}, "subjects": subject,
@@ -163,7 +163,7 @@ func grantPermission(s *step) {
 	s.requestForbidden(caller, http.MethodPatch, clusterRoles+"/berth:managedclusterset:binder:"+s.tenant.set, mergePatch, toJSON(object{"rules": []object{
 		{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": []string{"*"}},
 	}}))
-	s.requestForbidden(caller, http.MethodGet, placements(s.otherTenant.namespaces[0]), plainJSON, "", "Impersonate-User", s.otherTenant.editor.name)
+	s.requestForbidden(caller, http.MethodGet, placements(s.otherTenant.namespaces[0]), plainJSON, "", "Impersonate-User", s.otherTenant.editor.Name())
 	s.requestForbidden(caller, http.MethodGet, clusters, plainJSON, "", "Impersonate-User", "berth-admin", "Impersonate-Group", "system:masters")
 	// The account "placement" of a namespace binds the sets that it is granted. This account is granted no set.
 	s.request(caller, http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", plainJSON, `{"metadata":{"name":"placement"}}`)

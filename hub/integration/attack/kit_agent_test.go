@@ -1,12 +1,6 @@
 package attack
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"net/http"
 	"strings"
 
@@ -94,20 +88,11 @@ func roleBinding(name, role, group string) object {
 // newRequest returns a request for the certificate of an agent of a cluster.
 func (w *testHub) newRequest(cluster string) object {
 	w.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
-		CommonName: registration.AgentUser(cluster, "a"), Organization: []string{registration.AgentGroup(cluster), registration.AgentsGroup},
-	}}, key)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	request, _ := kit.CertificateRequest(w.t, registration.AgentUser(cluster, "a"), registration.AgentGroup(cluster), registration.AgentsGroup)
 	return object{
 		"metadata": object{"generateName": "attack-", "labels": object{"open-cluster-management.io/cluster-name": cluster}},
 		"spec": object{
-			"request":    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			"request":    request,
 			"signerName": "kubernetes.io/kube-apiserver-client", "usages": []string{"client auth"},
 		},
 	}

@@ -165,7 +165,7 @@ func (w *testHub) awaitAccess(caller *user, method, path string) {
 	kit.Await(w.t, "the API server allows a user", func(ctx context.Context) error {
 		got, err := caller.send(ctx, method, path, plainJSON, "")
 		if err == nil && got.code != http.StatusOK {
-			err = fmt.Errorf("%s %s: %d %s", caller.name, path, got.code, got.message)
+			err = fmt.Errorf("%s %s: %d %s", caller.Name(), path, got.code, got.message)
 		}
 		return err
 	})
@@ -188,9 +188,7 @@ func (w *testHub) join(name, set string) {
 	if _, err := w.admin.send(ctx, http.MethodPatch, clusters+"/"+name, mergePatch, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":3600}}`); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.admin.send(ctx, http.MethodPatch, clusters+"/"+name+"/status", mergePatch, condition("True")); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.Must(w.admin.send(ctx, http.MethodPatch, clusters+"/"+name+"/status", mergePatch, condition("True"))).In(w.t)
 }
 
 // awaitIdle waits until the manager has processed the writes to some resources, and no namespace has a cluster that it may not

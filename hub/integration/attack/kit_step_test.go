@@ -88,10 +88,10 @@ func (s *step) request(caller *user, method, path, kind, body string, headers ..
 	}
 	got, err := caller.send(s.t.Context(), method, path, kind, body, headers...)
 	const most = 400
-	s.logf("  %s: %s %s %.*s -> %d %.*s %v", caller.name, method, path, most, body, got.code, most, got.message, err)
+	s.logf("  %s: %s %s %.*s -> %d %.*s %v", caller.Name(), method, path, most, body, got.code, most, got.message, err)
 	s.tried[fmt.Sprintf("%s %s: %d", method, resourceIn(path), got.code)]++
 	if err != nil || got.code >= http.StatusInternalServerError && !s.down {
-		s.t.Errorf("the hub failed: %s: %s %s: %d %s %v", caller.name, method, path, got.code, got.message, err)
+		s.t.Errorf("the hub failed: %s: %s %s: %d %s %v", caller.Name(), method, path, got.code, got.message, err)
 	}
 	return got
 }
@@ -100,7 +100,7 @@ func (s *step) request(caller *user, method, path, kind, body string, headers ..
 func (s *step) requestForbidden(caller *user, method, path, kind, body string, headers ...string) {
 	s.t.Helper()
 	if got := s.request(caller, method, path, kind, body, headers...); got.code < http.StatusBadRequest {
-		s.t.Errorf("a forbidden request of %s succeeded: %s %s %s", caller.name, method, path, body)
+		s.t.Errorf("a forbidden request of %s succeeded: %s %s %s", caller.Name(), method, path, body)
 	}
 }
 

@@ -3,33 +3,24 @@ package attack
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"maps"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // requestTimeout bounds one request. The hub itself ends a request earlier.
 const requestTimeout = time.Minute
 
 // user is a user of the hub.
-type user struct {
-	name, host string
-	client     *http.Client
-}
+type user struct{ kit.Requester }
 
 func newUser(t *testing.T, name string, config *rest.Config) *user {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client.Timeout = requestTimeout
-	return &user{name: name, host: config.Host, client: client}
+	return &user{kit.NewRequester(t, config, name).WithTimeout(requestTimeout)}
 }
 
 // The types of bodies.
@@ -49,26 +40,8 @@ type apiResponse struct {
 
 // send sends a request. An error means that there was no response.
 func (a *user) send(ctx context.Context, method, path, kind, body string, headers ...string) (apiResponse, error) {
-	request, err := http.NewRequestWithContext(ctx, method, a.host+path, strings.NewReader(body))
-	if err != nil {
-		return apiResponse{}, err
-	}
-	request.Header.Set("Content-Type", kind)
-	request.Header.Set("Accept", plainJSON)
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := a.client.Do(request)
-	if err != nil {
-		return apiResponse{}, err
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	out := apiResponse{code: response.StatusCode}
-	if json.Unmarshal(data, &out.body) == nil {
-		out.message, _ = out.body["message"].(string)
-	}
-	return out, err
+	got, err := a.Send(ctx, method, path, kind, body, append(headers, "Accept", plainJSON)...)
+	return apiResponse{got.Code, got.Body, got.Message}, err
 }
 
 const group = "cluster.open-cluster-management.io"

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // balancer forwards TCP connections to replicas in turn, as a Service does. A replica that refuses a connection is left out for it.
@@ -23,10 +25,7 @@ type balancer struct {
 
 func newBalancer(t *testing.T) *balancer {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := kit.Must(new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")).In(t)
 	b := &balancer{listener: listener, open: map[net.Conn]bool{}}
 	var running sync.WaitGroup
 	running.Go(func() { b.accept(t.Context(), &running) })

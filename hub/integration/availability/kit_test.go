@@ -75,10 +75,7 @@ func (r *replica) ready(ctx context.Context) error {
 // leads returns whether a replica leads.
 func (r *replica) leads(t *testing.T) bool {
 	t.Helper()
-	read, err := r.ReadMetrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := kit.Must(r.ReadMetrics(t.Context())).In(t)
 	return read.Sum("leader_election_master_status", `name="berth-manager"`) == 1
 }
 
@@ -180,10 +177,7 @@ type holder struct {
 func (i *installation) watchLease() {
 	i.t.Helper()
 	i.leases = &leaseLog{}
-	watched, err := i.Watch(i.t.Context(), &coordinationv1.LeaseList{}, client.InNamespace(leaseNamespace))
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	watched := kit.Must(i.Watch(i.t.Context(), &coordinationv1.LeaseList{}, client.InNamespace(leaseNamespace))).In(i.t)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for event := range watched.ResultChan() {

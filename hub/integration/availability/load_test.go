@@ -117,10 +117,7 @@ func (l *load) change(ctx context.Context, count int) error {
 // want more clusters or fewer.
 func (l *load) watchDecisions() {
 	l.t.Helper()
-	watched, err := l.Watch(l.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(l.namespace))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	watched := kit.Must(l.Watch(l.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(l.namespace))).In(l.t)
 	l.Run(func(ctx context.Context) {
 		context.AfterFunc(ctx, watched.Stop)
 		before := map[string]map[string]bool{}

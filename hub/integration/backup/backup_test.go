@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestABackupHasWhatWasStored makes backups of a hub that runs, that was killed, and that is stopped, encrypted and not.
@@ -20,9 +21,7 @@ func TestABackupHasWhatWasStored(t *testing.T) {
 	data, folder := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	key := filepath.Join(folder, "private")
 	public := filepath.Join(folder, "public")
-	if err := os.WriteFile(public, []byte(must(t, "backup", "key", key)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(public, []byte(must(t, "backup", "key", key)), 0o600))
 	hub := hubtest.New(t, hubtest.Options{DataDir: data})
 	backups := map[string][]string{}
 	want := map[string]map[string]string{}
@@ -38,9 +37,7 @@ func TestABackupHasWhatWasStored(t *testing.T) {
 		case "killed":
 			hub.Kill()
 		case "stopped":
-			if err := hub.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			kit.NoError(t, hub.Stop())
 		}
 		printed := must(t, args...)
 		if !strings.Contains(printed, path+" is complete") || strings.Contains(printed, "not encrypted") == (writeKey != "") {
@@ -84,10 +81,7 @@ func TestARestoredHubIsNotBehindItsClients(t *testing.T) {
 	hub.Kill()
 
 	hub = restored(t, path)
-	list, err := hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})).In(t)
 	before, errBefore := strconv.ParseUint(seen, 10, 64)
 	after, errAfter := strconv.ParseUint(list.ResourceVersion, 10, 64)
 	if errBefore != nil || errAfter != nil || after <= before {
@@ -116,29 +110,19 @@ func TestAnUnfitBackupIsNotRestored(t *testing.T) {
 	must(t, "backup", file("plain"), "--data-dir", data)
 	must(t, "backup", file("encrypted"), "--data-dir", data, "--key-file", file("key"))
 	write := func(name string, data []byte) {
-		if err := os.WriteFile(file(name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(file(name), data, 0o600))
 	}
 	for _, name := range []string{"plain", "encrypted"} {
-		whole, err := os.ReadFile(file(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := kit.Must(os.ReadFile(file(name))).In(t)
 		flipped := bytes.Clone(whole)
 		flipped[len(flipped)/2] ^= 4
 		write(name+"-flipped", flipped)
 		write(name+"-cut", whole[:len(whole)*2/3])
 	}
-	newer, err := os.ReadFile(file("plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	newer := kit.Must(os.ReadFile(file("plain"))).In(t)
 	write("newer", bytes.Replace(newer, []byte(`"format": 1`), []byte(`"format": 2`), 1))
 	write("newer-kubernetes", bytes.Replace(newer, []byte(`"kubernetes": "v1.`), []byte(`"kubernetes": "v9.`), 1))
-	if err := os.Mkdir(file("with-files"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.Mkdir(file("with-files"), 0o700))
 	write("with-files/notes", []byte("mine"))
 
 	for name, tc := range map[string]struct {

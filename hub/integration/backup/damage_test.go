@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestADamagedDatabaseIsRefusedAndNotChanged damages the database of a stopped hub in several ways. The error names the file and what to
@@ -21,14 +22,9 @@ func TestADamagedDatabaseIsRefusedAndNotChanged(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{DataDir: data})
 	mustStore(t, hub, "kept", "value")
 	must(t, "backup", path, "--data-dir", data)
-	if err := hub.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, hub.Stop())
 	database := filepath.Join(data, "etcd", "member", "snap", "db")
-	whole, err := os.ReadFile(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := kit.Must(os.ReadFile(database)).In(t)
 	noise := rand.NewChaCha8([32]byte{})
 	for name, damage := range map[string]func(file []byte) []byte{
 		"noise after the first pages": func(file []byte) []byte { _, _ = noise.Read(file[2*os.Getpagesize():]); return file },
@@ -37,9 +33,7 @@ func TestADamagedDatabaseIsRefusedAndNotChanged(t *testing.T) {
 		"empty pages at the front":    func(file []byte) []byte { clear(file[:4*os.Getpagesize()]); return file },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(database, damage(append([]byte(nil), whole...)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			kit.NoError(t, os.WriteFile(database, damage(append([]byte(nil), whole...)), 0o600))
 			before := hashes(t, filepath.Join(data, "etcd"))
 			err := startError(t, hubtest.Options{DataDir: data})
 			for _, want := range []string{"the database " + database + " is damaged", "nothing in it was changed", "`berth-hub restore`"} {
@@ -67,9 +61,7 @@ func TestADamagedDatabaseIsRefusedAndNotChanged(t *testing.T) {
 // TestAnInterruptedRestoreIsNotStarted checks that a folder whose restore was killed is refused.
 func TestAnInterruptedRestoreIsNotStarted(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	if err := os.MkdirAll(filepath.Join(data, "restoring"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.MkdirAll(filepath.Join(data, "restoring"), 0o700))
 	err := startError(t, hubtest.Options{DataDir: data})
 	if want := "its restore was interrupted; remove the folder, and restore again"; !strings.Contains(err.Error(), want) {
 		t.Errorf("Start = %v, want %q", err, want)

@@ -36,14 +36,8 @@ func rawValue(ctx context.Context, t *testing.T, hub *hubtest.Hub, key string) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint, err := os.ReadFile(filepath.Join(hub.DataDir(), "etcd-endpoint"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{strings.TrimSpace(string(endpoint))}, TLS: config, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	endpoint := kit.Must(os.ReadFile(filepath.Join(hub.DataDir(), "etcd-endpoint"))).In(t)
+	etcd := kit.Must(clientv3.New(clientv3.Config{Endpoints: []string{strings.TrimSpace(string(endpoint))}, TLS: config, Logger: zap.NewNop()})).In(t)
 	defer etcd.Close()
 	found, err := etcd.Get(ctx, key)
 	if err != nil || len(found.Kvs) != 1 {
@@ -61,8 +55,7 @@ func plant(t *testing.T, hub *hubtest.Hub) {
 	manifest := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},"data":{"value":"` + planted + `"}}`
 	work.Spec.Workload.Manifests = make([]workv1.Manifest, 1)
 	work.Spec.Workload.Manifests[0].Raw = []byte(manifest)
-	admin.MustCreate(secret)
-	admin.MustCreate(work)
+	admin.MustCreate(secret, work)
 }
 
 // requirePlanted waits until etcd stores the planted values encrypted or not, and requires that clients read them.
@@ -107,14 +100,10 @@ func TestWhatIsEncryptedFollowsTheFlag(t *testing.T) {
 		}
 		first = false
 		requirePlanted(t, hub, choice.secret, choice.work)
-		if err := hub.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, hub.Stop())
 	}
 	key := filepath.Join(data, "pki", "encryption.key")
-	if err := os.Remove(key); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.Remove(key))
 	if err := startError(t, hubtest.Options{DataDir: data}); !strings.Contains(err.Error(), key+" is missing; restore it from a backup") {
 		t.Errorf("a hub without its key starts: %v", err)
 	}
@@ -129,14 +118,9 @@ func TestNoFileOfANewHubHasASecret(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	hub := hubtest.New(t, hubtest.Options{DataDir: data, Args: []string{"--encrypt=secrets,works"}})
 	plant(t, hub)
-	if err := hub.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, hub.Stop())
 	for path := range hashes(t, filepath.Join(data, "etcd")) {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := kit.Must(os.ReadFile(path)).In(t)
 		if bytes.Contains(content, []byte(planted)) {
 			t.Errorf("%s has the value in plain text", path)
 		}

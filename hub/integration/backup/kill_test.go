@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -122,10 +123,7 @@ func TestNothingAcknowledgedIsMissingAfterKills(t *testing.T) {
 
 func requireAcknowledged(t *testing.T, round int, hub *hubtest.Hub, all []*writer) {
 	t.Helper()
-	list, err := hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})).In(t)
 	stored := map[string]corev1.ConfigMap{}
 	for _, object := range list.Items {
 		stored[object.Name] = object

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var errNotYet = errors.New("not yet")
@@ -26,10 +27,7 @@ var errNotYet = errors.New("not yet")
 // berthHub runs a command of berth-hub and returns its output.
 func berthHub(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	printed, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
 	if err != nil {
 		return string(printed), fmt.Errorf("berth-hub %s: %w: %s", strings.Join(args, " "), err, printed)
@@ -40,10 +38,7 @@ func berthHub(t *testing.T, args ...string) (string, error) {
 // must is berthHub for a command that succeeds.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
-	printed, err := berthHub(t, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	printed := kit.Must(berthHub(t, args...)).In(t)
 	return printed
 }
 
@@ -75,20 +70,14 @@ func store(ctx context.Context, t *testing.T, hub *hubtest.Hub, name, value stri
 
 func mustStore(t *testing.T, hub *hubtest.Hub, name, value string) *corev1.ConfigMap {
 	t.Helper()
-	out, err := store(t.Context(), t, hub, name, value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(store(t.Context(), t, hub, name, value)).In(t)
 	return out
 }
 
 // stored returns the ConfigMaps of the tests.
 func stored(t *testing.T, hub *hubtest.Hub) map[string]string {
 	t.Helper()
-	list, err := hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(hub.Client(t).CoreV1().ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})).In(t)
 	out := map[string]string{}
 	for i := range list.Items {
 		if value, ok := list.Items[i].Data["value"]; ok {

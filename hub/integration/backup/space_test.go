@@ -76,10 +76,7 @@ func requireReadOnly(t *testing.T, hub *hubtest.Hub, want map[string]string, rea
 
 func requireLog(t *testing.T, hub *hubtest.Hub, wants ...string) {
 	t.Helper()
-	log, err := os.ReadFile(filepath.Join(hub.DataDir(), "hub.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := kit.Must(os.ReadFile(filepath.Join(hub.DataDir(), "hub.log"))).In(t)
 	for _, want := range wants {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("the log has no %q", want)
@@ -143,22 +140,13 @@ func disk(t *testing.T, size string) string {
 func take(t *testing.T, folder string, except int64) (free func()) {
 	t.Helper()
 	var found syscall.Statfs_t
-	if err := syscall.Statfs(folder, &found); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, syscall.Statfs(folder, &found))
 	path := filepath.Join(folder, "other-data")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := kit.Must(os.Create(path)).In(t)
 	defer file.Close()
-	if err := syscall.Fallocate(int(file.Fd()), 0, 0, int64(found.Bavail)*found.Bsize-except); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, syscall.Fallocate(int(file.Fd()), 0, 0, int64(found.Bavail)*found.Bsize-except))
 	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.Remove(path))
 	}
 }
 

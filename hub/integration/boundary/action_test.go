@@ -224,7 +224,7 @@ func awaitVisible(t *testing.T, caller user, view string, want ...string) {
 	kit.Await(t, "a user sees exactly these objects in a view", func(ctx context.Context) error {
 		got, err := caller.do(ctx, http.MethodGet, view, "", nil)
 		if err == nil && !slices.Equal(got.body.names(), want) {
-			err = fmt.Errorf("%s sees %v, want %v", caller.name, got.body.names(), want)
+			err = fmt.Errorf("%s sees %v, want %v", caller.Name(), got.body.names(), want)
 		}
 		return err
 	})

@@ -37,10 +37,7 @@ func statusText(t *testing.T, namespace, name string) string {
 	for _, condition := range status["conditions"].([]any) {
 		delete(condition.(map[string]any), "lastTransitionTime")
 	}
-	text, err := json.Marshal(status)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(json.Marshal(status)).In(t)
 	return strings.ReplaceAll(string(text), name, "NAME")
 }
 

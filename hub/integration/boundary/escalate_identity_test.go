@@ -18,12 +18,12 @@ func TestImpersonation(t *testing.T) {
 	}{
 		"as the administrator": {withoutRole.withHeader("Impersonate-User", "berth-admin"), "user-info"},
 		"in the administrators' group": {
-			withoutRole.withHeader("Impersonate-User", withoutRole.name).withHeader("Impersonate-Group", "system:masters"), "user-info",
+			withoutRole.withHeader("Impersonate-User", withoutRole.Name()).withHeader("Impersonate-Group", "system:masters"), "user-info",
 		},
-		"as the binder":      {withoutRole.withHeader("Impersonate-User", binder.name), "user-info"},
+		"as the binder":      {withoutRole.withHeader("Impersonate-User", binder.Name()), "user-info"},
 		"as the manager":     {withoutRole.withHeader("Impersonate-User", "system:serviceaccount:berth-system:berth"), "serviceaccount"},
 		"as an account":      {withoutRole.withHeader("Impersonate-User", "system:serviceaccount:"+namespace+":placement"), "serviceaccount"},
-		"with a false extra": {withoutRole.withHeader("Impersonate-User", withoutRole.name).withHeader("Impersonate-Extra-Scopes", "all"), "user-info"},
+		"with a false extra": {withoutRole.withHeader("Impersonate-User", withoutRole.Name()).withHeader("Impersonate-Extra-Scopes", "all"), "user-info"},
 		"as a node":          {withoutRole.withHeader("Impersonate-User", "system:node:a"), "arbitrary-node"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestImpersonation(t *testing.T) {
 				{caller.read(t, clusterViews+"?watch=true"), inView(noRole(on+"watch", "managedclusters", ""))},
 			} {
 				if !hubtest.RunsLinkedKubernetes() { // a former release names what may not be impersonated, and not the request
-					try.got.expectPart(t, http.StatusForbidden, "User \""+caller.name+"\" cannot impersonate")
+					try.got.expectPart(t, http.StatusForbidden, "User \""+caller.Name()+"\" cannot impersonate")
 					continue
 				}
 				try.got.expect(t, http.StatusForbidden, forUser(caller, try.refusal))

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // hiddenObjects are a set and a cluster in it that a user must not see. Both have a label that no other object has.
@@ -31,7 +33,7 @@ func newHiddenObjects(t *testing.T) hiddenObjects {
 func TestGuessingNames(t *testing.T) {
 	kept, mine, namespace := newHiddenObjects(t), newSet(t), shared.Namespace(t)
 	for _, caller := range []user{newUser(t, "no-role"), newSetMember(t, namespace, "admin", mine)} {
-		t.Run(caller.name, func(t *testing.T) {
+		t.Run(caller.Name(), func(t *testing.T) {
 			for _, pair := range [][2]string{
 				{setViews + "/" + kept.set, setViews + "/absent"},
 				{clusterViews + "/" + kept.cluster, clusterViews + "/absent"},
@@ -71,10 +73,7 @@ func expectSame(t *testing.T, what [2]string, kept hiddenObjects, hidden, absent
 			cells := row.(map[string]any)["cells"].([]any)
 			cells[len(cells)-1] = nil
 		}
-		text, err := json.Marshal(a.body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := kit.Must(json.Marshal(a.body)).In(t)
 		return strings.NewReplacer(kept.set, "absent", kept.cluster, "absent", kept.labelKey, "absent").Replace(fmt.Sprint(a.Code, a.Warnings, string(text)))
 	}
 	if diff := cmp.Diff(write(absent), write(hidden)); diff != "" {
@@ -126,10 +125,7 @@ func TestWatchingForHiddenObjects(t *testing.T) {
 			mine := newSet(t)
 			seen := map[string]string{setViews: mine, clusterViews: newCluster(t, mine)}[view]
 			awaitValue(t, view+"/"+seen, "metadata.name", seen)
-			response, err := caller.open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			response := kit.Must(caller.Open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)).In(t)
 			defer response.Body.Close()
 			kept := newHiddenObjects(t)
 			gone := newCluster(t, kept.set)
@@ -151,9 +147,7 @@ func expectEvent(t *testing.T, events *json.Decoder, want string) {
 		Type   string `json:"type"`
 		Object object `json:"object"`
 	}
-	if err := events.Decode(&event); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, events.Decode(&event))
 	if got := fmt.Sprint(event.Type, " ", event.Object.at("metadata.name")); got != want {
 		t.Errorf("the next event is %s, want %s", got, want)
 	}

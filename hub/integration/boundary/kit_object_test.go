@@ -83,9 +83,7 @@ func (o object) with(t *testing.T, patch string) object {
 	t.Helper()
 	var out, changes map[string]any
 	data, err := json.Marshal(o)
-	if err := errors.Join(err, json.Unmarshal(data, &out), json.Unmarshal([]byte(patch), &changes)); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, errors.Join(err, json.Unmarshal(data, &out), json.Unmarshal([]byte(patch), &changes)))
 	merge(out, changes)
 	return out
 }

@@ -10,7 +10,7 @@ const userPlaceholder = "{user}"
 
 // forUser returns a message for a user.
 func forUser(caller user, message string) string {
-	return strings.ReplaceAll(message, userPlaceholder, caller.name)
+	return strings.ReplaceAll(message, userPlaceholder, caller.Name())
 }
 
 // noRole is the refusal of a request that no role allows. Without a name it is about all objects of a kind.

@@ -1,7 +1,6 @@
 package boundary
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -27,13 +25,7 @@ var counter atomic.Int64
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
 // user is a user of the hub, with a certificate or a token.
-type user struct {
-	name, host string
-	groups     []string
-	client     *http.Client
-	// headers are added to every request.
-	headers http.Header
-}
+type user struct{ kit.Requester }
 
 // newUser returns a user with a unique name and without permissions.
 func newUser(t *testing.T, name string) user {
@@ -43,9 +35,7 @@ func newUser(t *testing.T, name string) user {
 
 func newNamedUser(t *testing.T, name string, groups ...string) user {
 	t.Helper()
-	out := connect(t, name, shared.ConfigFor(t, name, groups...))
-	out.groups = groups
-	return out
+	return connect(t, name, shared.ConfigFor(t, name, groups...), groups...)
 }
 
 // adminUser returns the administrator of the hub, for the preparation of tests. The hub checks no role for it.
@@ -54,24 +44,16 @@ func adminUser(t *testing.T) user {
 	return connect(t, "berth-admin", shared.Config())
 }
 
-func connect(t *testing.T, name string, config *rest.Config) user {
+func connect(t *testing.T, name string, config *rest.Config, groups ...string) user {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return user{name: name, host: config.Host, client: client, headers: http.Header{}}
+	return user{kit.NewRequester(t, config, name, groups...)}
 }
 
 // withHeader returns the user with a header that is added to every request.
-func (p user) withHeader(header, value string) user {
-	p.headers = p.headers.Clone()
-	p.headers.Add(header, value)
-	return p
-}
+func (p user) withHeader(header, value string) user { return user{p.WithHeader(header, value)} }
 
 func (p user) subject() rbacv1.Subject {
-	return kit.User(p.name)
+	return kit.User(p.Name())
 }
 
 // apiResponse is a response of the API server.
@@ -162,50 +144,17 @@ func (p user) remove(t *testing.T, path string) apiResponse {
 
 func (p user) send(ctx context.Context, t *testing.T, method, path, kind string, body any) apiResponse {
 	t.Helper()
-	out, err := p.do(ctx, method, path, kind, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(p.do(ctx, method, path, kind, body)).In(t)
 	return out
 }
 
-// do sends a request. An error means that there was no response.
+// do sends a request. An error means that there was no response in JSON.
 func (p user) do(ctx context.Context, method, path, kind string, body any) (apiResponse, error) {
-	response, err := p.open(ctx, method, path, kind, body)
-	if err != nil {
-		return apiResponse{}, err
+	got, err := p.Send(ctx, method, path, kind, body)
+	if err == nil && got.Body == nil {
+		err = fmt.Errorf("%s %s: %d and no JSON: %s", method, path, got.Code, got.Text)
 	}
-	defer response.Body.Close()
-	out := apiResponse{Code: response.StatusCode}
-	for _, text := range response.Header.Values("Warning") {
-		_, quoted, _ := strings.Cut(text, `"`)
-		out.Warnings = append(out.Warnings, strings.ReplaceAll(strings.TrimSuffix(quoted, `"`), `\"`, `"`))
-	}
-	if err := json.NewDecoder(response.Body).Decode(&out.body); err != nil {
-		return apiResponse{}, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	if out.Code >= http.StatusBadRequest {
-		out.Message, _ = out.body["message"].(string)
-	}
-	return out, nil
-}
-
-// open sends a request. The caller reads and closes the response.
-func (p user) open(ctx context.Context, method, path, kind string, body any) (*http.Response, error) {
-	var data []byte
-	if body != nil {
-		var err error
-		if data, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, p.host+path, bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	request.Header = p.headers.Clone()
-	request.Header.Set("Content-Type", kind)
-	return p.client.Do(request)
+	return apiResponse{Code: got.Code, Message: got.Message, Warnings: got.Warnings, body: got.Body}, err
 }
 
 // bindRole grants a user a ClusterRole in the whole hub, until the end of the test.
@@ -270,15 +219,5 @@ func (p user) awaitAccess(t *testing.T, verb, path string, want bool) {
 			*into = parts[i]
 		}
 	}
-	client := shared.Client(t).AuthorizationV1().SubjectAccessReviews()
-	kit.Await(t, "the roles of the user are in effect", func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: p.name, Groups: p.groups, ResourceAttributes: attributes,
-		}}
-		got, err := client.Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && got.Status.Allowed != want {
-			err = fmt.Errorf("%s, to %s %s: %t, want %t: %w", p.name, verb, path, got.Status.Allowed, want, errNotYet)
-		}
-		return err
-	})
+	kit.AwaitAccess(t, shared, p.Name(), p.Groups(), *attributes, want)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 )
 
@@ -98,10 +99,7 @@ func newUsers(t *testing.T, prefix string) map[string]user {
 
 // TestPageMatchesTheTable compares the page on security with the tables of this package, row by row.
 func TestPageMatchesTheTable(t *testing.T) {
-	page, err := os.ReadFile(checkout.Path(t, "docs/operations/security.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := kit.Must(os.ReadFile(checkout.Path(t, "docs/operations/security.md"))).In(t)
 	for _, table := range []string{
 		pageRows(matrix, "admin", "set admin", "binder", "viewer", "agent", "no role"),
 		pageRows(writers, "set admin", "binder", "viewer", "no role"),

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // blockCiphers are the ciphers of TLS 1.2 without authenticated encryption (CBC).
@@ -50,10 +52,7 @@ func TestWeakTLSIsRefused(t *testing.T) {
 
 func hostOf(t *testing.T, address string) string {
 	t.Helper()
-	parsed, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := kit.Must(url.Parse(address)).In(t)
 	return parsed.Host
 }
 

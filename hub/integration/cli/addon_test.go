@@ -38,9 +38,7 @@ spec:
   installStrategy: {type: Placements, placements: [{namespace: %[1]s, name: web}]}
 `} {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(fmt.Sprintf(text, s.namespace)), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, yaml.Unmarshal([]byte(fmt.Sprintf(text, s.namespace)), &object.Object))
 		s.create(t, object)
 	}
 }

@@ -44,9 +44,7 @@ func (s fixture) apply(t *testing.T, text string) {
 	t.Helper()
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, yaml.Unmarshal([]byte(document), &object.Object))
 		if object.GetKind() != "CustomResourceDefinition" {
 			object.SetNamespace(s.namespace)
 		}
@@ -103,7 +101,7 @@ func TestArgoCheck(t *testing.T) {
 		}
 		return nil
 	})
-	var setup, errOut safeBuffer // the command reads no hub, so it has no flags for one
+	var setup, errOut kit.Buffer // the command reads no hub, so it has no flags for one
 	if code := cli.Run(t.Context(), []string{"argo", "setup", "web", "-n", s.namespace}, genericiooptions.IOStreams{Out: &setup, ErrOut: &errOut}, clock.RealClock{}); code != cli.ExitOK {
 		t.Fatal(errOut.String())
 	}

@@ -128,7 +128,7 @@ func TestWatch(t *testing.T) {
 	s.waitDecided(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	ended := make(chan int, 1)
 	go func() { ended <- start(ctx, &out, &errOut, "get", "placements", "-n", s.namespace, "--watch") }()
 	shows := func(what string) {
@@ -157,13 +157,10 @@ func TestManyPages(t *testing.T) {
 	const many = 1050
 	namespace, hub := shared.Namespace(t), kit.New(t, shared)
 	for number := range many {
-		err := hub.Create(t.Context(), &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		kit.NoError(t, hub.Create(t.Context(), &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: fmt.Sprintf("p-%04d", number),
 			Annotations: map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))
 	}
 	got := run(t.Context(), "get", "placements", "-n", namespace, "-o", "name")
 	names := strings.Fields(got.out)

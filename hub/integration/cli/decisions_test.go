@@ -53,17 +53,12 @@ func (s fixture) checkContexts(t *testing.T, chosen string) {
 	if got := run(t.Context(), "decisions", "web", "-n", s.namespace, "-o", "kubeconfig-list"); got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, "1 cluster without a context") {
 		t.Errorf("got %+v", got)
 	}
-	config, err := clientcmd.LoadFromFile(shared.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := kit.Must(clientcmd.LoadFromFile(shared.Kubeconfig())).In(t)
 	config.Clusters["member"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
 	config.Contexts["admin@"+chosen] = &clientcmdapi.Context{Cluster: "member"}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	var out, errOut safeBuffer
+	kit.NoError(t, clientcmd.WriteToFile(*config, path))
+	var out, errOut kit.Buffer
 	code := startWith(t.Context(), path, &out, &errOut, "decisions", "web", "-n", s.namespace, "-o", "kubeconfig-list", "--context-name", "admin@{cluster}")
 	if want := chosen + "\tadmin@" + chosen + "\n"; code != cli.ExitOK || out.String() != want {
 		t.Errorf("exit code %d, got %q, want %q; %s", code, out.String(), want, errOut.String())
@@ -151,7 +146,7 @@ func TestWatchDecisions(t *testing.T) {
 	s := newFixture(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	ended := make(chan int, 1)
 	go func() { ended <- start(ctx, &out, &errOut, "decisions", "web", "-n", s.namespace, "--watch") }()
 	lines := func() []string {

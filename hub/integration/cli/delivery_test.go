@@ -60,9 +60,7 @@ func (s deliveryFixture) set(t *testing.T, strategy, version string) *workv1alph
 	t.Helper()
 	out := kit.WorkSet(s.namespace, "api")
 	reference := workv1alpha1.LocalPlacementReference{Name: "fleet"}
-	if err := yaml.UnmarshalStrict([]byte(strategy), &reference.RolloutStrategy.RolloutStrategy); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, yaml.UnmarshalStrict([]byte(strategy), &reference.RolloutStrategy.RolloutStrategy))
 	out.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{reference}
 	for _, manifest := range []string{
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key","namespace":"shop"},"stringData":{"key":"` + plainSecret + `"}}`,
@@ -172,9 +170,7 @@ func TestExplainDelivery(t *testing.T) {
 		}
 	}
 	var data report.Report
-	if err := json.Unmarshal([]byte(leaks[1].out), &data); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal([]byte(leaks[1].out), &data))
 	codes := map[string]rollout.Code{}
 	for _, c := range data.Clusters {
 		codes[c.Cluster] = c.Code
@@ -200,10 +196,7 @@ func TestExplainDelivery(t *testing.T) {
 		t.Errorf("a user without a role: %+v", refused)
 	}
 	path := "/apis/view.cluster.open-cluster-management.io/v1/namespaces/" + s.namespace + "/manifestworkreplicasets/api/delivery"
-	clients, err := kubernetes.NewForConfig(shared.ConfigFor(t, "no-role"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clients := kit.Must(kubernetes.NewForConfig(shared.ConfigFor(t, "no-role"))).In(t)
 	var status int
 	clients.RESTClient().Get().AbsPath(path).Do(t.Context()).StatusCode(&status)
 	if status != http.StatusForbidden {
@@ -216,14 +209,9 @@ func (s deliveryFixture) checkDiff(t *testing.T, tenant string) {
 	t.Helper()
 	changed := s.set(t, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 0, progressDeadline: 1h}}", "2")
 	changed.APIVersion, changed.Kind = workv1alpha1.GroupVersion.String(), "ManifestWorkReplicaSet"
-	text, err := yaml.Marshal(changed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(yaml.Marshal(changed)).In(t)
 	path := filepath.Join(t.TempDir(), "set.yaml")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(path, text, 0o600))
 	want := []string{"api: 3 clusters changed, 0 clusters removed, 0 unchanged", "changed   Deployment shop/api   spec.replicas\n", "over " + s.namespace + "/fleet: Progressive, 3 clusters in 1 group"}
 	for name, more := range map[string][]string{"the administrator": nil, "the tenant": {"--as", tenant}} {
 		got := run(t.Context(), append([]string{"diff", "-f", path, "-n", s.namespace}, more...)...)
@@ -247,7 +235,7 @@ func TestWatchARollout(t *testing.T) {
 	if late.code != cli.ExitUnsatisfied || !strings.Contains(late.errOut, "the rollout of api has not ended after 3s") {
 		t.Errorf("a rollout that has not ended: %+v", late)
 	}
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	ended := make(chan int, 1)
 	go func() {
 		ended <- start(t.Context(), &out, &errOut, "rollout", "status", "api", "-n", s.namespace, "--watch", "--timeout", "5m")

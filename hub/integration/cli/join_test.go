@@ -1,18 +1,11 @@
 package cli
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -72,10 +65,7 @@ func TestAJoinTokenIsOfOneCluster(t *testing.T) {
 		{Resource: "secrets", Verb: "get", Namespace: registration.JoinNamespace},
 	} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &check}}
-		review, err := agent.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		review = kit.Must(agent.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})).In(t)
 		if review.Status.Allowed {
 			allowed[fmt.Sprintf("%s %s %s", check.Verb, check.Resource, check.Name)] = true
 		}
@@ -169,7 +159,7 @@ func TestAcceptingApprovesTheRequestOfTheSharedIdentity(t *testing.T) {
 	bootstrap := kubernetes.NewForConfigOrDie(config)
 	request := func() string {
 		t.Helper()
-		made, err := bootstrap.CertificatesV1().CertificateSigningRequests().Create(t.Context(), newAgentRequest(t, "shared-1"), metav1.CreateOptions{})
+		made, err := bootstrap.CertificatesV1().CertificateSigningRequests().Create(t.Context(), kit.AgentRequest(t, "shared-1", "a1"), metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,27 +178,5 @@ func TestAcceptingApprovesTheRequestOfTheSharedIdentity(t *testing.T) {
 	}
 	if got := run(t.Context(), "accept", "shared-1"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "2 agents request the certificate") {
 		t.Errorf("accept with the requests %s and %s: %+v, want it refused", first, second, got)
-	}
-}
-
-// newAgentRequest returns the request of an agent for the certificate of a cluster.
-func newAgentRequest(t *testing.T, cluster string) *certificatesv1.CertificateSigningRequest {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	subject := pkix.Name{CommonName: registration.AgentUser(cluster, "a1"), Organization: []string{registration.AgentGroup(cluster), registration.AgentsGroup}}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: cluster}},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: certificatesv1.KubeAPIServerClientSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
-		},
 	}
 }

@@ -2,12 +2,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,24 +28,6 @@ func TestMain(m *testing.M) {
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: config.Delivery()}))
 }
 
-// safeBuffer is a buffer for a goroutine that writes and a goroutine that reads.
-type safeBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (r *safeBuffer) Write(in []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.buffer.Write(in)
-}
-
-func (r *safeBuffer) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.buffer.String()
-}
-
 // result is the result of a command line.
 type result struct {
 	code        int
@@ -56,17 +36,17 @@ type result struct {
 
 // run runs a command, as the administrator unless the arguments select another user.
 func run(ctx context.Context, args ...string) result {
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	code := start(ctx, &out, &errOut, args...)
 	return result{code, out.String(), errOut.String()}
 }
 
-func start(ctx context.Context, out, errOut *safeBuffer, args ...string) int {
+func start(ctx context.Context, out, errOut *kit.Buffer, args ...string) int {
 	return startWith(ctx, shared.Kubeconfig(), out, errOut, args...)
 }
 
 // startWith runs a command with a kubeconfig.
-func startWith(ctx context.Context, kubeconfig string, out, errOut *safeBuffer, args ...string) int {
+func startWith(ctx context.Context, kubeconfig string, out, errOut *kit.Buffer, args ...string) int {
 	args = append(args, "--kubeconfig="+kubeconfig)
 	return cli.Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}, clock.RealClock{})
 }
@@ -75,7 +55,7 @@ func startWith(ctx context.Context, kubeconfig string, out, errOut *safeBuffer, 
 func completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	args = append([]string{"__complete", args[0], "--kubeconfig=" + shared.Kubeconfig()}, args[1:]...)
-	var out, errOut safeBuffer
+	var out, errOut kit.Buffer
 	code := cli.Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, clock.RealClock{})
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if code != cli.ExitOK || lines[len(lines)-1] != ":4" {

@@ -59,28 +59,13 @@ func newPipeline(t *testing.T) (*pipeline, *hubtest.Hub) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(examples, filepath.Join(out.folder, "examples")); err != nil {
-		t.Fatal(err)
-	}
-	plugin, err := hubtest.PluginBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.Symlink(examples, filepath.Join(out.folder, "examples")))
+	plugin := kit.Must(hubtest.PluginBinary()).In(t)
+	server := kit.Must(hubtest.Binary()).In(t)
 	out.path = t.TempDir()
-	if err := os.Symlink(plugin, filepath.Join(out.path, "kubectl-berth")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(out.path, "kubectl"), []byte("#!/bin/sh\nexec "+server+" kubectl \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := os.ReadFile(hub.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.Symlink(plugin, filepath.Join(out.path, "kubectl-berth")))
+	kit.NoError(t, os.WriteFile(filepath.Join(out.path, "kubectl"), []byte("#!/bin/sh\nexec "+server+" kubectl \"$@\"\n"), 0o700))
+	kubeconfig := kit.Must(os.ReadFile(hub.Kubeconfig())).In(t)
 	out.values["secrets.HUB_READER"] = string(kubeconfig)
 	return out, hub
 }
@@ -152,9 +137,7 @@ func TestPipeline(t *testing.T) {
 	var matrix struct {
 		Include []map[string]any `json:"include"`
 	}
-	if err := json.Unmarshal([]byte(p.evaluate(t, p.Jobs["deploy"].Strategy.Matrix)), &matrix); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal([]byte(p.evaluate(t, p.Jobs["deploy"].Strategy.Matrix)), &matrix))
 	p.storeMembers(t, hub)
 	for _, entry := range matrix.Include {
 		p.values["matrix.cluster"] = fmt.Sprint(entry["cluster"])
@@ -180,26 +163,16 @@ func TestPipeline(t *testing.T) {
 // storeMembers stands in for the members: a namespace of the hub for each cluster, with a context for it.
 func (p *pipeline) storeMembers(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(hub.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := kit.Must(clientcmd.LoadFromFile(hub.Kubeconfig())).In(t)
 	own := config.Contexts[config.CurrentContext]
 	to := kit.New(t, hub)
 	for _, name := range []string{"eu-1", "eu-2", "eu-3", "us-1", "us-2"} {
 		config.Contexts[name] = &clientcmdapi.Context{Cluster: own.Cluster, AuthInfo: own.AuthInfo, Namespace: name}
 		to.MustCreateMissing(kit.Namespace(name))
 	}
-	data, err := clientcmd.Write(*config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := kit.Must(clientcmd.Write(*config)).In(t)
 	p.values["secrets.MEMBERS"] = string(data)
-	if err := os.Mkdir(filepath.Join(p.folder, "app"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.Mkdir(filepath.Join(p.folder, "app"), 0o700))
 	app := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop, labels: {app: shop}}\n"
-	if err := os.WriteFile(filepath.Join(p.folder, "app", "shop.yaml"), []byte(app), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(filepath.Join(p.folder, "app", "shop.yaml"), []byte(app), 0o600))
 }

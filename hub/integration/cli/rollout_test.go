@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -16,9 +17,7 @@ func TestRolloutPlan(t *testing.T) {
 	s := newFixture(t)
 	s.waitDecided(t)
 	strategy := filepath.Join(t.TempDir(), "strategy.yaml")
-	if err := os.WriteFile(strategy, []byte("type: Progressive\nprogressive: {maxFailures: 1}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(strategy, []byte("type: Progressive\nprogressive: {maxFailures: 1}\n"), 0o600))
 	for _, args := range [][]string{{"web", "-n", s.namespace}, {s.namespace + "/web"}} {
 		got := run(t.Context(), append([]string{"rollout", "plan", "--strategy", strategy}, args...)...)
 		want := s.namespace + "/web: Progressive, 1 cluster in 1 group, at most 1 at a time\n"

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/internal/checkout"
 )
@@ -28,10 +29,7 @@ const (
 // TestAHubOpensTheDataOfTheFormerRelease runs a hub on the programs of the former release of Kubernetes and of its etcd, and stores an object
 // of each kind. It then starts this hub on the data folder, and on a restored backup. The former release refuses the folder afterwards.
 func TestAHubOpensTheDataOfTheFormerRelease(t *testing.T) {
-	former, err := checkout.Program(formerRelease)
-	if err != nil {
-		t.Fatal(err)
-	}
+	former := kit.Must(checkout.Program(formerRelease)).In(t)
 	t.Setenv(hubtest.KubernetesVariable, former)
 	data, copied := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copied")
 	hub := hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Manifests: world(t), Args: []string{encrypted}})
@@ -40,9 +38,7 @@ func TestAHubOpensTheDataOfTheFormerRelease(t *testing.T) {
 	requireVersion(t, data, before.Kubernetes)
 	file := filepath.Join(t.TempDir(), "former.backup")
 	berthHub(t, "backup", file, "--data-dir="+data)
-	if err := hub.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, hub.Stop())
 	requireEncrypted(t, data)
 
 	t.Setenv(hubtest.KubernetesVariable, "")
@@ -82,9 +78,7 @@ func checkUpgraded(t *testing.T, data string, before state) {
 	checkPolicy(t, hub)
 	checkWatches(t, hub)
 	checkDecisions(t, hub, before.Slices)
-	if err := hub.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, hub.Stop())
 }
 
 // requireRefusal requires that a hub of the former release does not open a folder of this release, and changes nothing in it.
@@ -111,10 +105,7 @@ func requireEncrypted(t *testing.T, data string) {
 	t.Helper()
 	found := 0
 	for name := range fileSizes(t, filepath.Join(data, "etcd")) {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := kit.Must(os.ReadFile(name)).In(t)
 		if bytes.Contains(content, []byte(plaintext)) {
 			t.Errorf("%s has the value of a Secret", name)
 		}
@@ -129,25 +120,19 @@ func requireEncrypted(t *testing.T, data string) {
 func fileSizes(t *testing.T, folder string) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
-	err := filepath.Walk(folder, func(name string, info os.FileInfo, err error) error {
+	kit.NoError(t, filepath.Walk(folder, func(name string, info os.FileInfo, err error) error {
 		if err == nil && info.Mode().IsRegular() {
 			out[name] = info.Size()
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }
 
 // berthHub runs a command of berth-hub that must succeed.
 func berthHub(t *testing.T, args ...string) {
 	t.Helper()
-	program, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := kit.Must(hubtest.Binary()).In(t)
 	if printed, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput(); err != nil {
 		t.Fatalf("berth-hub %v: %v: %s", args, err, printed)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -33,10 +34,7 @@ func TestAHubRunsTheNamedRelease(t *testing.T) {
 // requireRelease fails unless the API server of a hub has a minor version, such as v1.30.
 func requireRelease(t *testing.T, hub *hubtest.Hub, minor string) {
 	t.Helper()
-	found, err := hub.Client(t).Discovery().ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := kit.Must(hub.Client(t).Discovery().ServerVersion()).In(t)
 	if !strings.HasPrefix(found.GitVersion, minor+".") {
 		t.Fatalf("the API server is %s, want %s", found.GitVersion, minor)
 	}

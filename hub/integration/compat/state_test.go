@@ -2,13 +2,7 @@ package compat
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,10 +72,7 @@ func (s state) restrictedTo(other state) map[string]any {
 // world returns the manifests of the demo with an object of each kind.
 func world(t *testing.T) fs.FS {
 	t.Helper()
-	out, err := hubtest.Merge(map[string]fs.FS{"demo": os.DirFS(checkout.Path(t, "examples/demo")), "world": os.DirFS("testdata/world")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(hubtest.Merge(map[string]fs.FS{"demo": os.DirFS(checkout.Path(t, "examples/demo")), "world": os.DirFS("testdata/world")})).In(t)
 	return out
 }
 
@@ -130,21 +121,12 @@ func awaitWorks(t *testing.T, hub *hubtest.Hub) {
 // read returns what a hub stores.
 func read(t *testing.T, hub *hubtest.Hub) state {
 	t.Helper()
-	served, err := hub.Client(t).Discovery().ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists, err := discovery.ServerPreferredResources(hub.Client(t).Discovery())
-	if err != nil {
-		t.Fatal(err)
-	}
+	served := kit.Must(hub.Client(t).Discovery().ServerVersion()).In(t)
+	lists := kit.Must(discovery.ServerPreferredResources(hub.Client(t).Discovery())).In(t)
 	client := dynamicClient(t, hub.Config())
 	out := state{Kubernetes: served.GitVersion, Objects: map[string]any{}, Slices: slicesOf(t, hub)}
 	for _, list := range lists {
-		group, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
+		group := kit.Must(schema.ParseGroupVersion(list.GroupVersion)).In(t)
 		for _, resource := range list.APIResources {
 			if !strings.Contains(fmt.Sprint(resource.Verbs), "watch") || computed(group.Group, resource.Name) {
 				continue
@@ -186,24 +168,16 @@ func (s state) add(t *testing.T, client dynamic.Interface, resource schema.Group
 // normalized returns an object with the types of decoded JSON.
 func normalized(t *testing.T, object *unstructured.Unstructured) any {
 	t.Helper()
-	text, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(json.Marshal(object)).In(t)
 	var out any
-	if err := json.Unmarshal(text, &out); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal(text, &out))
 	return out
 }
 
 // slicesOf returns the UIDs and decisions of all slices.
 func slicesOf(t *testing.T, hub *hubtest.Hub) map[string]any {
 	t.Helper()
-	list, err := dynamicClient(t, hub.Config()).Resource(sliceResource).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(dynamicClient(t, hub.Config()).Resource(sliceResource).List(t.Context(), metav1.ListOptions{})).In(t)
 	out := map[string]any{}
 	for i := range list.Items {
 		slice := &list.Items[i]
@@ -220,9 +194,7 @@ func checkDecisions(t *testing.T, hub *hubtest.Hub, before map[string]any) {
 	sentinel := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": placements.GroupVersion().String(), "kind": "Placement", "metadata": map[string]any{"name": "sentinel"}, "spec": map[string]any{},
 	}}
-	if _, err := client.Resource(placements).Namespace(metav1.NamespaceDefault).Create(t.Context(), sentinel, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(client.Resource(placements).Namespace(metav1.NamespaceDefault).Create(t.Context(), sentinel, metav1.CreateOptions{})).In(t)
 	kit.AwaitWithin(t, testTimeout, "the placement of the sentinel is decided", func(ctx context.Context) error {
 		stored, err := client.Resource(placements).Namespace(metav1.NamespaceDefault).Get(ctx, "sentinel", metav1.GetOptions{})
 		if conditions, _, _ := unstructured.NestedSlice(stored.Object, "status", "conditions"); err == nil && len(conditions) == 0 {
@@ -245,10 +217,7 @@ func checkDecisions(t *testing.T, hub *hubtest.Hub, before map[string]any) {
 // checkStoredVersions requires that this hub serves every version in which custom resources are stored.
 func checkStoredVersions(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	list, err := dynamicClient(t, hub.Config()).Resource(definitions).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(dynamicClient(t, hub.Config()).Resource(definitions).List(t.Context(), metav1.ListOptions{})).In(t)
 	for i := range list.Items {
 		stored, _, _ := unstructured.NestedStringSlice(list.Items[i].Object, "status", "storedVersions")
 		versions, _, _ := unstructured.NestedSlice(list.Items[i].Object, "spec", "versions")
@@ -343,31 +312,19 @@ func checkWatches(t *testing.T, hub *hubtest.Hub) {
 // requestCertificate requests a client certificate, approves the request, and waits for the certificate.
 func requestCertificate(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "jane"}}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded, _ := kit.CertificateRequest(t, "jane")
 	requests := hub.Client(t).CertificatesV1().CertificateSigningRequests()
-	request, err := requests.Create(t.Context(), &certificatesv1.CertificateSigningRequest{
+	request := kit.Must(requests.Create(t.Context(), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: keptLabel, Labels: map[string]string{keptLabel: "yes"}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Request: encoded, SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, metav1.CreateOptions{})).In(t)
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
 	})
-	if _, err := requests.UpdateApproval(t.Context(), request.Name, request, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(requests.UpdateApproval(t.Context(), request.Name, request, metav1.UpdateOptions{})).In(t)
 	kit.AwaitWithin(t, testTimeout, "the certificate", func(ctx context.Context) error {
 		stored, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
 		if err == nil && len(stored.Status.Certificate) == 0 {
@@ -380,9 +337,6 @@ func requestCertificate(t *testing.T, hub *hubtest.Hub) {
 func dynamicClient(t *testing.T, config *rest.Config) dynamic.Interface {
 	t.Helper()
 	config.WarningHandler = rest.NoWarnings{} // old versions are deprecated
-	out, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(dynamic.NewForConfig(config)).In(t)
 	return out
 }

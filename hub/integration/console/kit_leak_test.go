@@ -44,14 +44,14 @@ func newPlantedFleet(t *testing.T, hub *hubtest.Hub) *plantedFleet {
 	t.Helper()
 	f := &plantedFleet{rolloutKit: &rolloutKit{Client: kit.New(t, hub), t: t}, hub: hub}
 	for _, name := range append([]string{"team", "unseen-namespace", "lent-1", "lent-2"}, append(openClusters(), unseenClusters()...)...) {
-		f.create(kit.Namespace(name))
+		f.MustCreateMissing(kit.Namespace(name))
 	}
 	for _, set := range []string{"open", "lent", "unseen-set"} {
 		labels := map[string]string{}
 		if set != "open" {
 			labels["unseen-label"] = "unseen-value"
 		}
-		f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: set, Labels: labels}})
+		f.MustCreateMissing(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: set, Labels: labels}})
 	}
 	for _, name := range openClusters() {
 		f.cluster(name, "open", "north")
@@ -70,12 +70,6 @@ func newPlantedFleet(t *testing.T, hub *hubtest.Hub) *plantedFleet {
 	return f
 }
 
-// create stores an object that may exist.
-func (f *plantedFleet) create(object client.Object) {
-	f.t.Helper()
-	f.MustCreateMissing(object)
-}
-
 // cluster stores a cluster without an agent. What the tenant may not see has planted facts.
 func (f *plantedFleet) cluster(name, set, region string) {
 	f.t.Helper()
@@ -88,7 +82,7 @@ func (f *plantedFleet) cluster(name, set, region string) {
 		out.Labels["unseen-label"] = "unseen-value"
 		out.Spec.Taints = []clusterv1.Taint{{Key: "unseen-taint", Value: "unseen-value", Effect: clusterv1.TaintEffectPreferNoSelect}}
 	}
-	f.create(out)
+	f.MustCreateMissing(out)
 	f.setStatus(name, func(cluster *clusterv1.ManagedCluster) {
 		cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "platform", Value: "cloud"}}
 		if set != "open" {
@@ -134,46 +128,30 @@ func (f *plantedFleet) taint(cluster, key string) {
 func (f *plantedFleet) bind(namespace string, sets ...string) {
 	f.t.Helper()
 	for _, set := range sets {
-		f.create(kit.Binding(namespace, set))
+		f.MustCreateMissing(kit.Binding(namespace, set))
 	}
-}
-
-func placementOf(namespace, name string) *clusterv1beta1.Placement {
-	return kit.Placement(namespace, name)
 }
 
 // placements stores placements, and changes the decision of team/web, so that its history has a cluster that the tenant may not see.
 func (f *plantedFleet) placements() {
 	f.t.Helper()
-	web := placementOf("team", "web")
+	web := kit.Placement("team", "web")
 	web.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"region": "north"}},
 	}}}
-	short, wanted := placementOf("unseen-namespace", "unseen-short"), int32(99)
+	short, wanted := kit.Placement("unseen-namespace", "unseen-short"), int32(99)
 	short.Spec.NumberOfClusters = &wanted
-	for _, each := range []*clusterv1beta1.Placement{web, short, placementOf("team", "all"), placementOf("unseen-namespace", "unseen-placement")} {
-		f.create(each)
+	for _, each := range []*clusterv1beta1.Placement{web, short, kit.Placement("team", "all"), kit.Placement("unseen-namespace", "unseen-placement")} {
+		f.MustCreateMissing(each)
 	}
-	f.awaitSelected("team", "web", 4)
+	f.AwaitCount("team", "web", 4)
 	f.update("lent-2", func(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 		cluster.Labels["region"] = "unseen-region"
 		return f.Update(ctx, cluster)
 	})
-	f.awaitSelected("team", "web", 3)
-	f.awaitSelected("team", "all", 5)
-	f.awaitSelected("unseen-namespace", "unseen-placement", 5)
-}
-
-// awaitSelected waits until a placement has selected a number of clusters.
-func (f *plantedFleet) awaitSelected(namespace, name string, want int32) {
-	f.t.Helper()
-	placement := kit.Placement(namespace, name)
-	f.AwaitObject(placement, "a placement has selected a number of clusters", func() error {
-		if got := placement.Status.NumberOfSelectedClusters; got != want {
-			return fmt.Errorf("%s/%s has selected %d clusters, want %d", namespace, name, got, want)
-		}
-		return nil
-	})
+	f.AwaitCount("team", "web", 3)
+	f.AwaitCount("team", "all", 5)
+	f.AwaitCount("unseen-namespace", "unseen-placement", 5)
 }
 
 // works stores sets of works, a work of another client on a visible cluster, and what agents report: errors on a cluster of each kind.
@@ -187,15 +165,15 @@ func (f *plantedFleet) works() {
 		out := kit.WorkSet(namespace, name)
 		out.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: placement}}
 		out.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{manifest(name)}
-		f.create(out)
+		f.MustCreateMissing(out)
 		return out
 	}
 	own, other := set("team", "tools", "all"), set("unseen-namespace", "unseen-tools", "unseen-placement")
 	alone := kit.Work("open-1", "unseen-work")
 	alone.Spec.Workload.Manifests = []workv1.Manifest{manifest("unseen-object")}
-	f.create(alone)
+	f.MustCreateMissing(alone)
 	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "open-1", Name: "unseen-score"}}
-	f.create(score)
+	f.MustCreateMissing(score)
 	score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "unseen-value", Value: 1}}
 	f.MustUpdateStatus(score)
 	f.set = other

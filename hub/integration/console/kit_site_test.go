@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // site is a console as one user reads it, by requests alone.
@@ -39,10 +41,7 @@ func managerSite(address, token string) *site {
 func commandSite(t *testing.T, printed string) *site {
 	t.Helper()
 	base, _, _ := strings.Cut(printed, "/login")
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := kit.Must(cookiejar.New(nil)).In(t)
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	s := &site{name: "command", address: base, client: &http.Client{Transport: transport, CheckRedirect: noRedirect, Jar: jar}}
 	if got := s.send(t, http.MethodGet, strings.TrimPrefix(printed, base), ""); got.code != http.StatusSeeOther {

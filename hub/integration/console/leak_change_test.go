@@ -19,7 +19,7 @@ import (
 type openPage struct {
 	site *site
 	path string
-	*output
+	*kit.Buffer
 }
 
 // openPages opens the streams of all pages. They end with the test.
@@ -29,7 +29,7 @@ func openPages(t *testing.T, s *site) []*openPage {
 	t.Cleanup(cancel)
 	var out []*openPage
 	for _, path := range append(quietPages(), "/placements/team/web", "/placements/team/all", "/clusters/open-1", "/rollouts/team/tools", "/hub") {
-		page := &openPage{s, path, &output{}}
+		page := &openPage{s, path, &kit.Buffer{}}
 		out = append(out, page)
 		go func() {
 			err := s.openStream(ctx, path, "0", func(line string) bool {
@@ -93,8 +93,8 @@ func checkChanges(t *testing.T, f *plantedFleet, sites []*site, admin *site) {
 	}
 	f.taint("unseen-cluster-1", "unseen-late")
 	f.cluster("unseen-cluster-3", "unseen-set", "north")
-	f.create(placementOf("unseen-namespace", "unseen-late"))
-	f.awaitSelected("unseen-namespace", "unseen-late", 6)
+	f.MustCreateMissing(kit.Placement("unseen-namespace", "unseen-late"))
+	f.AwaitCount("unseen-namespace", "unseen-late", 6)
 	kit.Await(t, "the administrator sees the new cluster", func(ctx context.Context) error { // the manager has read it all
 		got, err := admin.try(ctx, http.MethodGet, "/placements/unseen-namespace/unseen-late", "")
 		if err != nil || !strings.Contains(got.body, "unseen-cluster-3") {

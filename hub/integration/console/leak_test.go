@@ -112,10 +112,7 @@ func requestsOf(t *testing.T, route console.Route) []sent {
 		case route.Method == http.MethodGet && len(query) > 0:
 			next.path += "?" + query.Encode()
 		case route.Method == http.MethodPost && strings.HasPrefix(route.Path, "/data/"): // modules send JSON
-			body, err := json.Marshal(fields)
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := kit.Must(json.Marshal(fields)).In(t)
 			next.body = string(body)
 		case route.Method == http.MethodPost:
 			next.body = query.Encode()

@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // listen collects what the browser reports as wrong. A request that is refused is not: tests refuse some.
@@ -67,9 +69,7 @@ func (b *browser) checkAccessibility(t *testing.T, name string) {
 	b.do(chromedp.Evaluate(string(rules)+"; 0", nil))
 	b.do(chromedp.Evaluate(run, &found, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	var violations []violation
-	if err := json.Unmarshal([]byte(found), &violations); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal([]byte(found), &violations))
 	for _, each := range violations {
 		var nodes []string
 		for _, node := range each.Nodes {

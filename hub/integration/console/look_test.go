@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var update = flag.Bool("update", false, "write the golden file of the layout")
@@ -59,12 +61,8 @@ func checkGolden(t *testing.T, shown map[string]string) {
 		fmt.Fprintf(&out, "== %s\n%s\n", name, shown[name])
 	}
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+		kit.NoError(t, os.WriteFile(golden, []byte(out.String()), 0o600))
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {

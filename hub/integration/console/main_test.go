@@ -4,7 +4,6 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	chromium "github.com/berth-project/berth/internal/browser"
 	"github.com/berth-project/berth/internal/cli"
 )
@@ -33,29 +33,11 @@ const (
 	pictures = "BERTH_SCREENSHOTS"
 )
 
-// output is a buffer for a goroutine that writes and a goroutine that reads.
-type output struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (o *output) Write(in []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buffer.Write(in)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buffer.String()
-}
-
 // serve runs `kubectl berth console` and returns the URL that it prints. Stop ends it.
 func serve(t *testing.T, args ...string) (address string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	var out output
+	var out kit.Buffer
 	ended := make(chan int, 1)
 	go func() {
 		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}
@@ -98,10 +80,7 @@ type browser struct {
 // open opens a window. The test is skipped on a machine without the browser.
 func open(t *testing.T, address string) *browser {
 	t.Helper()
-	folder, err := filepath.Abs(filepath.Join(root, "bin", "chromium"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := kit.Must(filepath.Abs(filepath.Join(root, "bin", "chromium"))).In(t)
 	started, err := chromium.Start(t.Context(), folder)
 	if errors.Is(err, chromium.ErrNotFound) {
 		t.Skipf("NO BROWSER RUNS ON THIS MACHINE: %v", err)
@@ -194,7 +173,5 @@ func (b *browser) picture(name string) {
 	}
 	var image []byte
 	b.do(chromedp.FullScreenshot(&image, 100))
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), image, 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	kit.NoError(b.t, os.WriteFile(filepath.Join(folder, name+".png"), image, 0o600))
 }

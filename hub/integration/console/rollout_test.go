@@ -46,9 +46,7 @@ func newRollout(t *testing.T, hub *hubtest.Hub) *rolloutKit {
 	k.set = kit.WorkSet("ops", "tools")
 	reference := workv1alpha1.LocalPlacementReference{Name: "agents"}
 	const strategy = "{type: ProgressivePerGroup, approval: {required: [{groupIndex: 1}]}}"
-	if err := yaml.UnmarshalStrict([]byte(strategy), &reference.RolloutStrategy.RolloutStrategy); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, yaml.UnmarshalStrict([]byte(strategy), &reference.RolloutStrategy.RolloutStrategy))
 	k.set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{reference}
 	k.set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"tools"},"data":{"version":"1"}}`,
@@ -168,10 +166,7 @@ func (b *browser) dragBack(t *testing.T) {
 		t.Errorf("at the start, the waves are %q, want the canaries under way and the others waiting", before)
 	}
 	b.wait("the address", `location.search.includes("at=")`)
-	address, err := url.Parse(evaluate[string](b, "location.href"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := kit.Must(url.Parse(evaluate[string](b, "location.href"))).In(t)
 	b.visit(address.RequestURI())
 	if diff := cmp.Diff(lasting(before), lasting(shown())); diff != "" {
 		t.Errorf("the address of the moment shows another (-before +now):\n%s", diff)

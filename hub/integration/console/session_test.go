@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli/pages"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/source/file"
@@ -76,10 +77,7 @@ func (s *server) stop() { s.running.Close() }
 // restart listens at the same address again.
 func (s *server) restart() {
 	s.t.Helper()
-	listener, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", s.address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	listener := kit.Must(new(net.ListenConfig).Listen(s.t.Context(), "tcp", s.address)).In(s.t)
 	s.start(listener)
 }
 

@@ -187,10 +187,7 @@ func checkStory(t *testing.T, b *browser, of story) string {
 // checkTable compares the table of the how-to with what the stories took.
 func checkTable(t *testing.T, want []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "console.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(os.ReadFile(filepath.Join(root, "docs", "how-to", "console.md"))).In(t)
 	_, section, found := strings.Cut(string(text), "\n| page | question | clicks | words | pages |\n|---|---|---|---|---|\n")
 	table, _, ended := strings.Cut(section, "\n\n")
 	if !found || !ended || table != strings.Join(want, "\n") {

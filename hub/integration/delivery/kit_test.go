@@ -148,9 +148,7 @@ func (f *testFleet) newSet(name string, placements ...string) *workv1alpha1.Mani
 func parseStrategy(t *testing.T, text string) clusterv1alpha1.RolloutStrategy {
 	t.Helper()
 	out := clusterv1alpha1.RolloutStrategy{}
-	if err := yaml.UnmarshalStrict([]byte(text), &out); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, yaml.UnmarshalStrict([]byte(text), &out))
 	return out
 }
 
@@ -197,17 +195,8 @@ func (f *testFleet) awaitWorks(set *workv1alpha1.ManifestWorkReplicaSet, value s
 // awaitCondition waits until a condition of a set has a status and a reason for the present generation, and returns the set.
 func (f *testFleet) awaitCondition(set *workv1alpha1.ManifestWorkReplicaSet, kind, status, reason string) *workv1alpha1.ManifestWorkReplicaSet {
 	f.t.Helper()
-	out := &workv1alpha1.ManifestWorkReplicaSet{}
-	f.Await("a condition of a set has a status and a reason for the present generation", func(ctx context.Context) error {
-		if err := f.Get(ctx, client.ObjectKeyFromObject(set), out); err != nil {
-			return err
-		}
-		found := meta.FindStatusCondition(out.Status.Conditions, kind)
-		if found == nil || string(found.Status) != status || found.Reason != reason || found.ObservedGeneration != out.Generation {
-			return fmt.Errorf("%+v: %w", out.Status, errNotYet)
-		}
-		return nil
-	})
+	out := kit.WorkSet(set.Namespace, set.Name)
+	f.AwaitObservedCondition(out, kind, metav1.ConditionStatus(status), reason)
 	return out
 }
 
@@ -298,12 +287,6 @@ func (f *testFleet) releaseIn(set *workv1alpha1.ManifestWorkReplicaSet, clusters
 // placement returns a placement to delete.
 func (f *testFleet) placement(name string) *clusterv1beta1.Placement {
 	return kit.Placement(f.namespace, name)
-}
-
-// gone waits until a set does not exist.
-func (f *testFleet) gone(set *workv1alpha1.ManifestWorkReplicaSet) {
-	f.t.Helper()
-	f.AwaitGone(set)
 }
 
 // workWrites returns how many writes the API server completed, by verb and resource of works and sets.

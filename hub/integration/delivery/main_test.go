@@ -5,7 +5,6 @@
 package delivery
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"testing"
@@ -17,12 +16,7 @@ import (
 var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	manifests, err := hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()}}))
 }
 
 // startManager starts a manager with the controller of sets alone, until the end of the test.

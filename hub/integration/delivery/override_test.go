@@ -63,13 +63,8 @@ func data(t *testing.T, raw []byte) string {
 	var content struct {
 		Data map[string]any `json:"data"`
 	}
-	if err := json.Unmarshal(raw, &content); err != nil {
-		t.Fatal(err)
-	}
-	out, err := json.Marshal(content.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal(raw, &content))
+	out := kit.Must(json.Marshal(content.Data)).In(t)
 	return string(out)
 }
 
@@ -86,9 +81,7 @@ func TestOverridesFollowTheLabelsOfClusters(t *testing.T) {
 	set := kit.WorkSet(f.namespace, "web")
 	set.Spec.ManifestWorkTemplate.Workload = manifests("1")
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "p"}}
-	if err := yaml.UnmarshalStrict([]byte(siteOverride), &set.Spec.Overrides); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, yaml.UnmarshalStrict([]byte(siteOverride), &set.Spec.Overrides))
 	f.MustCreate(set)
 	f.awaitData(set, a, `{"large":"3","site":"north","value":"1"}`)
 	f.awaitData(set, b, `{"site":"south","value":"1"}`)

@@ -11,6 +11,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/delivery"
 )
 
@@ -46,10 +47,7 @@ func (f *testFleet) awaitTemplates(set *workv1alpha1.ManifestWorkReplicaSet, val
 	f.t.Helper()
 	var want []string
 	for _, value := range values {
-		hash, err := delivery.TemplateHash(&workv1.ManifestWorkSpec{Workload: manifests(value)})
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		hash := kit.Must(delivery.TemplateHash(&workv1.ManifestWorkSpec{Workload: manifests(value)})).In(f.t)
 		want = append(want, hash)
 	}
 	f.Await("these templates of a set are kept, the oldest first", func(ctx context.Context) error {
@@ -84,9 +82,7 @@ func TestABreachedRolloutIsAborted(t *testing.T) {
 		set.Spec.ManifestWorkTemplate.Workload = manifests("2")
 	})
 	works := f.awaitWorks(set, "2", f.clusters[:2]...)
-	if err := report(t.Context(), f.agent(works[0].Namespace), &works[0], "Applied Degraded Progressing"); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, report(t.Context(), f.agent(works[0].Namespace), &works[0], "Applied Degraded Progressing"))
 	f.awaitWorks(set, "1", f.clusters...)
 	stored := f.awaitCondition(set, workv1alpha1.Progressing, "False", "Breached")
 	if stored.Status.AbortedTime == nil || stored.Status.CurrentRevision == stored.Status.UpdateRevision {

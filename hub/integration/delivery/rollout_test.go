@@ -64,7 +64,7 @@ func TestVector4ADeletedSetLeavesNoWork(t *testing.T) {
 				t.Error("no message")
 			}
 		} else {
-			f.gone(set)
+			f.AwaitGone(set)
 			works, err := f.works(t.Context(), set)
 			for _, work := range works {
 				if work.DeletionTimestamp.IsZero() || err != nil {
@@ -73,7 +73,7 @@ func TestVector4ADeletedSetLeavesNoWork(t *testing.T) {
 			}
 		}
 		f.release(set)
-		f.gone(set)
+		f.AwaitGone(set)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // manyClusters is the number of clusters in the test of sizes.
@@ -67,11 +68,8 @@ func (f *testFleet) countStatusWrites(set *workv1alpha1.ManifestWorkReplicaSet) 
 	f.t.Helper()
 	current := &workv1alpha1.ManifestWorkReplicaSet{}
 	f.MustGet(client.ObjectKeyFromObject(set), current)
-	events, err := f.Watch(f.t.Context(), &workv1alpha1.ManifestWorkReplicaSetList{}, client.InNamespace(set.Namespace),
-		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: current.ResourceVersion}})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	events := kit.Must(f.Watch(f.t.Context(), &workv1alpha1.ManifestWorkReplicaSetList{}, client.InNamespace(set.Namespace),
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: current.ResourceVersion}})).In(f.t)
 	done, times := make(chan struct{}), []time.Time{}
 	go func() {
 		defer close(done)
@@ -108,10 +106,7 @@ func (f *testFleet) reportAll(works []workv1.ManifestWork) {
 // versions returns the resourceVersion of a set and its works, by name.
 func (f *testFleet) versions(set *workv1alpha1.ManifestWorkReplicaSet) map[client.ObjectKey]string {
 	f.t.Helper()
-	works, err := f.works(context.WithoutCancel(f.t.Context()), set)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	works := kit.Must(f.works(context.WithoutCancel(f.t.Context()), set)).In(f.t)
 	current := &workv1alpha1.ManifestWorkReplicaSet{}
 	f.MustGet(client.ObjectKeyFromObject(set), current)
 	out := map[client.ObjectKey]string{client.ObjectKeyFromObject(set): current.ResourceVersion}

@@ -78,10 +78,7 @@ func TestABackupUnderLoadKeepsEveryPlace(t *testing.T) {
 // berthHub runs a command of berth-hub.
 func (h *testHub) berthHub(args ...string) {
 	h.t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(h.t)
 	if printed, err := exec.CommandContext(h.t.Context(), binary, args...).CombinedOutput(); err != nil {
 		h.t.Fatalf("berth-hub %v: %v: %s", args, err, printed)
 	}
@@ -92,7 +89,7 @@ func (h *testHub) createLoad() {
 	h.t.Helper()
 	for i := range loadClusters {
 		cluster := kit.AcceptedCluster(fmt.Sprintf("load-%02d", i), loadLabel, "yes")
-		h.create(cluster)
+		h.admin.MustCreate(cluster)
 	}
 	for i := range loadPlacements {
 		placement := kit.Placement(setNamespace, fmt.Sprintf("load-%02d", i))
@@ -101,7 +98,7 @@ func (h *testHub) createLoad() {
 		placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{predicate}
 		placement.Spec.NumberOfClusters = new(int32)
 		*placement.Spec.NumberOfClusters = int32(1 + i%10)
-		h.create(placement)
+		h.admin.MustCreate(placement)
 	}
 	h.hub.AwaitFixedPoint(h.t, testTimeout)
 }

@@ -63,7 +63,7 @@ func TestOnlyTheHubHandsAnAgentOver(t *testing.T) {
 func (h *testHub) requireOutOfReach(secret *corev1.Secret, victim string) {
 	h.t.Helper()
 	const user = "labels-clusters"
-	h.create(
+	h.admin.MustCreate(
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}},
 		}},

@@ -68,9 +68,7 @@ func TestAnExportMovesTokensProxiesAddOnsAndProbedClusters(t *testing.T) {
 	old := h.hub
 	requireNoHandOver(t, old)
 	h.hub, h.admin = to.Hub, to.admin
-	if err := old.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, old.Stop())
 	h.awaitTokenOf(withToken, tokens)
 	if address := strings.TrimPrefix(to.Config().Host, "https://"); proxy.connections(address) == 0 {
 		t.Errorf("the agent behind the proxy does not use it for %s: %v", address, proxy.opened)
@@ -90,10 +88,7 @@ func (h *testHub) tokenOf(name string) string {
 	h.t.Helper()
 	for _, m := range h.members {
 		if m.name == name {
-			token, err := os.ReadFile(filepath.Join(m.agent.Folder, "token"))
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			token := kit.Must(os.ReadFile(filepath.Join(m.agent.Folder, "token"))).In(h.t)
 			return string(bytes.TrimSpace(token))
 		}
 	}
@@ -110,10 +105,7 @@ func (h *testHub) awaitTokenOf(name, former string) {
 	}
 	config := rest.AnonymousClientConfig(h.hub.Config())
 	config.BearerToken = token
-	as, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	as := kit.Must(kubernetes.NewForConfig(config)).In(h.t)
 	review, err := as.AuthenticationV1().SelfSubjectReviews().Create(h.t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil || review.Status.UserInfo.Username != registration.AccountUser(name) {
 		h.t.Errorf("the token of the agent of %s is that of %q, %v", name, review.Status.UserInfo.Username, err)
@@ -138,7 +130,7 @@ func (h *testHub) storeAddOns(cluster string) {
 	template := &addonv1alpha1.AddOnTemplate{ObjectMeta: own}
 	template.Spec.AddonName = addOnName
 	template.Spec.AgentSpec.Workload.Manifests = newTemplate("agent", "1").spec().Manifests
-	h.create(addOn, settings, template)
+	h.admin.MustCreate(addOn, settings, template)
 	addOn.Status.InstallProgressions = []addonv1alpha1.InstallProgression{{PlacementRef: addonv1alpha1.PlacementRef{Namespace: setNamespace, Name: placementName}}}
 	h.admin.MustUpdateStatus(addOn)
 	installed := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: addOnName}}
@@ -208,7 +200,7 @@ func (h *testHub) storeProbed() {
 	}
 	cluster := kit.Cluster(probed)
 	cluster.Spec.HubAcceptsClient, cluster.Spec.LeaseDurationSeconds = true, leaseSeconds
-	h.create(cluster, &corev1.Secret{
+	h.admin.MustCreate(cluster, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: probeNamespace, Name: probed, Labels: map[string]string{clusterv1.ProbeClusterLabelKey: probed}},
 		Data:       map[string][]byte{"kubeconfig": text},
 	})

@@ -50,9 +50,7 @@ func TestAnExportMovesEverythingButTheDecisions(t *testing.T) {
 	requireIdle(t, old, to)
 
 	// The hub is restarted, and hands over the last agent.
-	if err := old.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, old.Stop())
 	old = hubtest.New(t, hubtest.Options{DataDir: h.data, Manager: true, TaintUnjoined: true})
 	if !strings.Contains(old.Output(), "This hub has moved to "+to.Config().Host) {
 		t.Errorf("the restarted hub prints %q", old.Output())
@@ -70,9 +68,7 @@ func TestAnExportMovesEverythingButTheDecisions(t *testing.T) {
 	if diff := cmp.Diff(decisions, h.decisions()); diff != "" {
 		t.Errorf("decisions after the agents have moved (-hub +target):\n%s", diff)
 	}
-	if err := old.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, old.Stop())
 	h.requireAtHome(w, before)
 	removed.require(t)
 }
@@ -171,7 +167,7 @@ func (h *testHub) requireAtHome(w wanted, before map[string]map[string]types.UID
 func TestAnExportWritesNothingWhereTheTargetIsOccupied(t *testing.T) {
 	h := newEmbeddedHub(t)
 	to := newTarget(t)
-	to.create(
+	to.admin.MustCreate(
 		kit.Namespace(setNamespace), kit.Namespace("member-1"),
 		kit.Cluster("member-0"),
 		kit.Placement(setNamespace, placementName),
@@ -194,9 +190,4 @@ func TestAnExportWritesNothingWhereTheTargetIsOccupied(t *testing.T) {
 	if holder := holderOf(t, h.admin); holder != "berth-hub" {
 		t.Errorf("%q holds the lease of the manager of the hub", holder)
 	}
-}
-
-func (o *target) create(objects ...client.Object) {
-	o.t.Helper()
-	o.admin.MustCreate(objects...)
 }

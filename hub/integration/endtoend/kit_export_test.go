@@ -57,10 +57,7 @@ func newEmbeddedHub(t *testing.T) *testHub {
 func newEmptyHub(t *testing.T, args ...string) *testHub {
 	t.Helper()
 	h := &testHub{t: t, data: t.TempDir(), agentArgs: []string{shortGrace}}
-	hub, err := hubtest.Start(t.Context(), hubtest.Options{DataDir: h.data, Manager: true, TaintUnjoined: true, Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := kit.Must(hubtest.Start(t.Context(), hubtest.Options{DataDir: h.data, Manager: true, TaintUnjoined: true, Args: args})).In(t)
 	h.hub, h.admin = hub, kit.New(t, hub)
 	t.Cleanup(func() {
 		if err := hub.Stop(); err != nil {
@@ -98,29 +95,18 @@ type joining struct {
 func (h *testHub) joinByToken(of joining) {
 	h.t.Helper()
 	m := h.newMember(of.name)
-	to, err := join.NewClient(h.hub.Config())
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	endpoint, err := join.FindEndpoint(h.t.Context(), to, h.hub.Config())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	to := kit.Must(join.NewClient(h.hub.Config())).In(h.t)
+	endpoint := kit.Must(join.FindEndpoint(h.t.Context(), to, h.hub.Config())).In(h.t)
 	token, _, err := join.Token{Cluster: of.name, Driver: of.driver, TTL: time.Hour, Labels: map[string]string{selectedLabel: "yes"}}.Create(h.t.Context(), to)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	text, err := join.BootstrapKubeconfig(endpoint, token)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	text := kit.Must(join.BootstrapKubeconfig(endpoint, token)).In(h.t)
 	if of.through != nil {
 		text = of.through.between(h.t, text)
 	}
 	path := filepath.Join(h.t.TempDir(), "bootstrap.kubeconfig")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	kit.NoError(h.t, os.WriteFile(path, text, 0o600))
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`, longLease))
 	h.admin.MustPatch(kit.Cluster(of.name), patch)
 	m.args = []string{"--cluster-name=" + of.name, "--bootstrap-kubeconfig=" + path}
@@ -135,7 +121,7 @@ func (h *testHub) joinByToken(of joining) {
 func (h *testHub) createDecisions() {
 	h.t.Helper()
 	for i := range simulatedClusters {
-		h.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		h.admin.MustCreate(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("simulated-%d", i), Labels: map[string]string{simulatedLabel: "yes"}, Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
 		}})
 	}
@@ -146,7 +132,7 @@ func (h *testHub) createDecisions() {
 		placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{predicate}
 		placement.Spec.NumberOfClusters = &number
 		placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(3)
-		h.create(placement)
+		h.admin.MustCreate(placement)
 	}
 	h.hub.AwaitFixedPoint(h.t, testTimeout)
 	// The best clusters become the worst, which a decision that starts anew would leave out.
@@ -157,7 +143,7 @@ func (h *testHub) createDecisions() {
 	}
 	for i := range ballast {
 		score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: setNamespace, Name: fmt.Sprintf("score-%03d", i)}}
-		h.create(score)
+		h.admin.MustCreate(score)
 		score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: int32(i % 100)}}
 		h.admin.MustUpdateStatus(score)
 	}
@@ -212,10 +198,7 @@ func (h *testHub) watchRemovals() *removals {
 	out := &removals{}
 	for _, m := range h.members {
 		for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.NamespaceList{}, &workv1.AppliedManifestWorkList{}} {
-			watcher, err := m.Watch(h.t.Context(), list)
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			watcher := kit.Must(m.Watch(h.t.Context(), list)).In(h.t)
 			h.t.Cleanup(watcher.Stop)
 			go out.collect(m.name, watcher)
 		}
@@ -257,12 +240,9 @@ type target struct {
 
 func newTarget(t *testing.T, args ...string) *target {
 	t.Helper()
-	manifests, err := hubtest.Merge(map[string]fs.FS{
+	manifests := kit.Must(hubtest.Merge(map[string]fs.FS{
 		"delivery": config.Delivery(), "registration": config.Registration(), "webhookroles": config.WebhookRoles(), "probe": config.Probe(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})).In(t)
 	out := &target{Hub: hubtest.New(t, hubtest.Options{Manifests: manifests}), t: t, webhooks: hubtest.FreeAddress(t), args: args}
 	out.admin = kit.For(t, out.Config())
 	return out
@@ -298,15 +278,9 @@ func (o *target) keepManager() {
 // export starts an export to a target.
 func (h *testHub) export(to *target, args ...string) *process.Process {
 	h.t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(h.t)
 	args = append([]string{"export", "--data-dir=" + h.data, "--to-kubeconfig=" + to.Kubeconfig()}, args...)
-	out, err := process.Start(h.t.Context(), process.NewOutput(0, ""), binary, args...)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	out := kit.Must(process.Start(h.t.Context(), process.NewOutput(0, ""), binary, args...)).In(h.t)
 	h.t.Cleanup(out.Kill)
 	return out
 }

@@ -79,14 +79,8 @@ func newTestHub(t *testing.T, agentArgs ...string) *testHub {
 // startHub starts the hub on its data. The port is in the data too.
 func (h *testHub) startHub() {
 	h.t.Helper()
-	manifests, err := hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	hub, err := hubtest.Start(h.t.Context(), hubtest.Options{DataDir: h.data, Manifests: manifests})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	manifests := kit.Must(hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})).In(h.t)
+	hub := kit.Must(hubtest.Start(h.t.Context(), hubtest.Options{DataDir: h.data, Manifests: manifests})).In(h.t)
 	h.hub, h.admin = hub, kit.New(h.t, hub)
 }
 
@@ -120,15 +114,10 @@ func (h *testHub) reviveManager() {
 	}
 }
 
-func (h *testHub) create(objects ...client.Object) {
-	h.t.Helper()
-	h.admin.MustCreate(objects...)
-}
-
 // createPlacement creates the placement of all sets. Its clusters may be silent while the hub is down.
 func (h *testHub) createPlacement() {
 	h.t.Helper()
-	h.create(kit.Namespace(setNamespace))
+	h.admin.MustCreate(kit.Namespace(setNamespace))
 	kit.Await(h.t, "the manager has created the set global", func(ctx context.Context) error {
 		return h.admin.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, &clusterv1beta2.ManagedClusterSet{})
 	})
@@ -138,7 +127,7 @@ func (h *testHub) createPlacement() {
 	predicate.RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{selectedLabel: "yes"}
 	placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{predicate}
 	placement.Spec.Tolerations = []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}
-	h.create(binding, placement)
+	h.admin.MustCreate(binding, placement)
 }
 
 // join starts a member with its agent.
@@ -147,7 +136,7 @@ func (h *testHub) join(name string) {
 	m := h.newMember(name)
 	cluster := kit.Cluster(name, selectedLabel, "yes")
 	cluster.Spec.HubAcceptsClient, cluster.Spec.LeaseDurationSeconds = true, leaseSeconds
-	h.create(cluster)
+	h.admin.MustCreate(cluster)
 	m.agent.StoreCredential(h.t, h.hub, name, "a")
 	h.members = append(h.members, m)
 	h.startAgent(m)

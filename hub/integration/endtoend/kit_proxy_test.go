@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // tlsProxy is a proxy with TLS between an agent and its hubs. It forwards connections and reads nothing in them.
@@ -36,19 +38,13 @@ func newTLSProxy(t *testing.T) *tlsProxy {
 // between returns a kubeconfig whose clients use the proxy. Its bundle verifies the proxy and the hub.
 func (p *tlsProxy) between(t *testing.T, kubeconfig []byte) []byte {
 	t.Helper()
-	config, err := clientcmd.Load(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := kit.Must(clientcmd.Load(kubeconfig)).In(t)
 	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 	for _, cluster := range config.Clusters {
 		cluster.ProxyURL = p.server.URL
 		cluster.CertificateAuthorityData = slices.Concat(cluster.CertificateAuthorityData, own)
 	}
-	out, err := clientcmd.Write(*config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(clientcmd.Write(*config)).In(t)
 	return out
 }
 

@@ -150,9 +150,7 @@ func (h *testHub) settle(w wanted) {
 	h.t.Helper()
 	kit.Await(h.t, "everything is as wanted and nothing is written any more", func(ctx context.Context) error { return h.check(ctx, w) })
 	h.requireQuiet()
-	if err := h.check(h.t.Context(), w); err != nil {
-		h.t.Fatal(err)
-	}
+	kit.NoError(h.t, h.check(h.t.Context(), w))
 }
 
 // uids returns the UIDs of the objects of each member, which are as wanted.
@@ -160,10 +158,7 @@ func (h *testHub) uids(w wanted) map[string]map[string]types.UID {
 	h.t.Helper()
 	out := map[string]map[string]types.UID{}
 	for _, m := range h.members {
-		found, err := m.check(h.t.Context(), w)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		found := kit.Must(m.check(h.t.Context(), w)).In(h.t)
 		out[m.name] = found
 	}
 	return out
@@ -185,9 +180,7 @@ func (h *testHub) requireSame(before, after map[string]map[string]types.UID) {
 func (h *testHub) stopHub() {
 	h.t.Helper()
 	h.manager.Stop()
-	if err := h.hub.Stop(); err != nil {
-		h.t.Fatal(err)
-	}
+	kit.NoError(h.t, h.hub.Stop())
 }
 
 // copyData copies the data of the stopped hub, and returns the folder of the copy.
@@ -201,9 +194,7 @@ func (h *testHub) copyData() string {
 // restore replaces the data of the stopped hub.
 func (h *testHub) restore(from string) {
 	h.t.Helper()
-	if err := os.RemoveAll(h.data); err != nil {
-		h.t.Fatal(err)
-	}
+	kit.NoError(h.t, os.RemoveAll(h.data))
 	h.copyFolder(from, h.data)
 }
 

@@ -5,8 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -222,52 +220,30 @@ func (h *testHub) collect(to *haystack, when, changed string) {
 
 func (s *haystack) addObject(what string, object any) {
 	s.t.Helper()
-	text, err := json.Marshal(object)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	text := kit.Must(json.Marshal(object)).In(s.t)
 	s.add(what, string(text))
 }
 
 // metrics reads the metrics of a manager or an agent.
 func (h *testHub) metrics(address string) string {
 	h.t.Helper()
-	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return string(text)
+	_, text, err := kit.Page(h.t.Context(), "http://"+address+"/metrics")
+	kit.NoError(h.t, err)
+	return text
 }
 
 // collectCommands adds the output of every command that shows deliveries. A command may fail.
 func (h *testHub) collectCommands(to *haystack, when, changed string) {
 	h.t.Helper()
-	plugin, err := hubtest.PluginBinary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	plugin := kit.Must(hubtest.PluginBinary()).In(h.t)
 	set := &workv1alpha1.ManifestWorkReplicaSet{}
 	h.admin.MustGet(client.ObjectKey{Namespace: setNamespace, Name: "plain"}, set)
 	set.APIVersion, set.Kind = workv1alpha1.SchemeGroupVersion.String(), "ManifestWorkReplicaSet"
 	set.ManagedFields, set.ResourceVersion = nil, ""
 	set.Spec.ManifestWorkTemplate.Workload = secrets(changed)
-	text, err := json.Marshal(set)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	text := kit.Must(json.Marshal(set)).In(h.t)
 	file := filepath.Join(h.t.TempDir(), "set.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	kit.NoError(h.t, os.WriteFile(file, text, 0o600))
 	for _, args := range [][]string{
 		{"rollout", "status", "plain"},
 		{"rollout", "status", "plain", "-o", "json"},

@@ -103,9 +103,7 @@ func startTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range steps {
-		if err := hub.Apply(t.Context(), step); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, hub.Apply(t.Context(), step))
 	}
 	binary := filepath.Join(t.TempDir(), "controller")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
 )
 
@@ -22,10 +23,7 @@ var (
 // demo runs berth-hub demo with its own temporary folder, and returns the output. It checks that the demo deletes its files.
 func demo(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	var out, problems bytes.Buffer
 	command := exec.CommandContext(t.Context(), binary, append([]string{"demo"}, args...)...)
 	command.Dir = t.TempDir()
@@ -54,14 +52,8 @@ func TestDemoPrints(t *testing.T) {
 
 // TestReadmeShowsTheDemo: the first text block of the README is an excerpt of the demo, in its order.
 func TestReadmeShowsTheDemo(t *testing.T) {
-	readme, err := os.ReadFile(checkout.Path(t, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden, err := os.ReadFile(filepath.Join("testdata", "demo.golden"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := kit.Must(os.ReadFile(checkout.Path(t, "README.md"))).In(t)
+	golden := kit.Must(os.ReadFile(filepath.Join("testdata", "demo.golden"))).In(t)
 	_, block, _ := strings.Cut(string(readme), "```text\n")
 	block, _, _ = strings.Cut(block, "```")
 	rest := string(golden)
@@ -77,12 +69,8 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 func TestDemoRefuses(t *testing.T) {
 	bad := t.TempDir()
 	for name, content := range map[string]string{"broken.yaml": "{", "nameless.yaml": "kind: Placement"} {
-		if err := os.MkdirAll(filepath.Join(bad, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(bad, name, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.MkdirAll(filepath.Join(bad, name), 0o700))
+		kit.NoError(t, os.WriteFile(filepath.Join(bad, name, name), []byte(content), 0o600))
 	}
 	cases := map[string]struct {
 		args []string

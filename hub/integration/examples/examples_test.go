@@ -49,10 +49,7 @@ var otherFolders = []string{"controller", "how-to", "pipeline", "scenarios", "si
 
 // TestExamples walks the folders.
 func TestExamples(t *testing.T) {
-	entries, err := os.ReadDir(checkout.Path(t, "examples"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := kit.Must(os.ReadDir(checkout.Path(t, "examples"))).In(t)
 	played := 0
 	for _, entry := range entries {
 		if !entry.IsDir() || slices.Contains(otherFolders, entry.Name()) {
@@ -68,14 +65,8 @@ func TestExamples(t *testing.T) {
 
 // applyScenario applies the steps of a scenario one after the other, compares the decisions after each, and deletes the objects.
 func applyScenario(t *testing.T, folder string) {
-	hub, err := scenario.Connect(shared.Config(), clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := scenario.Read(os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := kit.Must(scenario.Connect(shared.Config(), clock.RealClock{})).In(t)
+	steps := kit.Must(scenario.Read(os.DirFS(folder))).In(t)
 	for _, step := range steps {
 		if err := hub.Apply(t.Context(), step); err != nil {
 			t.Errorf("step %s: %v", step.Folder, err)
@@ -108,15 +99,10 @@ func decisions(t *testing.T) string {
 func deleteAll(t *testing.T, hub *scenario.Hub) {
 	t.Helper()
 	for _, resource := range []schema.GroupVersionResource{scenario.Placements, scenario.Bindings, scenario.Sets, scenario.Clusters, scenario.Scores} {
-		list, err := hub.Client().Resource(resource).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := kit.Must(hub.Client().Resource(resource).List(t.Context(), metav1.ListOptions{})).In(t)
 		for _, object := range list.Items {
 			client := hub.Client().Resource(resource).Namespace(object.GetNamespace())
-			if err := client.Delete(t.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			kit.NoError(t, client.Delete(t.Context(), object.GetName(), metav1.DeleteOptions{}))
 		}
 	}
 	kit.AwaitWithin(t, deletionTimeout, "Berth has deleted its decisions", func(ctx context.Context) error {
@@ -131,9 +117,7 @@ func deleteAll(t *testing.T, hub *scenario.Hub) {
 func compare(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(file, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(file)

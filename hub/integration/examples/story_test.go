@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/hub/internal/doctest"
 	"github.com/berth-project/berth/hub/internal/scenario"
 	"github.com/berth-project/berth/internal/checkout"
@@ -60,20 +61,12 @@ func TestStories(t *testing.T) {
 // runStory runs the commands of a page in a folder, and cleans the hub.
 func runStory(t *testing.T, file, folder string) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(os.ReadFile(file)).In(t)
 	before := grants(t)
 	runner := doctest.NewRunner(doctest.Options{Folder: folder, Environment: environment(t, string(text)), Limit: storyTimeout, Once: *update})
-	printed, err := runner.Run(t.Context(), string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	printed := kit.Must(runner.Run(t.Context(), string(text))).In(t)
 	if *update {
-		if err := os.WriteFile(file, []byte(printed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(file, []byte(printed), 0o600))
 	} else if diff := cmp.Diff(string(text), printed); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
@@ -82,20 +75,14 @@ func runStory(t *testing.T, file, folder string) {
 			t.Error(err)
 		}
 	}
-	hub, err := scenario.Connect(shared.Config(), clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := kit.Must(scenario.Connect(shared.Config(), clock.RealClock{})).In(t)
 	deleteAll(t, hub)
 }
 
 // grants returns the names of all ClusterRoleBindings.
 func grants(t *testing.T) sets.Set[string] {
 	t.Helper()
-	list, err := shared.Client(t).RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(shared.Client(t).RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})).In(t)
 	out := sets.New[string]()
 	for _, binding := range list.Items {
 		out.Insert(binding.Name)
@@ -106,19 +93,12 @@ func grants(t *testing.T) sets.Set[string] {
 // environment returns the environment of the commands of a page, with kubectl and a kubeconfig for each user on the page.
 func environment(t *testing.T, text string) []string {
 	t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	dir := t.TempDir()
 	for _, found := range people.FindAllStringSubmatch(text, -1) {
-		if err := writeKubeconfig(filepath.Join(dir, found[1]), shared.ConfigFor(t, found[1])); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, writeKubeconfig(filepath.Join(dir, found[1]), shared.ConfigFor(t, found[1])))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700))
 	return append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+shared.Kubeconfig(), "PEOPLE="+dir, "BERTH_HUB="+binary)
 }
 

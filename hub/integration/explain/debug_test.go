@@ -20,22 +20,16 @@ import (
 func TestDebugContract(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 4)
-	f.placement("p", number(1), within("a", "b"))
+	f.placement("p", kit.Number(1), within("a", "b"))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(1)
 	f.awaitExplained("p", f.names(0)...)
 	root, anonymous := shared.Config(), rest.AnonymousClientConfig(shared.Config())
 	jane := shared.ConfigFor(t, "jane-"+f.namespace)
-	body, err := json.Marshal(f.unsaved("new", number(2), within("a")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	wrong, err := json.Marshal(f.unsaved("new", func(spec *clusterv1beta1.PlacementSpec) {
+	body := kit.Must(json.Marshal(f.unsaved("new", kit.Number(2), within("a")))).In(t)
+	wrong := kit.Must(json.Marshal(f.unsaved("new", func(spec *clusterv1beta1.PlacementSpec) {
 		spec.PrioritizerPolicy.Mode = "Sparkle"
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))).In(t)
 	stored := "/debug/placements/" + f.namespace + "/p"
 	for sentence, test := range map[string]struct {
 		as           *rest.Config
@@ -71,7 +65,7 @@ func TestDebugContract(t *testing.T) {
 			}
 		})
 	}
-	tried, err := f.stored(t.Context(), "new")
+	tried, err := f.Selected(t.Context(), f.namespace, "new")
 	if err != nil || len(tried) != 0 {
 		t.Errorf("trying stored %v, %v", tried, err)
 	}

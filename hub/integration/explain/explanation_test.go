@@ -19,7 +19,7 @@ import (
 func TestExplanationMatchesTheSlices(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 6)
-	f.placement("p", number(2), within("a", "b"))
+	f.placement("p", kit.Number(2), within("a", "b"))
 	const mismatch = "Mismatch: not label region in (a, b)"
 	const beaten = "Beaten: others rank higher; the last selected has score 100"
 	check := func(of explain.Explanation, want ...string) {
@@ -68,7 +68,7 @@ func TestExplanationMatchesTheSlices(t *testing.T) {
 func TestTiersAreExplained(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 6)
-	f.placement("p", number(2), tiers("a", "b"))
+	f.placement("p", kit.Number(2), tiers("a", "b"))
 	f.awaitExplained("p", f.names(0, 3)...)
 	f.taint(0, 3)
 	after := f.awaitExplained("p", f.names(1, 4)...)
@@ -84,7 +84,7 @@ func TestTiersAreExplained(t *testing.T) {
 func TestStaleIfWritesFail(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 4)
-	f.placement("p", number(2), within("a"))
+	f.placement("p", kit.Number(2), within("a"))
 	f.awaitExplained("p", f.names(0, 3)...)
 	m.rejectWrites.Store(true)
 	defer m.rejectWrites.Store(false)
@@ -100,7 +100,7 @@ func TestStaleIfWritesFail(t *testing.T) {
 		}
 		return nil
 	})
-	if stored, err := f.stored(t.Context(), "p"); err != nil || !cmp.Equal(stored, f.names(0, 3)) {
+	if stored, err := f.Selected(t.Context(), f.namespace, "p"); err != nil || !cmp.Equal(stored, f.names(0, 3)) {
 		t.Errorf("stored are %v, %v: the manager writes", stored, err)
 	}
 	m.rejectWrites.Store(false)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // apiUser sends requests to the API server as a user.
@@ -28,10 +29,7 @@ func newAPIUser(t *testing.T, config *rest.Config) apiUser {
 	t.Helper()
 	out := rest.CopyConfig(config)
 	out.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	client, err := rest.UnversionedRESTClientFor(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(rest.UnversionedRESTClientFor(out)).In(t)
 	return apiUser{t, client}
 }
 
@@ -66,7 +64,7 @@ func (f *fleet) awaitExplained(placement string, want ...string) explain.Explana
 		if out, err = get[explain.Explanation](ctx, newAdmin(f.t), f.namespace, placement, "explanation"); err != nil {
 			return err
 		}
-		stored, err := f.stored(ctx, placement)
+		stored, err := f.Selected(ctx, f.namespace, placement)
 		switch {
 		case err != nil:
 			return err
@@ -108,22 +106,10 @@ func sendToManager(t *testing.T, m *manager, config *rest.Config, method, path, 
 	t.Helper()
 	to := rest.CopyConfig(config)
 	to.CAData, to.CAFile, to.Insecure = nil, "", true // the test is about the client, not the server
-	client, err := rest.HTTPClientFor(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), method, "https://"+m.views+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(rest.HTTPClientFor(to)).In(t)
+	request := kit.Must(http.NewRequestWithContext(t.Context(), method, "https://"+m.views+path, strings.NewReader(body))).In(t)
+	answer := kit.Must(client.Do(request)).In(t)
 	defer answer.Body.Close()
-	data, err = io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data = kit.Must(io.ReadAll(answer.Body)).In(t)
 	return answer.StatusCode, answer.Header, data
 }

@@ -3,8 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -34,8 +32,7 @@ func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
 	f := &fleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t), clusters: clusters}
 	t.Cleanup(f.remove)
-	f.create(kit.Set(f.namespace))
-	f.create(kit.Binding(f.namespace, f.namespace))
+	f.MustCreate(kit.Set(f.namespace), kit.Binding(f.namespace, f.namespace))
 	workqueue.ParallelizeUntil(t.Context(), 16, clusters, func(i int) {
 		if err := f.Create(t.Context(), f.cluster(i)); err != nil {
 			t.Error(err)
@@ -59,11 +56,6 @@ func (f *fleet) remove() {
 			f.t.Error(err)
 		}
 	}
-}
-
-func (f *fleet) create(object client.Object) {
-	f.t.Helper()
-	f.MustCreate(object)
 }
 
 // name returns the name of a cluster by its number.
@@ -93,11 +85,7 @@ func (f *fleet) unsaved(name string, change ...func(*clusterv1beta1.PlacementSpe
 
 func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementSpec)) {
 	f.t.Helper()
-	f.create(f.unsaved(name, change...))
-}
-
-func number(of int32) func(*clusterv1beta1.PlacementSpec) {
-	return func(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = &of }
+	f.MustCreate(f.unsaved(name, change...))
 }
 
 func regions(values ...string) clusterv1beta1.ClusterSelector {
@@ -123,16 +111,13 @@ func tiers(names ...string) func(*clusterv1beta1.PlacementSpec) {
 // change reads an object, changes it and stores it, until there is no conflict.
 func change[T client.Object](f *fleet, object T, apply func(T)) {
 	f.t.Helper()
-	err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+	kit.NoError(f.t, retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
 		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
 		apply(object)
 		return f.Update(f.t.Context(), object)
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	}))
 }
 
 func (f *fleet) taint(numbers ...int) {
@@ -144,19 +129,6 @@ func (f *fleet) taint(numbers ...int) {
 	}
 }
 
-// stored returns the clusters in the slices of a placement, sorted.
-func (f *fleet) stored(ctx context.Context, placement string) ([]string, error) {
-	var list clusterv1beta1.PlacementDecisionList
-	err := f.List(ctx, &list, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
-	out := map[string]bool{}
-	for _, slice := range list.Items {
-		for _, decision := range slice.Status.Decisions {
-			out[decision.ClusterName] = true
-		}
-	}
-	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(out)))), err
-}
-
 // grant gives a user a permission in the namespace, or in every namespace if it is empty.
 func (f *fleet) grant(user, namespace string, rule rbacv1.PolicyRule) {
 	f.t.Helper()
@@ -164,20 +136,20 @@ func (f *fleet) grant(user, namespace string, rule rbacv1.PolicyRule) {
 	meta := metav1.ObjectMeta{Namespace: namespace, GenerateName: "grant-"}
 	if namespace != "" {
 		role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}
-		f.create(role)
-		f.create(&rbacv1.RoleBinding{
+		f.MustCreate(role)
+		f.MustCreate(&rbacv1.RoleBinding{
 			ObjectMeta: meta, Subjects: []rbacv1.Subject{subject},
 			RoleRef: kit.Role(role.Name),
 		})
 		return
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}
-	f.create(role)
+	f.MustCreate(role)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, Subjects: []rbacv1.Subject{subject},
 		RoleRef: kit.ClusterRole(role.Name),
 	}
-	f.create(binding)
+	f.MustCreate(binding)
 	f.t.Cleanup(func() {
 		for _, object := range []client.Object{binding, role} {
 			if err := f.Delete(context.WithoutCancel(f.t.Context()), object); err != nil {

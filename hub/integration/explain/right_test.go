@@ -20,7 +20,7 @@ import (
 func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 3)
-	f.placement("p", number(1), within("a", "b", "c"))
+	f.placement("p", kit.Number(1), within("a", "b", "c"))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(0)
 	f.awaitExplained("p", f.names(1)...)
@@ -44,14 +44,8 @@ func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
 		}
 		return err
 	})
-	past, err := get[explain.History](t.Context(), jane, f.namespace, "p", "history")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal([]any{got, past})
-	if err != nil {
-		t.Fatal(err)
-	}
+	past := kit.Must(get[explain.History](t.Context(), jane, f.namespace, "p", "history")).In(t)
+	text := kit.Must(json.Marshal([]any{got, past})).In(t)
 	for _, hidden := range f.names(0, 1) {
 		if strings.Contains(string(text), hidden) {
 			t.Errorf("%s is named: %s", hidden, text)
@@ -106,14 +100,11 @@ func TestRefusals(t *testing.T) {
 func TestHistoryNamesCauses(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 3)
-	f.placement("p", number(1))
+	f.placement("p", kit.Number(1))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(0)
 	f.awaitExplained("p", f.names(1)...)
-	got, err := get[explain.History](t.Context(), newAdmin(t), f.namespace, "p", "history")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := kit.Must(get[explain.History](t.Context(), newAdmin(t), f.namespace, "p", "history")).In(t)
 	if len(got.Changes) != 2 || got.Kind != explain.HistoryKind || got.APIVersion != "view.cluster.open-cluster-management.io/v1" {
 		t.Fatalf("history: %+v", got)
 	}

@@ -17,7 +17,7 @@ func TestTenThousandClusters(t *testing.T) {
 	sharedManager(t)
 	const clusters = 10_000
 	f := newFleet(t, clusters)
-	f.placement("p", number(100), within("a", "b"))
+	f.placement("p", kit.Number(100), within("a", "b"))
 	var want []int
 	for i := 0; len(want) < 100; i++ {
 		if i%3 < 2 {

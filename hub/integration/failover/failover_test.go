@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -24,10 +25,7 @@ func TestOneClusterFails(t *testing.T) {
 	const tolerated = 6
 	s := newTestFleet(t, 6)
 	s.placement("web", 2, tolerated)
-	before, err := s.selected(t.Context(), "web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := kit.Must(s.Selected(t.Context(), s.namespace, "web")).In(t)
 	stopped := s.Number(before[0])
 	s.StopAgents(stopped)
 	since := s.awaitTaint(stopped, unreachable)
@@ -43,7 +41,7 @@ func TestOneClusterFails(t *testing.T) {
 	s.awaitEvent(s.Name(stopped), s.Name(stopped), "AvailableUnknown")
 	s.restart()
 	s.Await("the stopped cluster is evicted and replaced", func(ctx context.Context) error {
-		after, err := s.selected(ctx, "web")
+		after, err := s.Selected(ctx, s.namespace, "web")
 		if err != nil {
 			return err
 		}
@@ -60,15 +58,12 @@ func TestOneClusterFails(t *testing.T) {
 		t.Errorf("the cluster is tainted since %s, and was since %s", still, since)
 	}
 
-	moved, err := s.selected(t.Context(), "web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	moved := kit.Must(s.Selected(t.Context(), s.namespace, "web")).In(t)
 	s.StartAgents(stopped)
 	s.awaitTaint(stopped, "")
 	s.awaitEvent(s.Name(stopped), s.Name(stopped), "Available")
 	s.awaitGraceOver()
-	if after, err := s.selected(t.Context(), "web"); err != nil || !slices.Equal(after, moved) {
+	if after, err := s.Selected(t.Context(), s.namespace, "web"); err != nil || !slices.Equal(after, moved) {
 		t.Errorf("%v are selected, and before %v; error %v", after, moved, err)
 	}
 }
@@ -97,7 +92,7 @@ func TestOutageTimer(t *testing.T) {
 	if again := s.awaitTaint(2, unavailable); !again.After(since) {
 		t.Errorf("another outage began at %s, the first one at %s", again, since)
 	}
-	if selected, err := s.selected(t.Context(), "web"); err != nil || len(selected) != 5 {
+	if selected, err := s.Selected(t.Context(), s.namespace, "web"); err != nil || len(selected) != 5 {
 		t.Errorf("%v are selected, error %v, want all", selected, err)
 	}
 }
@@ -152,10 +147,7 @@ func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	s.awaitGraceOver()
 	before, written := s.versions(), s.writes()
 	looks := func() float64 {
-		read, err := s.manager.ReadMetrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := kit.Must(s.manager.ReadMetrics(t.Context())).In(t)
 		return read.Sum("controller_runtime_reconcile_total", `controller="health"`)
 	}
 	beats := func() float64 {

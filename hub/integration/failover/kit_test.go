@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +48,7 @@ func newTestFleet(t *testing.T, clusters int) *testFleet {
 	s.cleanUp()
 	s.start()
 	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, LeaseSeconds: leaseSeconds, Labels: region})
-	s.create(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName))
+	s.AwaitCreated(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName))
 	s.Await("the manager has created the leases", func(ctx context.Context) error {
 		for number := range clusters {
 			held := &coordinationv1.Lease{}
@@ -67,7 +65,7 @@ func newTestFleet(t *testing.T, clusters int) *testFleet {
 func (s *testFleet) start() {
 	s.t.Helper()
 	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true})
-	s.awaitWebhooks()
+	s.AwaitWebhooks()
 }
 
 // restart kills the manager and starts another.
@@ -75,11 +73,6 @@ func (s *testFleet) restart() {
 	s.t.Helper()
 	s.manager.Kill()
 	s.start()
-}
-
-func (s *testFleet) create(object client.Object) {
-	s.t.Helper()
-	s.AwaitCreated(object)
 }
 
 // cleanUp waits until the clusters and namespaces of the previous test are deleted, and deletes its events.
@@ -101,18 +94,6 @@ func (s *testFleet) cleanUp() {
 	s.MustDeleteExisting(set)
 }
 
-// awaitWebhooks waits until the webhooks of the manager deny an invalid object.
-func (s *testFleet) awaitWebhooks() {
-	s.t.Helper()
-	s.Await("the webhooks of the manager deny an invalid object", func(ctx context.Context) error {
-		wrong := kit.Cluster("no.name.of.a.namespace")
-		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
-			return fmt.Errorf("the response of the webhooks: %w", errors.Join(err, errors.New("nothing")))
-		}
-		return nil
-	})
-}
-
 // placement stores a placement with a number of clusters. It tolerates a failing cluster for a number of seconds.
 func (s *testFleet) placement(name string, number int32, tolerated int64, changes ...func(*clusterv1beta1.PlacementSpec)) {
 	s.t.Helper()
@@ -126,27 +107,14 @@ func (s *testFleet) placement(name string, number int32, tolerated int64, change
 	for _, change := range changes {
 		change(&out.Spec)
 	}
-	s.create(out)
+	s.AwaitCreated(out)
 	s.Await("the placement has selected its number of clusters", func(ctx context.Context) error {
-		got, err := s.selected(ctx, name)
+		got, err := s.Selected(ctx, s.namespace, name)
 		if err != nil || len(got) != int(number) {
 			return errors.Join(fmt.Errorf("placement %s has selected %v", name, got), err)
 		}
 		return nil
 	})
-}
-
-// selected returns the distinct clusters that a placement has selected, sorted.
-func (s *testFleet) selected(ctx context.Context, placement string) ([]string, error) {
-	list := &clusterv1beta1.PlacementDecisionList{}
-	err := s.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
-	out := map[string]bool{}
-	for _, slice := range list.Items {
-		for _, decision := range slice.Status.Decisions {
-			out[decision.ClusterName] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(out)), err
 }
 
 func (s *testFleet) cluster(ctx context.Context, number int) (*clusterv1.ManagedCluster, error) {
@@ -182,30 +150,13 @@ func (s *testFleet) awaitTaint(number int, key string) time.Time {
 // available returns the condition Available of a cluster.
 func (s *testFleet) available(number int) metav1.Condition {
 	s.t.Helper()
-	cluster, err := s.cluster(s.t.Context(), number)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); found != nil {
-		return *found
-	}
-	return metav1.Condition{}
+	return kit.Condition(kit.Must(s.cluster(s.t.Context(), number)).In(s.t), clusterv1.ManagedClusterConditionAvailable)
 }
 
 // awaitSuspended waits until the set `global` reports whether evictions are suspended, and returns the condition.
 func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Condition {
 	s.t.Helper()
-	var out metav1.Condition
-	set := kit.GlobalSet()
-	s.AwaitObject(set, "the set `global` reports whether evictions are suspended", func() error {
-		found := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
-		if found == nil || found.Status != status {
-			return fmt.Errorf("the set has the conditions %v, want %s", set.Status.Conditions, status)
-		}
-		out = *found
-		return nil
-	})
-	return out
+	return s.AwaitCondition(kit.GlobalSet(), clusterv1beta2.ManagedClusterSetConditionHealthSuspended, status, "")
 }
 
 // awaitEvent waits until an object has exactly one event of a reason.
@@ -241,10 +192,7 @@ func (s *testFleet) versions() map[string]string {
 		&clusterv1.ManagedClusterList{}, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta1.PlacementList{}, &clusterv1beta1.PlacementDecisionList{},
 	} {
 		s.MustList(list)
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		items := kit.Must(meta.ExtractList(list)).In(s.t)
 		for _, item := range items {
 			object := item.(client.Object)
 			out[fmt.Sprintf("%T %s", item, client.ObjectKeyFromObject(object))] = object.GetResourceVersion()

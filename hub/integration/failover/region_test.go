@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestRegionFails stops a region of three clusters of thirteen. Each placement evicts one of them in each interval, also when
@@ -45,10 +46,7 @@ func TestRegionFails(t *testing.T) {
 	}
 	spent := map[string]map[time.Time]int32{}
 	for name := range budgets {
-		times, err := s.evictionTimes(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		times := kit.Must(s.evictionTimes(t.Context(), name)).In(t)
 		spent[name] = times
 	}
 	s.restart()
@@ -60,7 +58,7 @@ func TestRegionFails(t *testing.T) {
 	}
 	s.awaitGraceOver()
 	for name := range budgets {
-		after, err := s.selected(t.Context(), name)
+		after, err := s.Selected(t.Context(), s.namespace, name)
 		if diff := cmp.Diff(want, after); diff != "" || err != nil {
 			t.Errorf("error %v; clusters of %s after the region has recovered (-want +got):\n%s", err, name, diff)
 		}
@@ -87,7 +85,7 @@ func (s *testFleet) awaitEvictions(spent map[string]map[time.Time]int32, want []
 		for _, name := range names { // all placements each time, because a budget drops old evictions
 			got, err := s.evictionTimes(ctx, name)
 			maps.Copy(spent[name], got)
-			selected, listErr := s.selected(ctx, name)
+			selected, listErr := s.Selected(ctx, s.namespace, name)
 			if !slices.Equal(selected, want) {
 				err = errors.Join(fmt.Errorf("%s has selected %v, want %v", name, selected, want), err)
 			}

@@ -20,6 +20,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // size is the size of a variant.
@@ -58,9 +59,7 @@ func (f *fleet) awaitReported() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), f.timeout)
 	defer cancel()
-	if err := f.joined.AwaitReported(ctx, f.client(f.t)); err != nil {
-		f.t.Fatal(err)
-	}
+	kit.NoError(f.t, f.joined.AwaitReported(ctx, f.client(f.t)))
 }
 
 // atRest observes the fleet while nothing changes.

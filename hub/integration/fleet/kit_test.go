@@ -90,28 +90,14 @@ func scraperBinding() client.Object {
 func (f *fleet) evaluations(t *testing.T) float64 {
 	t.Helper()
 	issued := &authenticationv1.TokenRequest{}
-	if err := f.client(t).SubResource("token").Create(t.Context(), scraper(), issued); err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+f.metrics+"/metrics", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, f.client(t).SubResource("token").Create(t.Context(), scraper(), issued))
+	request := kit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+f.metrics+"/metrics", http.NoBody)).In(t)
 	request.Header.Set("Authorization", "Bearer "+issued.Status.Token)
 	scraping := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	response, err := scraping.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := kit.Must(scraping.Do(request)).In(t)
 	defer func() { _ = response.Body.Close() }() // it is read
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := process.ParseMetrics(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := kit.Must(io.ReadAll(response.Body)).In(t)
+	read := kit.Must(process.ParseMetrics(body)).In(t)
 	out := read.Sum("berth_placement_evaluations_total")
 	if out == 0 {
 		t.Fatal("no placement was ever evaluated")
@@ -136,10 +122,7 @@ func (f *fleet) watchLeases(ctx context.Context, t *testing.T) <-chan watch.Even
 // watch returns the events of a kind, the stored objects first.
 func (f *fleet) watch(ctx context.Context, t *testing.T, list client.ObjectList, options ...client.ListOption) <-chan watch.Event {
 	t.Helper()
-	found, err := f.client(t).Watch(ctx, list, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := kit.Must(f.client(t).Watch(ctx, list, options...)).In(t)
 	t.Cleanup(found.Stop)
 	return found.ResultChan()
 }

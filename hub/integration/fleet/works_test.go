@@ -33,15 +33,10 @@ func TestAFleetOfWorkAgents(t *testing.T) {
 		admin.MustCreate(kit.Namespace(cluster))
 	}
 	deliver("first")
-	agents, err := agentfleet.StartWorks(t.Context(), hub.Config(), clusters)
-	if err != nil {
-		t.Fatal(err)
-	}
+	agents := kit.Must(agentfleet.StartWorks(t.Context(), hub.Config(), clusters)).In(t)
 	t.Cleanup(agents.Stop)
 	awaitDelivered(t, agents, clusters, "first")
-	if err := agents.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, agents.Restart(t.Context()))
 	deliver("second") // agents that deliver it have read everything
 	awaitDelivered(t, agents, clusters, "second")
 	if applies := agents.Applies(); applies > 2*len(clusters) {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/hub/internal/doctest"
 	"github.com/berth-project/berth/internal/checkout"
 )
@@ -54,10 +55,7 @@ func runPages(t *testing.T, names []string) {
 
 // runPage runs the commands of a page in a folder that looks like a checkout after `make build`, with further programs.
 func runPage(t *testing.T, page string, programs ...string) {
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := kit.Must(os.ReadFile(page)).In(t)
 	text := string(data)
 	if !strings.Contains(text, "\n$ ") {
 		t.Fatalf("%s shows no command", page)
@@ -85,9 +83,7 @@ func runPage(t *testing.T, page string, programs ...string) {
 		t.Errorf("%s (-want +got):\n%s", page, diff)
 	}
 	if *update && !t.Failed() {
-		if err := os.WriteFile(page, []byte(followed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(page, []byte(followed), 0o600))
 	}
 }
 
@@ -99,31 +95,15 @@ func checkoutFolder(t *testing.T) string {
 		link(t, checkout.Path(t, part), filepath.Join(folder, part))
 	}
 	bin := filepath.Join(folder, "bin")
-	if err := os.Mkdir(bin, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	hub, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	manager, err := hubtest.ManagerBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	plugin, err := hubtest.PluginBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	agent, err := hubtest.AgentBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.Mkdir(bin, 0o700))
+	hub := kit.Must(hubtest.Binary()).In(t)
+	manager := kit.Must(hubtest.ManagerBinary()).In(t)
+	plugin := kit.Must(hubtest.PluginBinary()).In(t)
+	agent := kit.Must(hubtest.AgentBinary()).In(t)
 	for name, path := range map[string]string{"berth-hub": hub, "berth": manager, "kubectl-berth": plugin, "berth-agent": agent} {
 		link(t, path, filepath.Join(bin, name))
 	}
-	if err := os.WriteFile(filepath.Join(bin, "kubectl"), []byte(kubectl), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(filepath.Join(bin, "kubectl"), []byte(kubectl), 0o700))
 	return folder
 }
 

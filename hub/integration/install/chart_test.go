@@ -79,10 +79,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 // helmOn runs Helm with a kubeconfig and without the user's configuration.
 func helmOn(t *testing.T, kubeconfig string, args ...string) (string, error) {
 	t.Helper()
-	binary, err := hubtest.HelmBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.HelmBinary()).In(t)
 	command := exec.CommandContext(t.Context(), binary, args...)
 	home := t.TempDir()
 	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+kubeconfig)
@@ -171,7 +168,7 @@ func TestAReleaseInAnotherNamespaceIsRefused(t *testing.T) {
 // TestTheAPIServerAcceptsCharts sends every object of the charts to a real API server, in a dry run with strict field validation.
 func TestTheAPIServerAcceptsCharts(t *testing.T) {
 	admin := kit.New(t, shared)
-	admin.MustCreateMissing(namespace(join.AgentNamespace))
+	admin.MustCreateMissing(kit.Namespace(join.AgentNamespace))
 	manager, agent := managerRelease(), agentRelease()
 	for name, r := range map[string]release{
 		"the manager by default": manager,
@@ -219,9 +216,7 @@ func TestTheChartServesTheCertificateOfCertManager(t *testing.T) {
 				t.Errorf("%s %s is in namespace %s", kind, object.GetName(), object.GetNamespace())
 			}
 		case kind == "Deployment":
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
-				t.Fatal(err)
-			}
+			kit.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment))
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"Issuer": "", "Certificate": "berth-tls"}, requested); diff != "" {
@@ -256,9 +251,7 @@ func compareWithJoin(t *testing.T, reportUsage bool) {
 	agent := join.Agent{
 		Cluster: "edge-1", Image: "localhost:5001/berth/berth-agent:v0.1.0", Driver: "csr", Bootstrap: []byte(bootstrap), Profile: join.ProfileAdmin, ReportUsage: reportUsage,
 	}
-	if err := agent.Install(t.Context(), shared.Config()); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, agent.Install(t.Context(), shared.Config()))
 	inChart := map[string]bool{}
 	for _, object := range agentRelease().with("profile=admin", fmt.Sprintf("usage.report=%t", reportUsage)).objects(t) {
 		inChart[object.GetKind()+" "+object.GetName()] = true
@@ -268,9 +261,7 @@ func compareWithJoin(t *testing.T, reportUsage bool) {
 			continue
 		}
 		//nolint:staticcheck // a dry run of objects of any kind
-		if err := admin.Patch(t.Context(), object, client.Apply, client.DryRunAll, client.ForceOwnership, client.FieldOwner("chart")); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, admin.Patch(t.Context(), object, client.Apply, client.DryRunAll, client.ForceOwnership, client.FieldOwner("chart")))
 		for _, o := range []*unstructured.Unstructured{stored, object} {
 			o.SetManagedFields(nil)
 			o.SetGeneration(0)
@@ -304,14 +295,10 @@ func checkNothingElse(t *testing.T, member *kit.Client, inChart map[string]bool)
 	}
 }
 
-func namespace(name string) *corev1.Namespace {
-	return kit.Namespace(name)
-}
-
 // TestPodsOfChartsAreRestricted creates the pods in a namespace that enforces the Pod Security Standard "restricted".
 func TestPodsOfChartsAreRestricted(t *testing.T) {
 	admin := kit.New(t, shared)
-	restricted := namespace("restricted")
+	restricted := kit.Namespace("restricted")
 	restricted.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 	admin.MustCreate(restricted)
 	pods := map[string]bool{}

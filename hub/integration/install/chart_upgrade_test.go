@@ -69,28 +69,19 @@ func formerChart(t *testing.T) string {
 	revision := formerRevision(t.Context())
 	if revision == "" {
 		t.Log("NO FORMER CHART: the history has no commit with another chart, as in a shallow clone. The upgrade starts from a copy of this chart with three replicas.")
-		if err := os.CopyFS(out, os.DirFS(filepath.Join(repositoryRoot, chartFolder))); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.CopyFS(out, os.DirFS(filepath.Join(repositoryRoot, chartFolder))))
 		values := filepath.Join(out, "values.yaml")
-		text, err := os.ReadFile(values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := kit.Must(os.ReadFile(values)).In(t)
 		changed := bytes.Replace(text, []byte("\nreplicas: 2\n"), []byte("\nreplicas: 3\n"), 1)
 		if bytes.Equal(text, changed) {
 			t.Fatal("the chart has no default of two replicas to change")
 		}
-		if err := os.WriteFile(values, changed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(values, changed, 0o600))
 		return out
 	}
 	t.Logf("upgrading from the chart of the commit %s", revision)
 	archive := filepath.Join(folder, "chart.tar")
-	if _, err := git(t.Context(), "archive", "--format=tar", "--output="+archive, revision, chartFolder); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(git(t.Context(), "archive", "--format=tar", "--output="+archive, revision, chartFolder)).In(t)
 	if output, err := exec.CommandContext(t.Context(), "tar", "-x", "-C", folder, "-f", archive).CombinedOutput(); err != nil {
 		t.Fatalf("unpacking the former chart: %v: %s", err, output)
 	}
@@ -137,7 +128,7 @@ func newDecision(t *testing.T, hub *kit.Client) []*kept {
 	tolerant.Spec.Tolerations = []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "global"}}
 	binding.Spec.ClusterSet = "global"
-	objects := []client.Object{accepted("c1"), accepted("c2"), accepted("c3"), binding, tolerant}
+	objects := []client.Object{kit.AcceptedCluster("c1"), kit.AcceptedCluster("c2"), kit.AcceptedCluster("c3"), binding, tolerant}
 	hub.MustCreate(objects...)
 	slice := &clusterv1beta1.PlacementDecision{}
 	kit.Await(t, "the placement has selected two clusters", func(ctx context.Context) error {

@@ -32,10 +32,7 @@ func count(output, word string) int {
 func TestDefinitionsAreInstalledUpgradedAndKept(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
 	admin := kit.New(t, hub)
-	files, err := fs.Glob(config.CRDs(), "*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := kit.Must(fs.Glob(config.CRDs(), "*.yaml")).In(t)
 	shipped := &apiextensionsv1.CustomResourceDefinition{}
 	admin.MustGet(client.ObjectKey{Name: placements}, shipped)
 

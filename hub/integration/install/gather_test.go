@@ -73,17 +73,14 @@ func TestGatherCollectsNoSecret(t *testing.T) {
 		t.Fatalf("unpacking the archive: %v: %s", err, output)
 	}
 	found := map[string]string{}
-	err := fs.WalkDir(os.DirFS(folder), "berth-gather", func(path string, entry fs.DirEntry, err error) error {
+	kit.NoError(t, fs.WalkDir(os.DirFS(folder), "berth-gather", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		content, err := os.ReadFile(filepath.Join(folder, path))
 		found[strings.TrimPrefix(path, "berth-gather/")] = string(content)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for path, content := range found {
 		for _, secret := range []string{planted, base64.StdEncoding.EncodeToString([]byte(planted))} {
 			if strings.Contains(content, secret) {

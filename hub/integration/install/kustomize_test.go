@@ -39,39 +39,23 @@ images: [{name: berth, newName: localhost:5001/berth/berth, newTag: v0.1.0}]
 // kustomized renders an overlay as `kubectl kustomize` does, with the image of a user.
 func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	folder, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	shipped, err := filepath.EvalSymlinks(filepath.Join(checkout.Root(t), "kustomize", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, err := filepath.Rel(folder, shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), fmt.Appendf(nil, overlay, from), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	folder := kit.Must(filepath.EvalSymlinks(t.TempDir())).In(t)
+	shipped := kit.Must(filepath.EvalSymlinks(filepath.Join(checkout.Root(t), "kustomize", name))).In(t)
+	from := kit.Must(filepath.Rel(folder, shipped)).In(t)
+	kit.NoError(t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), fmt.Appendf(nil, overlay, from), 0o600))
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		t.Fatalf("rendering the overlay %s: %v", name, err)
 	}
 	var out []*unstructured.Unstructured
 	for _, resource := range resources.Resources() {
-		content, err := resource.Map()
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := kit.Must(resource.Map()).In(t)
 		text, err := resource.MarshalJSON() // integers as a server reads them
 		if err != nil {
 			t.Fatal(err)
 		}
 		object := &unstructured.Unstructured{Object: content}
-		if err := object.UnmarshalJSON(text); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, object.UnmarshalJSON(text))
 		out = append(out, object)
 	}
 	return out
@@ -123,10 +107,7 @@ func TestTheOverlayForAClusterIsTheChart(t *testing.T) {
 
 // TestOverlaysInstallEveryDefinition also requires that an overlay has nothing for an API server on the same machine.
 func TestOverlaysInstallEveryDefinition(t *testing.T) {
-	shipped, err := definition.Read(config.CRDs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := kit.Must(definition.Read(config.CRDs())).In(t)
 	want := map[string]bool{}
 	for _, d := range shipped {
 		want[d.Name] = true

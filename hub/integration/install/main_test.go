@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // shared is the hub of the tests that change nothing for others.
@@ -23,10 +24,7 @@ func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{}
 // run runs a binary as the administrator of a hub, and returns its output.
 func run(ctx context.Context, t *testing.T, hub *hubtest.Hub, program func() (string, error), args ...string) (string, error) {
 	t.Helper()
-	binary, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(program()).In(t)
 	command := exec.CommandContext(ctx, binary, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+hub.Kubeconfig())
 	output, err := command.CombinedOutput()

@@ -27,17 +27,14 @@ const setDefinition = "managedclustersets.cluster.open-cluster-management.io"
 // edit changes a definition of a hub.
 func edit(t *testing.T, hub *kit.Client, name string, change func(*apiextensionsv1.CustomResourceDefinitionSpec)) {
 	t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	kit.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found := &apiextensionsv1.CustomResourceDefinition{}
 		if err := hub.Get(t.Context(), client.ObjectKey{Name: name}, found); err != nil {
 			return err
 		}
 		change(&found.Spec)
 		return hub.Update(t.Context(), found)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // storeFormer makes a hub serve version v1alpha1 of placements and the former name of the selector of sets, and stores an object of each.
@@ -199,17 +196,14 @@ func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
 func makeFormer(t *testing.T, hub *kit.Client, name string, change func(*apiextensionsv1.CustomResourceDefinitionSpec), stored string) {
 	t.Helper()
 	edit(t, hub, name, change)
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	kit.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found := &apiextensionsv1.CustomResourceDefinition{}
 		if err := hub.Get(t.Context(), client.ObjectKey{Name: name}, found); err != nil {
 			return err
 		}
 		found.Status.StoredVersions = []string{stored}
 		return hub.Status().Update(t.Context(), found)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // requireStored requires that a definition records one version as stored.

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
@@ -58,7 +57,7 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	}
 	running.Kill()
 	running.WaitExit(t)
-	if err := admin.Create(t.Context(), accepted("before")); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
+	if err := admin.Create(t.Context(), kit.AcceptedCluster("before")); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
 		t.Fatalf("without a manager a guarded write gives %v, want a refusal", err)
 	}
 
@@ -83,7 +82,7 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 		t.Errorf("after it a dry run finds\n%s", output)
 	}
 
-	if err := admin.Create(t.Context(), accepted("after")); err != nil {
+	if err := admin.Create(t.Context(), kit.AcceptedCluster("after")); err != nil {
 		t.Errorf("a write that the webhooks guarded: %v", err)
 	}
 	found := &workv1alpha1.ManifestWorkReplicaSet{}
@@ -122,7 +121,7 @@ func TestTheCommandOfTheJobRemovesServersOnly(t *testing.T) {
 		t.Errorf("want the webhooks and no policy to go:\n%s", output)
 	}
 	admin := kit.New(t, hub)
-	if err := admin.Create(t.Context(), accepted("after")); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := admin.Create(t.Context(), kit.AcceptedCluster("after")); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Errorf("a write that the webhooks guarded: %v", err)
 	}
 }

@@ -38,11 +38,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	manifests, err := hubtest.Merge(map[string]fs.FS{"inventory": config.Inventory(), "profile": config.Profile(), "registration": config.Registration(), "delivery": config.Delivery()})
-	if err != nil {
-		panic(err)
-	}
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{"inventory": config.Inventory(), "profile": config.Profile(), "registration": config.Registration(), "delivery": config.Delivery()}}))
 }
 
 // world is a namespace with the profiles of another manager, bound to a set of their clusters, and a manager that imports them.
@@ -123,22 +119,10 @@ func (w *world) report(profile *multiclusterv1alpha1.ClusterProfile, healthy met
 // awaitDecision waits until a placement has some clusters.
 func (w *world) awaitDecision(placement string, want ...string) {
 	w.t.Helper()
-	w.Await("a placement has some clusters", func(ctx context.Context) error {
-		list := &clusterv1beta1.PlacementDecisionList{}
-		if err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil {
-			return err
-		}
-		var got []string
-		for i := range list.Items {
-			for _, decision := range list.Items[i].Status.Decisions {
-				got = append(got, strings.TrimPrefix(decision.ClusterName, w.namespace+"-"))
-			}
-		}
-		if slices.Sort(got); !slices.Equal(got, want) {
-			return fmt.Errorf("the placement has %v, want %v: %w", got, want, errNotYet)
-		}
-		return nil
-	})
+	for i, short := range want {
+		want[i] = w.name(short)
+	}
+	w.AwaitSelected(w.namespace, placement, want...)
 }
 
 // awaitCluster waits until a cluster satisfies a check; nil is a cluster that does not exist.
@@ -155,11 +139,6 @@ func (w *world) awaitCluster(short string, check func(*clusterv1.ManagedCluster)
 		}
 		return nil
 	})
-}
-
-func (w *world) delete(object client.Object) {
-	w.t.Helper()
-	w.MustDelete(object)
 }
 
 func isMissing(cluster *clusterv1.ManagedCluster) bool {
@@ -254,13 +233,13 @@ func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
 	}
 	w.create(kit.Placement(w.namespace, "web"))
 	w.awaitDecision("web", "a", "b", "c", "d", "e")
-	w.delete(all[0])
+	w.MustDelete(all[0])
 	w.awaitCluster("a", func(c *clusterv1.ManagedCluster) bool { return c == nil })
 	w.awaitDecision("web", "b", "c", "d", "e")
 
 	t.Log("an inventory that is emptied deletes nothing")
 	for _, profile := range all[1:] {
-		w.delete(profile)
+		w.MustDelete(profile)
 	}
 	for _, short := range []string{"b", "c", "d", "e"} {
 		w.awaitCluster(short, isMissing)
@@ -316,10 +295,7 @@ type decisionLog struct {
 // watchDecisions follows the decisions, each of one slice, until the end of the test.
 func (w *world) watchDecisions() *decisionLog {
 	w.t.Helper()
-	watching, err := w.Watch(w.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(w.namespace))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	watching := kit.Must(w.Watch(w.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(w.namespace))).In(w.t)
 	w.t.Cleanup(watching.Stop)
 	out := &decisionLog{T: w.t}
 	go func() {
@@ -381,7 +357,7 @@ func TestAClusterOfAUserIsLeftAlone(t *testing.T) {
 		}
 		return nil
 	})
-	w.delete(profile)
+	w.MustDelete(profile)
 	w.awaitCluster("b", func(c *clusterv1.ManagedCluster) bool { return c != nil })
 	stored := &clusterv1.ManagedCluster{}
 	w.MustGet(client.ObjectKeyFromObject(theirs), stored)

@@ -33,9 +33,7 @@ func TestWhatTheManagerWouldFillIsRefused(t *testing.T) {
 	deniedRole := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: prefix + "denied"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, ResourceNames: []string{"denied"}, Verbs: []string{"get", "list", "watch"}},
 	}}
-	if err := errors.Join(s.Create(t.Context(), role), s.Create(t.Context(), binding(name, name)), s.Create(t.Context(), deniedRole)); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, errors.Join(s.Create(t.Context(), role), s.Create(t.Context(), binding(name, name)), s.Create(t.Context(), deniedRole)))
 	writer := kit.As(t, shared, name)
 	namespace := func(name, cluster string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabelKey: cluster}}}

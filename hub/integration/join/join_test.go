@@ -121,9 +121,7 @@ func TestAcceptedDeniedAcceptedAgainAndDeleted(t *testing.T) {
 	t.Log("an object that another client changed or deleted is restored")
 	role, _ := objects["clusterrole"].(*rbacv1.ClusterRole)
 	role.Rules = nil
-	if err := errors.Join(s.Update(t.Context(), role), s.Delete(t.Context(), objects["work"])); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, errors.Join(s.Update(t.Context(), role), s.Delete(t.Context(), objects["work"])))
 	s.awaitReviews("joins", func(authorizationv1.ResourceAttributes) bool { return true })
 
 	t.Log("a second start writes nothing")
@@ -156,7 +154,7 @@ func TestAcceptedDeniedAcceptedAgainAndDeleted(t *testing.T) {
 	t.Log("deletion removes everything")
 	s.MustDelete(kit.Cluster("joins"))
 	for _, object := range objects {
-		s.awaitGone(object)
+		s.AwaitGone(object)
 	}
 }
 
@@ -187,10 +185,8 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 
 	t.Log("a namespace with objects of another user survives the cluster")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "theirs"}}
-	if err := errors.Join(s.Create(t.Context(), secret), s.Delete(t.Context(), objects["cluster"])); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitGone(kit.Cluster("payments"))
+	kit.NoError(t, errors.Join(s.Create(t.Context(), secret), s.Delete(t.Context(), objects["cluster"])))
+	s.AwaitGone(kit.Cluster("payments"))
 	s.awaitEvent("NamespaceKept", "payments")
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 		t.Error(err)
@@ -209,7 +205,7 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 		RoleRef:    kit.ClusterRole("view"),
 	}
 	s.MustCreate(late)
-	s.awaitGone(late)
+	s.AwaitGone(late)
 }
 
 func TestSimulatedAndUnacceptedClustersGetNothing(t *testing.T) {
@@ -293,10 +289,7 @@ func TestCertificateRequests(t *testing.T) {
 		t.Errorf("the recorded UID is %q, %v", cluster.Annotations[clusterv1.ClusterUIDAnnotationKey], err)
 	}
 	for _, name := range waiting[3:] {
-		request, err := shared.Client(t).CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := kit.Must(shared.Client(t).CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})).In(t)
 		s.MustDelete(request)
 	}
 	s.awaitCondition("c1", clusterv1.ManagedClusterConditionIdentityConflict, metav1.ConditionFalse, "NoConflict")
@@ -345,6 +338,6 @@ func TestBerthHubRegistersClusters(t *testing.T) {
 	s.cluster("first")
 	s.awaitAccepted("first")
 	s.MustDelete(kit.Cluster("first"))
-	s.awaitGone(kit.Cluster("first"))
-	s.awaitGone(kit.Namespace("first"))
+	s.AwaitGone(kit.Cluster("first"))
+	s.AwaitGone(kit.Namespace("first"))
 }

@@ -21,10 +21,7 @@ var errTokenAccepted = errors.New("the hub accepts the token")
 // joinToken creates a join token as the administrator.
 func joinToken(t *testing.T, name, driver string, rejoin bool) string {
 	t.Helper()
-	hub, err := join.NewClient(shared.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := kit.Must(join.NewClient(shared.Config())).In(t)
 	out, _, err := join.Token{Cluster: name, Driver: driver, TTL: time.Hour, Rejoin: rejoin}.Create(t.Context(), hub)
 	if err != nil {
 		t.Fatal(err)

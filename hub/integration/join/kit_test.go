@@ -2,13 +2,6 @@ package join
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -16,7 +9,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,8 +19,6 @@ import (
 )
 
 const memberUID, otherUID = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
-
-var errStillThere = errors.New("it exists")
 
 // testHub is the shared hub with a manager.
 type testHub struct {
@@ -69,15 +59,8 @@ func (s *testHub) stored(ctx context.Context, name string) (*clusterv1.ManagedCl
 // change changes a stored cluster.
 func (s *testHub) change(name string, change func(*clusterv1.ManagedCluster)) {
 	s.t.Helper()
-	s.Await("the cluster is changed", func(ctx context.Context) error {
-		cluster, err := s.stored(ctx, name)
-		if err != nil {
-			return err
-		}
-		before := cluster.DeepCopy()
-		change(cluster)
-		return s.Patch(ctx, cluster, client.MergeFrom(before))
-	})
+	cluster := kit.Cluster(name)
+	s.AwaitPatched(cluster, func() { change(cluster) })
 }
 
 func (s *testHub) setAccepted(name string, accepts bool) {
@@ -88,53 +71,23 @@ func (s *testHub) setAccepted(name string, accepts bool) {
 // report writes what the first report of an agent writes.
 func (s *testHub) report(name string) {
 	s.t.Helper()
-	s.Await("the agent has reported the cluster", func(ctx context.Context) error {
-		cluster, err := s.stored(ctx, name)
-		if err != nil {
-			return err
-		}
-		before := cluster.DeepCopy()
+	cluster := kit.Cluster(name)
+	s.AwaitStatusPatched(cluster, func() {
 		for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
 			meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Agent"})
 		}
-		return s.Status().Patch(ctx, cluster, client.MergeFrom(before))
 	})
 }
 
 // awaitCondition waits for a condition, and returns its message.
 func (s *testHub) awaitCondition(name, kind string, status metav1.ConditionStatus, reason string) string {
 	s.t.Helper()
-	var message string
-	s.Await("a condition", func(ctx context.Context) error {
-		cluster, err := s.stored(ctx, name)
-		if err != nil {
-			return err
-		}
-		found := meta.FindStatusCondition(cluster.Status.Conditions, kind)
-		if found == nil || found.Status != status || found.Reason != reason {
-			return fmt.Errorf("the condition is %v, want %s %s", found, status, reason)
-		}
-		message = found.Message
-		return nil
-	})
-	return message
+	return s.AwaitCondition(kit.Cluster(name), kind, status, reason).Message
 }
 
 func (s *testHub) awaitAccepted(name string) {
 	s.t.Helper()
 	s.awaitCondition(name, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted)
-}
-
-// awaitGone waits until an object does not exist.
-func (s *testHub) awaitGone(object client.Object) {
-	s.t.Helper()
-	s.Await("an object does not exist", func(ctx context.Context) error {
-		err := s.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(err, fmt.Errorf("%T %s: %w, with finalizers %v", object, object.GetName(), errStillThere, object.GetFinalizers()))
-	})
 }
 
 // awaitEvent waits for an event with a reason about a cluster.
@@ -195,7 +148,7 @@ func (s *testHub) agent(cluster string) *kit.Client {
 // agentNamed returns a client of one agent of a cluster.
 func (s *testHub) agentNamed(cluster, agent string) *kit.Client {
 	s.t.Helper()
-	return kit.As(s.t, shared, registration.AgentUser(cluster, agent), registration.AgentGroup(cluster), registration.AgentsGroup)
+	return kit.Agent(s.t, shared, cluster, agent)
 }
 
 // allowed returns whether the API server allows an agent a request, written as verb, resource, subresource, group, namespace and name.
@@ -208,24 +161,8 @@ func allowed(ctx context.Context, agent *kit.Client, attributes authorizationv1.
 // request creates a certificate request as a user. Every test user may create requests.
 func (s *testHub) request(user string, groups []string, label, identity, uid string) string {
 	s.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
-		CommonName: registration.AgentUser(identity, "a"), Organization: []string{registration.AgentGroup(identity), registration.AgentsGroup},
-	}}, key)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	csr := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: label + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: label}},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: certificatesv1.KubeAPIServerClientSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
-		},
-	}
+	csr := kit.AgentRequest(s.t, identity, "a")
+	csr.GenerateName, csr.Labels = label+"-", map[string]string{clusterv1.ClusterNameLabelKey: label}
 	if uid != "" {
 		csr.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: uid}
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/registration"
 )
@@ -88,10 +89,7 @@ func TestAnotherMemberReplacesTheRecordedOne(t *testing.T) {
 	s.wantRecorded("again", memberUID)
 
 	t.Log("one of them, and its second request, is accepted without another token")
-	other, err := shared.Client(t).CertificatesV1().CertificateSigningRequests().Get(t.Context(), third, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := kit.Must(shared.Client(t).CertificatesV1().CertificateSigningRequests().Get(t.Context(), third, metav1.GetOptions{})).In(t)
 	s.MustDelete(other)
 	s.setAccepted("again", false)
 	wantReplaced(t, "again", "the one with the UID "+otherUID)

@@ -51,11 +51,6 @@ func newContent(kind, namespace, name, priority string) *unstructured.Unstructur
 	return out
 }
 
-func (s *testHub) store(object client.Object) {
-	s.t.Helper()
-	s.AwaitCreated(object)
-}
-
 // awaitDeleting waits until an object is marked as deleted.
 func (s *testHub) awaitDeleting(object client.Object) {
 	s.t.Helper()
@@ -96,22 +91,20 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 
 	t.Log("a denied agent may finish its works")
 	work := newContent("ManifestWork", "works", "w", "")
-	s.store(work)
+	s.AwaitCreated(work)
 	s.setAccepted("works", false)
 	s.awaitCondition("works", clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
-	s.awaitGone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "works", Name: "open-cluster-management:managedcluster:works:registration"}})
+	s.AwaitGone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "works", Name: "open-cluster-management:managedcluster:works:registration"}})
 	s.wantKept(workBinding("works"))
 	s.release(work)
 	s.MustDelete(work)
-	s.awaitGone(workBinding("works"))
+	s.AwaitGone(workBinding("works"))
 
 	t.Log("a deletion removes add-ons, then works by priority, then the rest")
 	s.setAccepted("works", true)
 	s.awaitAccepted("works")
 	addOn, early, late := newContent("ManagedClusterAddOn", "works", "a", ""), newContent("ManifestWork", "works", "early", "bad"), newContent("ManifestWork", "works", "late", "10")
-	for _, object := range []client.Object{addOn, early, late} {
-		s.store(object)
-	}
+	s.AwaitCreated(addOn, early, late)
 	cluster := kit.Cluster("works")
 	s.MustDelete(cluster)
 	s.awaitDeleting(addOn)
@@ -127,9 +120,9 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	s.release(early)
 	s.awaitDeleting(late)
 	s.release(late)
-	s.awaitGone(cluster)
+	s.AwaitGone(cluster)
 	for _, object := range s.objects("works") {
-		s.awaitGone(object)
+		s.AwaitGone(object)
 	}
 }
 
@@ -145,19 +138,17 @@ func TestADeletionEndsWithoutASilentAgentWhereThatIsAllowed(t *testing.T) {
 			}
 		})
 		s.awaitAccepted(name)
-		s.store(newContent("ManifestWork", name, "w", ""))
+		s.AwaitCreated(newContent("ManifestWork", name, "w", ""))
 	}
 	patient, forced := kit.Cluster("patient"), kit.Cluster("forced")
-	if err := errors.Join(s.Delete(t.Context(), patient), s.Delete(t.Context(), forced)); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitGone(forced)
+	kit.NoError(t, errors.Join(s.Delete(t.Context(), patient), s.Delete(t.Context(), forced)))
+	s.AwaitGone(forced)
 	s.awaitEvent("ForcedRemoval", "w")
 	s.awaitCondition("patient", clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining)
 	work := newContent("ManifestWork", "patient", "w", "")
 	s.awaitDeleting(work)
 	s.release(work)
-	s.awaitGone(patient)
+	s.AwaitGone(patient)
 }
 
 // TestNothingIsWrittenBesideOpenClusterManagement runs its registration controller, as far as the hub sees it.
@@ -172,8 +163,8 @@ func TestNothingIsWrittenBesideOpenClusterManagement(t *testing.T) {
 			"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{map[string]any{"name": "r", "image": "r"}}}},
 		},
 	}}
-	s.store(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}})
-	s.store(deployment)
+	s.AwaitCreated(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}})
+	s.AwaitCreated(deployment)
 	t.Cleanup(func() { _ = s.Delete(context.WithoutCancel(t.Context()), deployment) })
 	s.cluster("beside")
 	manager := startBesideOCM(t)

@@ -70,14 +70,11 @@ func newBridge(t *testing.T, placement, prefix string, flags ...string) bridge {
 	t.Helper()
 	b := bridge{t, kit.New(t, shared)}
 	binding := kit.Binding(namespace, "batch")
-	b.create(kit.Namespace(namespace))
-	b.create(kit.Set("batch"))
-	b.create(binding)
+	b.MustCreateMissing(kit.Namespace(namespace), kit.Set("batch"), binding)
 	for i := range 4 {
-		b.create(newCluster(fmt.Sprintf("%s%d", prefix, i), placement))
+		b.MustCreateMissing(newCluster(fmt.Sprintf("%s%d", prefix, i), placement))
 	}
-	b.create(newPlacement(placement, placement))
-	b.create(newCheck(placement+"-clusters", placement))
+	b.MustCreateMissing(newPlacement(placement, placement), newCheck(placement+"-clusters", placement))
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: flags})
 	return b
 }
@@ -105,11 +102,6 @@ func newCheck(name, placement string) client.Object {
 
 func newObject(kind, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": map[string]any{"name": name}}}
-}
-
-func (b bridge) create(object client.Object) {
-	b.Helper()
-	b.MustCreateMissing(object)
 }
 
 // expect waits until a config lists these clusters, and the check has this status, this reason and a message with this part.
@@ -181,11 +173,6 @@ func (b bridge) awaitClusters(want ...string) {
 	})
 }
 
-func (b bridge) delete(object client.Object) {
-	b.Helper()
-	b.MustDelete(object)
-}
-
 // rename changes the placement that a check names.
 func (b bridge) rename(check, placement string) {
 	b.Helper()
@@ -230,17 +217,17 @@ func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
 	t.Log("a cluster that an administrator made stays, and so does the cluster of another list")
 	own := newObject("MultiKueueCluster", "own")
 	own.Object["spec"] = map[string]any{"clusterSource": map[string]any{"kubeConfig": map[string]any{"location": "own"}}}
-	b.create(own)
+	b.MustCreateMissing(own)
 	other := newObject("MultiKueueConfig", "other")
 	other.Object["spec"] = map[string]any{"clusters": []any{"c1"}}
-	b.create(other)
+	b.MustCreateMissing(other)
 	b.label("c0", "no")
 	b.label("c1", "no")
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "selects 2 clusters", "c2", "c3")
 	b.awaitClusters("c1", "c2", "c3", "own")
 
 	t.Log("a cluster that another client deletes is made again")
-	b.delete(newObject("MultiKueueCluster", "c3"))
+	b.MustDelete(newObject("MultiKueueCluster", "c3"))
 	b.awaitClusters("c1", "c2", "c3", "own")
 
 	t.Log("a decision that empties, and a placement that is deleted, keep the list")
@@ -248,24 +235,24 @@ func TestAQueueGetsTheClustersOfAPlacement(t *testing.T) {
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "Active", "selects 1 clusters", "c3")
 	b.label("c3", "no")
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "selects no cluster", "c3")
-	b.delete(kit.Placement(namespace, "gpu"))
+	b.MustDelete(kit.Placement(namespace, "gpu"))
 	b.expect("gpu", "gpu-clusters", metav1.ConditionTrue, "ClustersKept", "placement gpu does not exist", "c3")
 
 	t.Log("a list stays while one of its checks does, and goes with the last, with the clusters that only it has")
-	b.create(newCheck("second", "gpu"))
+	b.MustCreateMissing(newCheck("second", "gpu"))
 	b.expect("gpu", "second", metav1.ConditionTrue, "ClustersKept", "placement gpu does not exist", "c3")
 	b.awaitOwners("gpu", "gpu-clusters", "second")
-	b.delete(newObject("AdmissionCheck", "gpu-clusters"))
+	b.MustDelete(newObject("AdmissionCheck", "gpu-clusters"))
 	b.awaitOwners("gpu", "second")
 	b.expect("gpu", "second", metav1.ConditionTrue, "ClustersKept", "placement gpu does not exist", "c3")
-	b.delete(newObject("AdmissionCheck", "second"))
+	b.MustDelete(newObject("AdmissionCheck", "second"))
 	b.awaitGone("gpu")
 	b.awaitClusters("c1", "own")
 
 	t.Log("a list of another client stays")
-	b.create(newCheck("others", "other"))
+	b.MustCreateMissing(newCheck("others", "other"))
 	b.expect("other", "others", metav1.ConditionFalse, "ConfigNotOwned", "MultiKueueConfig other was not made for a placement", "c1")
-	b.create(newCheck("missing", "nowhere"))
+	b.MustCreateMissing(newCheck("missing", "nowhere"))
 	b.expect("nowhere", "missing", metav1.ConditionFalse, "PlacementNotFound", "placement nowhere does not exist")
 }
 
@@ -275,13 +262,12 @@ func TestAClusterWaitsForItsProfile(t *testing.T) {
 	theirs := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p2"}}
 	theirs.Spec.ClusterManager.Name = "theirs"
 	early := bridge{t, kit.New(t, shared)}
-	early.create(kit.Namespace(namespace))
-	early.create(theirs)
+	early.MustCreateMissing(kit.Namespace(namespace), theirs)
 	b := newBridge(t, "batch", "p", "--controllers=*,profile,kueue", "--kueue-source=ClusterProfile")
 	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "1 of them lack a ClusterProfile of their own in namespace kueue-system: p2", "p0", "p1", "p3")
-	b.create(newCluster("p4", "batch"))
+	b.MustCreateMissing(newCluster("p4", "batch"))
 	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "selects 5 clusters", "p0", "p1", "p3", "p4")
-	b.delete(theirs)
+	b.MustDelete(theirs)
 	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "selects 5 clusters", "p0", "p1", "p2", "p3", "p4")
 	sources := b.sources(t.Context())
 	for _, name := range []string{"p0", "p1", "p2", "p3", "p4"} {
@@ -294,10 +280,10 @@ func TestAClusterWaitsForItsProfile(t *testing.T) {
 // TestACheckChangesItsPlacement changes the parameters of one of two checks, and then of the other.
 func TestACheckChangesItsPlacement(t *testing.T) {
 	b := newBridge(t, "first", "d", "--controllers=*,kueue")
-	b.create(newCheck("beside", "first"))
+	b.MustCreateMissing(newCheck("beside", "first"))
 	b.expect("first", "first-clusters", metav1.ConditionTrue, "Active", "selects 4 clusters", "d0", "d1", "d2", "d3")
 	b.awaitOwners("first", "beside", "first-clusters")
-	b.create(newPlacement("next", "first"))
+	b.MustCreateMissing(newPlacement("next", "first"))
 
 	t.Log("the list stays with the other check")
 	b.rename("first-clusters", "next")

@@ -161,9 +161,7 @@ func TestAnAgentJoinsByATokenAndIsRevoked(t *testing.T) {
 		return nil
 	})
 	command = run(t, hub, "token", "create", "--cluster", "edge-1", "--rejoin")
-	if err := os.RemoveAll(filepath.Join(dir, "hub")); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.RemoveAll(filepath.Join(dir, "hub")))
 	before := cluster.Annotations[clusterv1.AgentTokenAnnotationKey]
 	kit.Await(t, "the command reports the revoked agent", func(context.Context) error {
 		got := run(t, hub, "clusters", "pending") //nolint:contextcheck // it takes the context of the test
@@ -196,10 +194,7 @@ var errAllowed = errors.New("allowed")
 // clientOf returns a client of a kubeconfig, for the kinds of the hub.
 func clientOf(t *testing.T, kubeconfig string) *kit.Client {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := kit.Must(clientcmd.BuildConfigFromFlags("", kubeconfig)).In(t)
 	return kit.For(t, config)
 }
 
@@ -227,14 +222,8 @@ func run(t *testing.T, hub *hubtest.Hub, args ...string) string {
 // test otherwise.
 func startAgent(t *testing.T, command string, member *hubtest.Hub, dir string) (stop func()) {
 	t.Helper()
-	plugin, err := hubtest.PluginBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	agent, err := hubtest.AgentBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	plugin := kit.Must(hubtest.PluginBinary()).In(t)
+	agent := kit.Must(hubtest.AgentBinary()).In(t)
 	words := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
 	if len(words) < 3 || strings.Join(words[:3], " ") != "kubectl berth join" {
 		t.Fatalf("the printed command is %q", command)
@@ -244,9 +233,7 @@ func startAgent(t *testing.T, command string, member *hubtest.Hub, dir string) (
 	process.Env = append(os.Environ(), "PATH="+filepath.Dir(agent)+":"+os.Getenv("PATH"))
 	var output bytes.Buffer
 	process.Stdout, process.Stderr = &output, &output
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, process.Start())
 	stopped := false
 	stop = func() {
 		if stopped {

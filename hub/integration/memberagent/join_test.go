@@ -34,7 +34,7 @@ const bootstrapUser = "bootstrap"
 func (c *cluster) bootstrapKubeconfig() string {
 	c.t.Helper()
 	named := metav1.ObjectMeta{Name: "bootstrap-" + c.name}
-	c.create(
+	c.MustCreate(
 		&rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
 			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"create", "get", "list", "watch"}},
@@ -79,35 +79,21 @@ func (c *cluster) approve(request *certificatesv1.CertificateSigningRequest, lif
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
 	})
-	if err := c.SubResource("approval").Update(c.t.Context(), request); err != nil {
-		c.t.Fatal(err)
-	}
+	kit.NoError(c.t, c.SubResource("approval").Update(c.t.Context(), request))
 }
 
 func (c *cluster) sign(request *certificatesv1.CertificateSigningRequest, lifetime time.Duration) []byte {
 	c.t.Helper()
 	block, _ := pem.Decode(request.Spec.Request)
-	asked, err := x509.ParseCertificateRequest(block.Bytes)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	asked := kit.Must(x509.ParseCertificateRequest(block.Bytes)).In(c.t)
 	pki := filepath.Join(c.hub.DataDir(), "pki", "users-ca")
-	ca, err := tls.LoadX509KeyPair(pki+".crt", pki+".key")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	ca := kit.Must(tls.LoadX509KeyPair(pki+".crt", pki+".key")).In(c.t)
+	serial := kit.Must(rand.Int(rand.Reader, big.NewInt(1<<62))).In(c.t)
 	now := time.Now()
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+	der := kit.Must(x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial, Subject: asked.Subject, NotBefore: now.Add(-time.Second), NotAfter: now.Add(lifetime),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, ca.Leaf, asked.PublicKey, ca.PrivateKey)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	}, ca.Leaf, asked.PublicKey, ca.PrivateKey)).In(c.t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -125,10 +111,7 @@ func TestAnAgentJoinsWithARequestAndRenewsItsCertificate(t *testing.T) {
 	c.startAgent(member, "--bootstrap-kubeconfig="+c.bootstrapKubeconfig(), "--cluster-name="+c.name, "--agent-name=a1", "--external-url=https://edge.example:6443")
 
 	denied := c.awaitRequest()
-	found, err := c.stored(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := kit.Must(c.stored(t.Context())).In(t)
 	if configs := found.Spec.ManagedClusterClientConfigs; found.Spec.HubAcceptsClient || len(configs) != 1 || len(configs[0].CABundle) == 0 {
 		t.Errorf("the agent created %+v", found.Spec)
 	}
@@ -145,9 +128,7 @@ func TestAnAgentJoinsWithARequestAndRenewsItsCertificate(t *testing.T) {
 	denied.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
 		Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "Test", Message: "wrong cluster",
 	}}
-	if err := c.SubResource("approval").Update(t.Context(), denied); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, c.SubResource("approval").Update(t.Context(), denied))
 	c.Await("the agent's page reports the denial", func(ctx context.Context) error {
 		_, text, err := c.ready(ctx)
 		if err == nil && !strings.Contains(text, "wrong cluster") {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -15,7 +13,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,11 +42,6 @@ func newCluster(t *testing.T, on *hubtest.Hub, name string) *cluster {
 	}
 }
 
-func (c *cluster) create(objects ...client.Object) {
-	c.t.Helper()
-	c.MustCreate(objects...)
-}
-
 // accept creates what the hub creates for an accepted cluster.
 func (c *cluster) accept() {
 	c.t.Helper()
@@ -58,7 +50,7 @@ func (c *cluster) accept() {
 	named := metav1.ObjectMeta{Name: name, Labels: labels}
 	inNamespace := metav1.ObjectMeta{Name: name + ":registration", Namespace: c.name, Labels: labels}
 	agents := []rbacv1.Subject{kit.Group(registration.AgentGroup(c.name))}
-	c.create(
+	c.MustCreate(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.name, Labels: labels}},
 		&rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
@@ -103,18 +95,8 @@ func (c *cluster) stored(ctx context.Context) (*clusterv1.ManagedCluster, error)
 // awaitCondition waits until a condition has a status, and returns the ManagedCluster.
 func (c *cluster) awaitCondition(kind string, status metav1.ConditionStatus) *clusterv1.ManagedCluster {
 	c.t.Helper()
-	var out *clusterv1.ManagedCluster
-	c.Await("a condition has a status", func(ctx context.Context) error {
-		found, err := c.stored(ctx)
-		if err != nil {
-			return err
-		}
-		out = found
-		if !meta.IsStatusConditionPresentAndEqual(found.Status.Conditions, kind, status) {
-			return fmt.Errorf("%s is %v, want %s", kind, meta.FindStatusCondition(found.Status.Conditions, kind), status)
-		}
-		return nil
-	})
+	out := kit.Cluster(c.name)
+	c.AwaitCondition(out, kind, status, "")
 	return out
 }
 
@@ -154,17 +136,7 @@ func (c *cluster) awaitRenewal() {
 
 // ready returns the status and the text of the agent's page /readyz.
 func (c *cluster) ready(ctx context.Context) (code int, text string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.health+"/readyz", http.NoBody)
-	if err != nil {
-		return 0, "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	return response.StatusCode, string(body), err
+	return kit.Page(ctx, "http://"+c.health+"/readyz")
 }
 
 // residentKiB returns the resident memory of the agent.
@@ -176,10 +148,7 @@ func (c *cluster) residentKiB() int {
 	}
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			out, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			out := kit.Must(strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))).In(c.t)
 			return out
 		}
 	}

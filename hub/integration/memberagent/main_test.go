@@ -3,8 +3,6 @@
 package memberagent
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"testing"
 
@@ -19,19 +17,5 @@ const leaseSeconds = 2
 var hub, member *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	var err error
-	if member, err = startMember(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := hubtest.Main(m, &hub, hubtest.Options{})
-	if err := member.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func startMember(ctx context.Context) (*hubtest.Hub, error) {
-	return hubtest.Start(ctx, hubtest.Options{Manifests: config.MemberCRDs()})
+	os.Exit(hubtest.MainWithMember(m, hubtest.Shared{Hub: &hub}, hubtest.Shared{Hub: &member, Options: hubtest.Options{Manifests: config.MemberCRDs()}}))
 }

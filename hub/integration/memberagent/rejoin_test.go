@@ -25,7 +25,7 @@ const rejoinTimeout = 8 * time.Minute
 
 func TestAnAgentJoinsAgainWhenItsClusterWasDeleted(t *testing.T) {
 	c := newCluster(t, hub, "deleted")
-	c.create(kit.Cluster(c.name))
+	c.MustCreate(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member, "--bootstrap-kubeconfig="+c.bootstrapKubeconfig())
@@ -46,17 +46,14 @@ func TestAnAgentJoinsAgainWhenItsClusterWasDeleted(t *testing.T) {
 
 	// The certificate is still valid, so acceptance is enough.
 	binding.ResourceVersion, binding.UID = "", ""
-	c.create(binding)
+	c.MustCreate(binding)
 	c.setAccepted(true)
 	c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
 	c.awaitRenewal()
 }
 
 func TestASecretOfTheMemberStoresTheCredential(t *testing.T) {
-	toMember, err := client.New(member.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	toMember := kit.Must(client.New(member.Config())).In(t)
 	store := credential.Secret{Client: toMember, Namespace: member.Namespace(t)}
 	if files, err := store.Load(t.Context()); err != nil || len(files) != 0 {
 		t.Fatalf("a member without the Secret has %v, %v", files, err)
@@ -65,14 +62,9 @@ func TestASecretOfTheMemberStoresTheCredential(t *testing.T) {
 		{credential.ClusterKey: []byte("c1"), credential.AgentKey: []byte("a1")},
 		{credential.KubeconfigKey: []byte("k"), credential.AgentKey: []byte("a2")},
 	} {
-		if err := store.Save(t.Context(), files); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, store.Save(t.Context(), files))
 	}
-	got, err := store.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := kit.Must(store.Load(t.Context())).In(t)
 	want := credential.Files{credential.ClusterKey: []byte("c1"), credential.AgentKey: []byte("a2"), credential.KubeconfigKey: []byte("k")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

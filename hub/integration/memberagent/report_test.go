@@ -15,6 +15,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
@@ -59,7 +60,7 @@ func TestAnAgentReportsItsMemberAndIsQuietThen(t *testing.T) {
 		},
 	)
 	c := newCluster(t, hub, "report")
-	c.create(kit.Cluster(c.name))
+	c.MustCreate(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member)
@@ -69,10 +70,7 @@ func TestAnAgentReportsItsMemberAndIsQuietThen(t *testing.T) {
 	c.awaitRenewal()
 	namespace := &corev1.Namespace{}
 	kit.New(t, member).MustGet(client.ObjectKey{Name: metav1.NamespaceSystem}, namespace)
-	version, err := member.Client(t).Discovery().ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := kit.Must(member.Client(t).Discovery().ServerVersion()).In(t)
 	want := map[string]string{
 		clusterv1.ClaimID: string(namespace.UID), clusterv1.ClaimKubeVersion: version.GitVersion, clusterv1.ClaimPlatform: "GCP",
 		clusterv1.ClaimProduct: "Other", clusterv1.ClaimRegion: "north", clusterv1.ClaimZone: "north-1", "tier": "gold",
@@ -162,7 +160,7 @@ func (c *cluster) requireQuiet() {
 
 func TestAnAgentStopsItsLeaseWhileItsClusterIsDenied(t *testing.T) {
 	c := newCluster(t, hub, "denied")
-	c.create(kit.Cluster(c.name))
+	c.MustCreate(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member)
@@ -175,10 +173,7 @@ func TestAnAgentStopsItsLeaseWhileItsClusterIsDenied(t *testing.T) {
 		}
 		return nil
 	})
-	stopped, err := c.renewTime(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stopped := kit.Must(c.renewTime(t.Context())).In(t)
 	c.requireQuiet() // several periods of the lease
 	if now, err := c.renewTime(t.Context()); err != nil || now.Sub(stopped) > leaseSeconds*time.Second {
 		t.Errorf("the lease was renewed at %s, after %s: %v", now, stopped, err)
@@ -189,13 +184,10 @@ func TestAnAgentStopsItsLeaseWhileItsClusterIsDenied(t *testing.T) {
 }
 
 func TestAMemberThatStopsIsUnavailableAfterTwentySeconds(t *testing.T) {
-	stopping, err := startMember(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stopping := kit.Must(hubtest.Start(t.Context(), hubtest.Options{Manifests: config.MemberCRDs()})).In(t)
 	t.Cleanup(func() { _ = stopping.Stop() })
 	c := newCluster(t, hub, "stopping")
-	c.create(kit.Cluster(c.name))
+	c.MustCreate(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(stopping)

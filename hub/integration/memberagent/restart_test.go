@@ -12,12 +12,9 @@ import (
 
 func TestAnAgentRenewsItsLeaseAfterARestartOfTheHub(t *testing.T) {
 	options := hubtest.Options{DataDir: t.TempDir()}
-	first, err := hubtest.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := kit.Must(hubtest.Start(t.Context(), options)).In(t)
 	c := newCluster(t, first, "restarted")
-	c.create(kit.Cluster(c.name))
+	c.MustCreate(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member)

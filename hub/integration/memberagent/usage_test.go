@@ -19,13 +19,10 @@ import (
 // requests.
 func TestAHubThatTakesNoUsage(t *testing.T) {
 	c := newCluster(t, hub, "no-usage")
-	c.create(kit.Cluster(c.name))
+	c.MustCreate(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
-	stored, err := c.stored(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := kit.Must(c.stored(t.Context())).In(t)
 	meta.SetStatusCondition(&stored.Status.Conditions, metav1.Condition{
 		Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: "HubClusterAdminAccepted", Message: "accepted by the test",
 	})
@@ -40,10 +37,7 @@ func TestAHubThatTakesNoUsage(t *testing.T) {
 	})
 	c.awaitRenewal()
 	time.Sleep(quietPeriod) // several intervals
-	metrics, err := process.ReadMetrics(t.Context(), c.health)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := kit.Must(process.ReadMetrics(t.Context(), c.health)).In(t)
 	if failed := metrics.Sum("berth_agent_usage_reports_total", `result="failure"`); failed < 2 || failed > 3 {
 		t.Errorf("the agent tried %v times in %s, want after 5 s and after another 10", failed, quietPeriod)
 	}

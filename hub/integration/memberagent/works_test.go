@@ -23,7 +23,7 @@ import (
 func (c *cluster) allowWorks() {
 	c.t.Helper()
 	named := metav1.ObjectMeta{Namespace: c.name, Name: "works"}
-	c.create(
+	c.MustCreate(
 		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworks"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
 			{APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworks/status"}, Verbs: []string{"patch"}},
@@ -40,7 +40,7 @@ func (c *cluster) allowWorks() {
 // back. The policy for agents lets the condition and the event through.
 func TestLostWorksAreReportedOnTheCluster(t *testing.T) {
 	c := newCluster(t, hub, "lost")
-	c.create(kit.Cluster(c.name))
+	c.MustCreate(kit.Cluster(c.name))
 	c.giveCertificate("a1")
 	c.accept()
 	c.allowWorks()
@@ -52,7 +52,7 @@ func TestLostWorksAreReportedOnTheCluster(t *testing.T) {
 		w.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
 			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"of-a-lost-work"}}`),
 		}}}
-		c.create(w)
+		c.MustCreate(w)
 		c.Await("the work is applied", func(ctx context.Context) error {
 			err := c.Get(ctx, client.ObjectKeyFromObject(w), w)
 			if err == nil && !meta.IsStatusConditionTrue(w.Status.Conditions, workv1.WorkApplied) {

@@ -38,9 +38,7 @@ func TestAMemberReturnsFromItsBackup(t *testing.T) {
 	storeWork(t, admin, "after", "1")
 	awaitDelivered(t, member, "before", "2")
 	lost := awaitDelivered(t, member, "after", "1")
-	if err := member.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, member.Stop())
 	kit.Await(t, "the stopped member is unknown", reported(admin, metav1.ConditionUnknown))
 
 	start := "Start the member: berth-hub member --name " + name + " --data-dir " + restored
@@ -77,9 +75,7 @@ func storeWork(t *testing.T, admin *kit.Client, of, value string) {
 	if work.UID != "" {
 		store = func() error { return admin.Update(t.Context(), work) }
 	}
-	if err := store(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, store())
 }
 
 // awaitDelivered waits until a member has the ConfigMap of a work, and returns its UID.
@@ -101,10 +97,7 @@ func awaitDelivered(t *testing.T, member *hubtest.Hub, of, value string) types.U
 // berthHub runs a command of berth-hub and returns what it prints. With texts, it must fail with them.
 func berthHub(t *testing.T, fault []string, args ...string) string {
 	t.Helper()
-	program, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := kit.Must(hubtest.Binary()).In(t)
 	printed, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	if (err == nil) != (len(fault) == 0) {
 		t.Fatalf("berth-hub %v: %v: %s", args, err, printed)

@@ -37,9 +37,7 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 
 	on := kit.New(t, member)
 	deployment, job := newDeployment(), newJob()
-	if err := errors.Join(on.Create(t.Context(), deployment), on.Create(t.Context(), job)); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, errors.Join(on.Create(t.Context(), deployment), on.Create(t.Context(), job)))
 	kit.Await(t, "the Deployment runs", runs(on, deployment))
 	kit.Await(t, "the Job has succeeded", func(ctx context.Context) error {
 		if err := on.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil || job.Status.Succeeded != 1 {
@@ -52,9 +50,7 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 	on.MustCreate(missing)
 	kit.Await(t, "the pod waits for its image", waitsForImage(on, missing))
 
-	if err := member.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, member.Stop())
 	kit.Await(t, "the stopped member is unknown", reported(admin, metav1.ConditionUnknown))
 
 	again := hubtest.New(t, hubtest.Options{DataDir: data, Member: []string{"--name=" + name}})
@@ -189,10 +185,7 @@ func firstPod(t *testing.T, on *kit.Client) string {
 
 // TestAMemberRefusesAWrongCommandLine checks the message for each fault.
 func TestAMemberRefusesAWrongCommandLine(t *testing.T) {
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	for sentence, test := range map[string]struct{ args, want string }{
 		"no name":        {"", "name the member: --name edge-1"},
 		"not joined":     {"--name=a", "member a has not joined from"},

@@ -31,9 +31,7 @@ func TestAMemberOfAHubThatSignsNoCertificates(t *testing.T) {
 		}
 		return err
 	})
-	if err := member.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, member.Stop())
 	kit.Await(t, "the stopped member is unknown", reported(admin, metav1.ConditionUnknown))
 
 	hubtest.New(t, hubtest.Options{DataDir: data, Member: []string{"--name=" + name}})

@@ -25,7 +25,7 @@ func TestAWorkIsAppliedChangedAndDeleted(t *testing.T) {
 	f.awaitCondition(w, workv1.WorkAvailable, metav1.ConditionTrue)
 	f.awaitCondition(w, workv1.WorkProgressing, metav1.ConditionFalse)
 	a := f.configMap("a")
-	f.read(a)
+	f.on.MustRead(a)
 	if diff := cmp.Diff(map[string]string{"k": "1"}, a.Data); diff != "" {
 		t.Errorf("the data (-want +got):\n%s", diff)
 	}
@@ -34,7 +34,7 @@ func TestAWorkIsAppliedChangedAndDeleted(t *testing.T) {
 	})
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 	f.on.AwaitGone(f.configMap("b"))
-	f.read(a)
+	f.on.MustRead(a)
 	if a.Data["k"] != "2" {
 		t.Errorf("the data is %v", a.Data)
 	}
@@ -71,7 +71,7 @@ func TestAReadOnlyObjectIsWatched(t *testing.T) {
 		}
 		return nil
 	})
-	if f.read(a); a.Labels != nil || a.Data["k"] != "2" {
+	if f.on.MustRead(a); a.Labels != nil || a.Data["k"] != "2" {
 		t.Errorf("the agent has written %v %v", a.Labels, a.Data)
 	}
 }

@@ -20,9 +20,7 @@ import (
 func (f *fixture) spoil(value string) {
 	f.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"k":%q}}`, value))
-	if err := f.on.Patch(f.t.Context(), f.configMap("a"), patch, client.FieldOwner("rival")); err != nil {
-		f.t.Fatal(err)
-	}
+	kit.NoError(f.t, f.on.Patch(f.t.Context(), f.configMap("a"), patch, client.FieldOwner("rival")))
 }
 
 // restored returns an error while the ConfigMap "a" is not as configA has it.
@@ -89,9 +87,7 @@ func TestIgnoredFieldsBelongToTheirWriters(t *testing.T) {
 	scale := func(replicas int) {
 		t.Helper()
 		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-		if err := f.on.Patch(t.Context(), f.deployment(), patch, client.FieldOwner("scaler")); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, f.on.Patch(t.Context(), f.deployment(), patch, client.FieldOwner("scaler")))
 	}
 	writes := func() int {
 		return len(slices.DeleteFunc(f.requests.list(), func(write string) bool { return !strings.HasSuffix(write, "/deployments/web") }))
@@ -110,7 +106,7 @@ func TestIgnoredFieldsBelongToTheirWriters(t *testing.T) {
 	})
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 	found := f.deployment()
-	f.read(found)
+	f.on.MustRead(found)
 	if *found.Spec.Replicas != 5 || found.Spec.Template.Spec.Containers[0].Image != "j" || writes() != 2 {
 		t.Errorf("the Deployment has %d replicas of %v after %d writes", *found.Spec.Replicas, found.Spec.Template.Spec.Containers, writes())
 	}
@@ -129,9 +125,7 @@ func TestWhatIsCompleteIsNotAppliedAgain(t *testing.T) {
 	f.awaitCondition(w, workv1.WorkComplete, metav1.ConditionTrue)
 	f.spoil("x")
 	other := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"k":"x"}}`))
-	if err := f.on.Patch(t.Context(), f.configMap("b"), other, client.FieldOwner("rival")); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, f.on.Patch(t.Context(), f.configMap("b"), other, client.FieldOwner("rival")))
 	kit.Await(f.t, "the rest of the work is restored", func(ctx context.Context) error { // the rest of the work is kept as ever
 		b := f.configMap("b")
 		if err := f.on.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || b.Data["k"] != "1" {
@@ -140,12 +134,12 @@ func TestWhatIsCompleteIsNotAppliedAgain(t *testing.T) {
 		return nil
 	})
 	a := f.configMap("a")
-	if f.read(a); a.Data["k"] != "x" {
+	if f.on.MustRead(a); a.Data["k"] != "x" {
 		t.Errorf("a complete object was put back: %v", a.Data)
 	}
 	f.change(w, func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests[0] = f.manifest(configA2) })
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
-	if f.read(a); a.Data["k"] != "2" {
+	if f.on.MustRead(a); a.Data["k"] != "2" {
 		t.Errorf("another manifest was not applied: %v", a.Data)
 	}
 }

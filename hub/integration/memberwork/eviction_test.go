@@ -94,26 +94,23 @@ func TestVector30WorksThatTheHubLostStay(t *testing.T) {
 	f.awaitHeld("The hub has lost 5 of the 5 works that the member has on record. The objects of w1, w2, w3, w4, w5 stay.")
 	f.awaitEvent(f.hub, event.EvictionHeld, "ManagedCluster "+f.cluster+": The hub has lost 5 of the 5 works")
 	for n := 1; n < 6; n++ {
-		f.read(f.configMap(fmt.Sprint("c", n)))
+		f.on.MustRead(f.configMap(fmt.Sprint("c", n)))
 	}
 	f.deliver(f.numbered(1))
 	if record, err := f.record(t.Context(), "w1"); err != nil || record.Status.EvictionStartTime != nil {
 		t.Errorf("the record is %+v, %v", record, err)
 	}
-	record, err := f.record(t.Context(), "w2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := kit.Must(f.record(t.Context(), "w2")).In(t)
 	allow := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, work.AllowEvictionAnnotation))
 	f.on.MustPatch(record, allow)
 	f.on.AwaitGone(f.configMap("c2"))
 	for n := 3; n < 6; n++ {
-		f.read(f.configMap(fmt.Sprint("c", n)))
+		f.on.MustRead(f.configMap(fmt.Sprint("c", n)))
 		f.deliver(f.numbered(n))
 	}
 	f.awaitHeld("")
 	for n := 3; n < 6; n++ {
-		f.read(f.configMap(fmt.Sprint("c", n)))
+		f.on.MustRead(f.configMap(fmt.Sprint("c", n)))
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -98,9 +97,7 @@ func (f *fixture) start() {
 	onHub, err1 := agentclient.New(toHub)
 	records, err2 := agentclient.New(toMember)
 	objects, err3 := remote.New(toMember, clock.RealClock{})
-	if err := errors.Join(err1, err2, err3); err != nil {
-		f.t.Fatal(err)
-	}
+	kit.NoError(f.t, errors.Join(err1, err2, err3))
 	agent := &work.Controller{
 		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster, EvictionGrace: f.grace,
 		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store, Metrics: f.metrics,
@@ -171,16 +168,7 @@ func (f *fixture) change(of *workv1.ManifestWork, edit func(*workv1.ManifestWork
 // awaitCondition waits until a condition of the present generation has a status, and returns it.
 func (f *fixture) awaitCondition(of *workv1.ManifestWork, kind string, status metav1.ConditionStatus) metav1.Condition {
 	f.t.Helper()
-	var out metav1.Condition
-	f.hub.AwaitObject(of, "a condition of the present generation has a status", func() error {
-		found := meta.FindStatusCondition(of.Status.Conditions, kind)
-		if found == nil || found.Status != status || found.ObservedGeneration != of.Generation {
-			return fmt.Errorf("%s of generation %d is %+v, want %s; the status is %+v", kind, of.Generation, found, status, of.Status)
-		}
-		out = *found
-		return nil
-	})
-	return out
+	return f.hub.AwaitObservedCondition(of, kind, status, "")
 }
 
 // remove deletes a work and waits until it is gone.
@@ -205,12 +193,6 @@ func (f *fixture) gone(ctx context.Context, from *kit.Client, object client.Obje
 // configMap returns a ConfigMap of the member.
 func (f *fixture) configMap(name string) *corev1.ConfigMap {
 	return kit.ConfigMap(f.cluster, name)
-}
-
-// read reads an object of the member that must exist.
-func (f *fixture) read(object client.Object) {
-	f.t.Helper()
-	f.on.MustRead(object)
 }
 
 // record returns the record of a work.

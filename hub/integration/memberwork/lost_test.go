@@ -23,10 +23,7 @@ func TestALostRecordDeletesNothingThatWasAdopted(t *testing.T) {
 	w := f.newWork("w", configA, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"b"}}`)
 	f.deliver(w)
 	f.stop()
-	record, err := f.record(t.Context(), "w")
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := kit.Must(f.record(t.Context(), "w")).In(t)
 	f.on.MustDelete(record)
 	f.on.MustMerge(record, `{"metadata":{"finalizers":null}}`)
 	f.start()
@@ -38,7 +35,7 @@ func TestALostRecordDeletesNothingThatWasAdopted(t *testing.T) {
 		return err
 	})
 	f.remove(w)
-	if f.read(adopted); adopted.DeletionTimestamp != nil {
+	if f.on.MustRead(adopted); adopted.DeletionTimestamp != nil {
 		t.Errorf("the adopted object is deleted at %v", adopted.DeletionTimestamp)
 	}
 	if err := f.gone(t.Context(), f.on, f.configMap("b")); err != nil {

@@ -3,8 +3,6 @@
 package memberwork
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"testing"
 
@@ -16,15 +14,6 @@ import (
 var hub, member *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	var err error
-	if member, err = hubtest.Start(context.Background(), hubtest.Options{Manifests: config.MemberCRDs(), Args: []string{"--workloads"}}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := hubtest.Main(m, &hub, hubtest.Options{Manifests: config.Registration()})
-	if err := member.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(hubtest.MainWithMember(m, hubtest.Shared{Hub: &hub, Options: hubtest.Options{Manifests: config.Registration()}},
+		hubtest.Shared{Hub: &member, Options: hubtest.Options{Manifests: config.MemberCRDs(), Args: []string{"--workloads"}}}))
 }

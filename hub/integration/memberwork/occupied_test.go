@@ -158,7 +158,7 @@ func (f *fixture) widget(name string) *unstructured.Unstructured {
 // mustStay checks that an object of the member is not deleted, now or by the garbage collector later.
 func (f *fixture) mustStay(object client.Object) {
 	f.t.Helper()
-	f.read(object)
+	f.on.MustRead(object)
 	for _, owner := range object.GetOwnerReferences() {
 		if strings.HasSuffix(owner.Name, "-w") {
 			f.t.Errorf("%T %s is owned by the record %s", object, object.GetName(), owner.Name)

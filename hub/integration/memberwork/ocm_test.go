@@ -49,7 +49,7 @@ func TestAnAgentOfOCMKeepsTheWorks(t *testing.T) {
 	f.scale(other, 0)
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 	after := f.configMap("a")
-	f.read(after)
+	f.on.MustRead(after)
 	if diff := cmp.Diff(map[string]string{"k": "2"}, after.Data); diff != "" || after.UID != before.UID {
 		t.Errorf("the object %s is %s with the data (-want +got):\n%s", before.UID, after.UID, diff)
 	}
@@ -165,9 +165,7 @@ func (f *fixture) ofOCM(name string) (*corev1.ConfigMap, *workv1.AppliedManifest
 	object.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: workv1.SchemeGroupVersion.String(), Kind: "AppliedManifestWork", Name: record.Name, UID: record.UID,
 	}}
-	if err := f.on.Create(f.t.Context(), object, client.FieldOwner("work-agent")); err != nil {
-		f.t.Fatal(err)
-	}
+	kit.NoError(f.t, f.on.Create(f.t.Context(), object, client.FieldOwner("work-agent")))
 	record.Status.AppliedResources = []workv1.AppliedManifestResourceMeta{{
 		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "a"}, Version: "v1", UID: string(object.UID),
 	}}
@@ -191,7 +189,7 @@ func TestTheProfilesOfAnInstalledAgent(t *testing.T) {
 	f.may(false, team, object, of("berth-agent"))
 
 	executors := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "berth:agent-executors"}}
-	f.read(executors)
+	f.on.MustRead(executors)
 	executors.Rules[0].ResourceNames = []string{"deployer", "team"}
 	f.on.MustUpdate(executors)
 	f.install(join.ProfileAdmin)

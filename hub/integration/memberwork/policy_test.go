@@ -44,7 +44,7 @@ func TestAnEvictionHasThePolicyAndTheExecutorOfTheWork(t *testing.T) {
 		return f.gone(ctx, f.on, f.configMap("c0"))
 	})
 	kept := f.configMap("c1")
-	if f.read(kept); kept.Labels[workv1.RecordLabel] != "" || len(kept.OwnerReferences) > 0 {
+	if f.on.MustRead(kept); kept.Labels[workv1.RecordLabel] != "" || len(kept.OwnerReferences) > 0 {
 		t.Errorf("the object that stays has the marks %v %v", kept.Labels, kept.OwnerReferences)
 	}
 }

@@ -112,9 +112,6 @@ func (f *fixture) searchPlanted(works ...*workv1.ManifestWork) {
 // encoded returns a value in JSON.
 func (f *fixture) encoded(value any) string {
 	f.t.Helper()
-	out, err := json.Marshal(value)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	out := kit.Must(json.Marshal(value)).In(f.t)
 	return string(out)
 }

@@ -65,7 +65,7 @@ func TestAWorkWithoutPermissionsHoldsNothing(t *testing.T) {
 		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(strings.Replace(configA, `"1"`, `"2"`, 1))}
 	})
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
-	if f.read(a); a.Data["k"] != "2" {
+	if f.on.MustRead(a); a.Data["k"] != "2" {
 		t.Errorf("the data is %v", a.Data)
 	}
 	f.remove(w)
@@ -86,13 +86,13 @@ func TestWorksThatOnlyCreateShareAnObject(t *testing.T) {
 	first.Spec.ManifestConfigs, second.Spec.ManifestConfigs = create, create
 	f.deliver(first)
 	a, before := f.configMap("a"), f.configMap("a")
-	f.read(before)
+	f.on.MustRead(before)
 	f.deliver(second)
-	if f.read(a); len(a.OwnerReferences) != 2 {
+	if f.on.MustRead(a); len(a.OwnerReferences) != 2 {
 		t.Errorf("the owners are %v", a.OwnerReferences)
 	}
 	f.remove(first)
-	if f.read(a); a.UID != before.UID || a.DeletionTimestamp != nil || a.Data["k"] != "1" || len(a.OwnerReferences) != 1 {
+	if f.on.MustRead(a); a.UID != before.UID || a.DeletionTimestamp != nil || a.Data["k"] != "1" || len(a.OwnerReferences) != 1 {
 		t.Errorf("the shared object is %+v", a)
 	}
 	f.remove(second)

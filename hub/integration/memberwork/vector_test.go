@@ -54,10 +54,7 @@ func TestVector22ADefinitionAndItsResourceInOneWork(t *testing.T) {
 // watchStatus returns a function that returns every status of a work since the call.
 func (f *fixture) watchStatus(t *testing.T, of *workv1.ManifestWork) func() []workv1.ManifestWorkStatus {
 	t.Helper()
-	watching, err := f.hub.Watch(t.Context(), &workv1.ManifestWorkList{}, client.InNamespace(of.Namespace))
-	if err != nil {
-		t.Fatal(err)
-	}
+	watching := kit.Must(f.hub.Watch(t.Context(), &workv1.ManifestWorkList{}, client.InNamespace(of.Namespace))).In(t)
 	return func() []workv1.ManifestWorkStatus {
 		var out []workv1.ManifestWorkStatus
 		for {
@@ -95,12 +92,12 @@ func TestVector25ANamespaceThatWasThereStays(t *testing.T) {
 	w := f.newWork("w", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"NS","labels":{"team":"a"}}}`, configA)
 	f.deliver(w)
 	namespace := kit.Namespace(f.cluster)
-	f.read(namespace)
+	f.on.MustRead(namespace)
 	if namespace.Labels["team"] != "a" || len(namespace.OwnerReferences) > 0 {
 		t.Errorf("the adopted namespace has the labels %v and the owners %v", namespace.Labels, namespace.OwnerReferences)
 	}
 	f.remove(w)
-	f.read(namespace)
+	f.on.MustRead(namespace)
 	if namespace.DeletionTimestamp != nil || namespace.Labels[workv1.RecordLabel] != "" {
 		t.Errorf("the namespace is deleted at %v, with the labels %v", namespace.DeletionTimestamp, namespace.Labels)
 	}
@@ -117,7 +114,7 @@ func TestVector26AResourceGoesBeforeItsOperatorAndItsDefinition(t *testing.T) {
 	f.deliver(w)
 	f.hub.MustDelete(w)
 	f.awaitMessage(w, workv1.WorkDeleting, "example.com/operator")
-	f.read(f.deployment())
+	f.on.MustRead(f.deployment())
 	found := &unstructured.Unstructured{}
 	found.SetAPIVersion(f.cluster + ".example.com/v1")
 	found.SetKind("Widget")
@@ -163,7 +160,7 @@ func TestVector27ReplicasThatTheWorkDoesNotNameStay(t *testing.T) {
 		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(strings.Replace(deployment, `"image":"i"`, `"image":"j"`, 1))}
 	})
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
-	f.read(found)
+	f.on.MustRead(found)
 	if *found.Spec.Replicas != 3 || found.Spec.Template.Spec.Containers[0].Image != "j" {
 		t.Errorf("the Deployment has %d replicas of %v", *found.Spec.Replicas, found.Spec.Template.Spec.Containers)
 	}
@@ -183,13 +180,13 @@ func TestVector28TwoWorksWithOneObject(t *testing.T) {
 	}
 	f.remove(first)
 	a := f.configMap("a")
-	f.read(a)
+	f.on.MustRead(a)
 	if a.DeletionTimestamp != nil || a.Data["k"] != "1" {
 		t.Errorf("the shared object is %+v", a)
 	}
 	f.remove(second)
 	f.awaitCondition(third, workv1.WorkApplied, metav1.ConditionTrue)
-	f.read(a)
+	f.on.MustRead(a)
 	if a.Data["k"] != "2" {
 		t.Errorf("the data is %v", a.Data)
 	}
@@ -214,9 +211,7 @@ func TestVector29AFinishedJobIsNotMadeAgain(t *testing.T) {
 		}
 		return err
 	})
-	if err := f.on.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, f.on.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	f.on.AwaitGone(job)
 	f.start()
 	f.requests.reset(nil)
@@ -336,7 +331,7 @@ func TestVector32ARefusedAgentKeepsWhatThereIs(t *testing.T) {
 	f.hub.MustDelete(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "work"}})
 	f.start()
 	time.Sleep(2 * time.Second)
-	f.read(f.configMap("a"))
+	f.on.MustRead(f.configMap("a"))
 	if record, err := f.record(t.Context(), "w"); err != nil || record.Status.EvictionStartTime != nil {
 		t.Errorf("the record is %+v, %v", record, err)
 	}
@@ -348,13 +343,13 @@ func TestVector31AnotherURLTouchesNothing(t *testing.T) {
 	w := f.newWork("w", configA)
 	f.deliver(w)
 	a := f.configMap("a")
-	f.read(a)
+	f.on.MustRead(a)
 	f.url = "https://elsewhere.example"
 	f.start()
 	fresh := f.newWork("fresh", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"b"}}`)
 	f.deliver(fresh)
 	after := f.configMap("a")
-	f.read(after)
+	f.on.MustRead(after)
 	if a.ResourceVersion != after.ResourceVersion {
 		t.Errorf("the object was written: %v", f.requests.list())
 	}

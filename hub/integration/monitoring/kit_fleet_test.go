@@ -29,41 +29,24 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
-	f.create(kit.Set(f.namespace))
-	f.create(kit.Binding(f.namespace, f.namespace))
+	f.MustCreate(kit.Set(f.namespace), kit.Binding(f.namespace, f.namespace))
 	for number := range 3 {
-		f.create(kit.Cluster(f.cluster(number), clusterv1beta2.ClusterSetLabel, f.namespace, "open", "true"))
+		f.MustCreate(kit.Cluster(f.cluster(number), clusterv1beta2.ClusterSetLabel, f.namespace, "open", "true"))
 	}
 	return f
 }
 
 func (f *fleet) cluster(number int) string { return fmt.Sprintf("%s-%d", f.namespace, number) }
 
-func (f *fleet) create(object client.Object) {
-	f.t.Helper()
-	f.MustCreate(object)
-}
-
 // placement stores a placement that selects open clusters, and waits until it has a condition with a reason.
 func (f *fleet) placement(name, wantCondition string, change func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
 	f.t.Helper()
-	out := kit.Placement(f.namespace, name)
-	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"open": "true"}},
-	}}}
+	out := kit.Placement(f.namespace, name, kit.Labelled("open", "true"))
 	if change != nil {
 		change(&out.Spec)
 	}
-	f.create(out)
-	stored := kit.Placement(out.GetNamespace(), out.GetName())
-	f.AwaitObject(stored, "it has a condition with a reason", func() error {
-		for _, condition := range stored.Status.Conditions {
-			if condition.Type == wantCondition && condition.Status == metav1.ConditionTrue {
-				return nil
-			}
-		}
-		return fmt.Errorf("placement %s has the conditions %+v, want %s", name, stored.Status.Conditions, wantCondition)
-	})
+	f.MustCreate(out)
+	f.AwaitCondition(out, wantCondition, metav1.ConditionTrue, "")
 	return out
 }
 

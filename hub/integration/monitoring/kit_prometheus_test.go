@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -30,10 +29,7 @@ const (
 // binaryPath returns the path of a program in bin, which make installs.
 func binaryPath(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(root, "bin", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := kit.Must(filepath.Abs(filepath.Join(root, "bin", name))).In(t)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("there is no %s, run at the root of the repository: make bin/prometheus", path)
 	}
@@ -83,22 +79,14 @@ func rewrite(t *testing.T, name, to string, change func(object)) {
 	config := object{}
 	read(t, name, &config)
 	change(config)
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(yaml.Marshal(config)).In(t)
+	kit.NoError(t, os.WriteFile(filepath.Join(to, name), text, 0o600))
 }
 
 // read reads a file of the repository, YAML or JSON.
 func read(t *testing.T, name string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(monitoringDir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(os.ReadFile(filepath.Join(monitoringDir, name))).In(t)
 	if err := yaml.Unmarshal(text, into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -147,16 +135,7 @@ func (p *prometheus) firing(ctx context.Context) ([]string, error) {
 
 // get reads from the API of Prometheus.
 func (p *prometheus) get(ctx context.Context, what string, data any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+"/api/v1/"+what, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	_, body, err := kit.Page(ctx, "http://"+p.address+"/api/v1/"+what)
 	if err != nil {
 		return err
 	}
@@ -165,8 +144,8 @@ func (p *prometheus) get(ctx context.Context, what string, data any) error {
 		Error  string `json:"error"`
 		Data   any    `json:"data"`
 	}{Data: data}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return fmt.Errorf("%s responds %s: %w", what, strings.TrimSpace(string(body)), err)
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		return fmt.Errorf("%s responds %s: %w", what, strings.TrimSpace(body), err)
 	}
 	if answer.Status != "success" {
 		return fmt.Errorf("%s responds %s: %s", what, answer.Status, answer.Error)

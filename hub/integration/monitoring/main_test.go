@@ -5,7 +5,6 @@
 package monitoring
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"testing"
@@ -17,10 +16,5 @@ import (
 var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	manifests, err := hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "score": config.Score()})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manifests: manifests}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{"delivery": config.Delivery(), "score": config.Score()}}))
 }

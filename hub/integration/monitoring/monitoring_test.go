@@ -40,9 +40,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	f.placement("good", clusterv1beta1.PlacementConditionSatisfied, nil)
 	f.placement("held", clusterv1beta1.PlacementConditionSatisfied, exact)
 	wrong := f.placement("wrong", clusterv1beta1.PlacementConditionMisconfigured, unreadable)
-	if err := f.setOpen(t.Context(), 1, false); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, f.setOpen(t.Context(), 1, false))
 	p.awaitValues(t, f, append(append(dashboardQueries(t), alertExpressions(t)...), `workqueue_depth{name="placement"}`))
 	p.awaitFiring(t, "BerthPlacementsMisconfigured", "BerthPlacementsNotSatisfied", "BerthRemovalsHeld", "BerthScoresFailing")
 
@@ -58,9 +56,7 @@ func deadSource(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "scores.yaml")
 	text := fmt.Sprintf("sources: [{name: dead, url: %q}]\nscores: [{name: free, query: free, min: 0, max: 1, interval: 5s}]\n", "http://"+hubtest.FreeAddress(t))
-	if err := os.WriteFile(out, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, os.WriteFile(out, []byte(text), 0o600))
 	return out
 }
 

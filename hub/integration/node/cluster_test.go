@@ -48,14 +48,8 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	requireMachine(t)
 	log.SetLogger(logr.Discard()) // warnings about tokens and taints
-	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubenode, err := hubtest.NodeBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := kit.Must(filepath.Abs(filepath.Join("..", "..", ".."))).In(t)
+	kubenode := kit.Must(hubtest.NodeBinary()).In(t)
 	c := &cluster{machine: newMachine(t), root: root, hubFolder: "hub"}
 	c.writeConfigurations()
 	c.startHub()
@@ -89,10 +83,7 @@ func newCluster(t *testing.T) *cluster {
 // startHub starts the API server on its data folder.
 func (c *cluster) startHub() {
 	c.t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(c.t)
 	c.start("hub", binary, "--data-dir", c.path(c.hubFolder), "--listen", address, "--port", "6443", "--no-manager", "--unsafe-no-fsync")
 }
 
@@ -105,10 +96,7 @@ func (c *cluster) connect() {
 		_, err := os.Stat(c.kubeconfig())
 		return err
 	})
-	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	config := kit.Must(clientcmd.BuildConfigFromFlags("", c.kubeconfig())).In(c.t)
 	config.QPS = -1 // the API server limits the load
 	c.Client = kit.For(c.t, config)
 	slice := &discoveryv1.EndpointSlice{
@@ -129,9 +117,7 @@ func (c *cluster) buildImages() {
 		c.mustBuild(module, filepath.Join(folder, name), "./cmd/"+name)
 	}
 	for _, to := range []string{filepath.Join(folder, "pause"), c.path("testpod")} {
-		if err := os.Link(filepath.Join(folder, "testpod"), to); err != nil {
-			c.t.Fatal(err)
-		}
+		kit.NoError(c.t, os.Link(filepath.Join(folder, "testpod"), to))
 	}
 	programs := []string{"berth", "berth-agent", "testpod", "pause"}
 	c.mustGo(filepath.Join(c.root, "hack", "release"), "run", ".", "image", "--binaries", c.path("binaries"), "--out", c.path("images"),
@@ -170,10 +156,7 @@ func (c *cluster) writeConfigurations() {
 	replacer := strings.NewReplacer("{folder}", c.folder, "{packages}", c.packages, "{pause}", image("pause"), "{address}", address,
 		"{cgroup}", cgroup, "{node}", nodeName)
 	for _, name := range []string{"containerd.toml", "kubelet.yaml", "proxy.yaml", "cni.conflist"} {
-		content, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		content := kit.Must(os.ReadFile(filepath.Join("testdata", name))).In(c.t)
 		to := c.path(name)
 		if name == "cni.conflist" {
 			to = c.path("cni", name)
@@ -185,20 +168,14 @@ func (c *cluster) writeConfigurations() {
 // plugin runs kubectl berth.
 func (c *cluster) plugin(args ...string) string {
 	c.t.Helper()
-	binary, err := hubtest.PluginBinary()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.PluginBinary()).In(c.t)
 	return c.mustRun(append([]string{binary, "--kubeconfig", c.kubeconfig()}, args...)...)
 }
 
 // helm runs Helm.
 func (c *cluster) helm(args ...string) string {
 	c.t.Helper()
-	binary, err := hubtest.HelmBinary()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.HelmBinary()).In(c.t)
 	home := c.path("helm")
 	env := []string{"env", "HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home, binary, "--kubeconfig", c.kubeconfig()}
 	printed, err := c.run(append(env, args...)...)
@@ -212,10 +189,7 @@ func (c *cluster) helm(args ...string) string {
 // describe logs what a user would look at.
 func (c *cluster) describe() {
 	c.t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(c.t)
 	for _, args := range [][]string{
 		{"get", "pods,jobs", "-A", "-o", "wide"}, {"get", "events", "-A", "--field-selector=type!=Normal"}, {"logs", "-n", managerNamespace, "--tail=20", "--prefix", "--selector=app.kubernetes.io/instance=berth"},
 	} {

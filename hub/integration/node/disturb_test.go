@@ -139,14 +139,8 @@ func (c *cluster) leader(ctx context.Context) (string, error) {
 // killLeader kills the process of the leader, and waits until another manager leads and the killed one is back.
 func (c *cluster) killLeader() {
 	c.t.Helper()
-	former, err := c.leader(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	pods, err := c.managers(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	former := kit.Must(c.leader(c.t.Context())).In(c.t)
+	pods := kit.Must(c.managers(c.t.Context())).In(c.t)
 	killed := false
 	for i := range pods {
 		if status := pods[i].Status.ContainerStatuses; strings.HasPrefix(former, pods[i].Name) && len(status) == 1 {
@@ -172,10 +166,7 @@ func (c *cluster) killLeader() {
 // back to it.
 func (c *cluster) drain() {
 	c.t.Helper()
-	pods, err := c.managers(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	pods := kit.Must(c.managers(c.t.Context())).In(c.t)
 	for i := range pods {
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: pods[i].Name}}
 		err := wait.PollUntilContextTimeout(c.t.Context(), pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -241,9 +232,7 @@ func (c *cluster) restoreHub() {
 	c.stopProcess("hub")
 	const restored = "restored"
 	c.mustRunHub("restore", c.path("hub.backup"), "--data-dir", c.path(restored))
-	if err := os.RemoveAll(c.path(c.hubFolder)); err != nil {
-		c.t.Fatal(err)
-	}
+	kit.NoError(c.t, os.RemoveAll(c.path(c.hubFolder)))
 	c.hubFolder = restored
 	c.startHub()
 	c.awaitHub()
@@ -258,9 +247,6 @@ func (c *cluster) hubCommand(args ...string) {
 // mustRunHub runs a command of berth-hub.
 func (c *cluster) mustRunHub(args ...string) {
 	c.t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(c.t)
 	c.t.Log(c.mustRunInside(append([]string{binary}, args...)...))
 }

@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/process"
 )
 
@@ -70,18 +71,10 @@ func requireMachine(t *testing.T) {
 // newMachine prepares the machine. It waits for other tests on a node to end.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), namespace+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	lock := kit.Must(os.OpenFile(filepath.Join(os.TempDir(), namespace+".lock"), os.O_CREATE|os.O_RDWR, 0o600)).In(t)
+	kit.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	t.Cleanup(func() { _ = lock.Close() }) // closing drops the lock
-	packages, err := filepath.Abs(packagesFolder())
-	if err != nil {
-		t.Fatal(err)
-	}
+	packages := kit.Must(filepath.Abs(packagesFolder())).In(t)
 	folder, err := os.MkdirTemp("", "node-") //nolint:usetesting // sockets need a short path
 	if err != nil {
 		t.Fatal(err)
@@ -137,18 +130,13 @@ func (m *machine) addCgroups() {
 	m.t.Helper()
 	for _, root := range hierarchies(m.t) {
 		group := filepath.Join(root, cgroup)
-		if err := os.MkdirAll(group, 0o755); err != nil {
-			m.t.Fatal(err)
-		}
+		kit.NoError(m.t, os.MkdirAll(group, 0o755))
 		switch {
 		case root == cgroups:
 			m.writeFile(filepath.Join(group, "cgroup.subtree_control"), "+cpu +cpuset +memory +pids")
 		case filepath.Base(root) == "cpuset": // a group without processors takes no process
 			for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-				content, err := os.ReadFile(filepath.Join(root, file))
-				if err != nil {
-					m.t.Fatal(err)
-				}
+				content := kit.Must(os.ReadFile(filepath.Join(root, file))).In(m.t)
 				m.writeFile(filepath.Join(group, file), string(content))
 			}
 		}
@@ -157,12 +145,8 @@ func (m *machine) addCgroups() {
 
 func (m *machine) writeFile(path, content string) {
 	m.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	kit.NoError(m.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	kit.NoError(m.t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // withPackages returns a command that finds the unpacked packages.
@@ -177,10 +161,7 @@ func (m *machine) withPackages(args ...string) []string {
 func (m *machine) start(name, program string, args ...string) {
 	m.t.Helper()
 	command := append([]string{"--net=/run/netns/" + namespace}, m.withPackages(append([]string{program}, args...)...)...)
-	started, err := process.Start(m.t.Context(), process.NewOutput(outputLimit, ""), "nsenter", command...)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	started := kit.Must(process.Start(m.t.Context(), process.NewOutput(outputLimit, ""), "nsenter", command...)).In(m.t)
 	if m.processes[name] == nil {
 		m.order = append(m.order, name)
 	}
@@ -211,10 +192,7 @@ func (m *machine) run(args ...string) (string, error) {
 
 func (m *machine) mustRun(args ...string) string {
 	m.t.Helper()
-	printed, err := m.run(args...)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	printed := kit.Must(m.run(args...)).In(m.t)
 	return printed
 }
 

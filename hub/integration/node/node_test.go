@@ -136,17 +136,11 @@ func (c *cluster) createTeam() {
 // manifests returns the workload: a Deployment of two pods and its Service, in a namespace of their own.
 func manifests(t *testing.T, version string) []workv1.Manifest {
 	t.Helper()
-	content, err := os.ReadFile("testdata/workload.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := kit.Must(os.ReadFile("testdata/workload.yaml")).In(t)
 	text := strings.NewReplacer("{image}", image("testpod"), "{version}", version).Replace(string(content))
 	var out []workv1.Manifest
 	for document := range strings.SplitSeq(text, "---\n") {
-		raw, err := yaml.YAMLToJSON([]byte(document))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := kit.Must(yaml.YAMLToJSON([]byte(document))).In(t)
 		out = append(out, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
 	}
 	return out

@@ -5,11 +5,7 @@ package ocmagent
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -28,6 +24,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -54,25 +51,16 @@ type client struct {
 
 func newClient(t *testing.T, config *rest.Config) client {
 	t.Helper()
-	typed, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	untyped, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := kit.Must(kubernetes.NewForConfig(config)).In(t)
+	untyped := kit.Must(dynamic.NewForConfig(config)).In(t)
 	return client{typed, untyped}
 }
 
 // bootstrap returns the shared identity, with a token of its service account.
 func bootstrap(t *testing.T, hub *hubtest.Hub) client {
 	t.Helper()
-	token, err := hub.Client(t).CoreV1().ServiceAccounts(bootstrapNamespace).CreateToken(
-		t.Context(), bootstrapAccount, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := kit.Must(hub.Client(t).CoreV1().ServiceAccounts(bootstrapNamespace).CreateToken(
+		t.Context(), bootstrapAccount, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})).In(t)
 	config := rest.AnonymousClientConfig(hub.Config())
 	config.BearerToken = token.Status.Token
 	return newClient(t, config)
@@ -84,10 +72,7 @@ func (c client) expectAllowed(t *testing.T, attributes authorizationv1.ResourceA
 	for _, verb := range verbs {
 		attributes.Verb = verb
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes.DeepCopy()}}
-		got, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := kit.Must(c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})).In(t)
 		if !got.Status.Allowed {
 			t.Errorf("%s %s/%s %s is refused: %s", verb, attributes.Resource, attributes.Subresource, attributes.Name, got.Status.Reason)
 		}
@@ -97,32 +82,17 @@ func (c client) expectAllowed(t *testing.T, attributes authorizationv1.ResourceA
 // request creates a certificate request as the agents do, and returns its name and its key in PEM.
 func (c client) request(t *testing.T, cluster string) (name string, key []byte) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
 	group := "system:open-cluster-management:" + cluster
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
-		CommonName: group + ":x7k2p", Organization: []string{group, "system:open-cluster-management:managed-clusters"},
-	}}, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	created, err := c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
+	request, private := kit.CertificateRequest(t, group+":x7k2p", group, "system:open-cluster-management:managed-clusters")
+	created := kit.Must(c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{clusterNameLabel: cluster}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			Request:    request,
 			SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, metav1.CreateOptions{})).In(t)
+	encoded := kit.Must(x509.MarshalECPrivateKey(private)).In(t)
 	return created.Name, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
 }
 
@@ -132,10 +102,7 @@ func (c client) awaitCertificate(t *testing.T, cluster, name string) []byte {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	requests := c.CertificatesV1().CertificateSigningRequests()
-	list, err := requests.List(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + cluster})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(requests.List(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + cluster})).In(t)
 	for i := range list.Items {
 		if list.Items[i].Name == name && len(list.Items[i].Status.Certificate) > 0 {
 			return list.Items[i].Status.Certificate

@@ -78,17 +78,14 @@ func join(t *testing.T, joining client) {
 	if _, err := joining.dynamic.Resource(clusters).Get(t.Context(), cluster, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Fatalf("reading a cluster that does not exist: %v", err)
 	}
-	created, err := joining.dynamic.Resource(clusters).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	created := kit.Must(joining.dynamic.Resource(clusters).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
 		"metadata": map[string]any{"name": cluster, "annotations": map[string]any{"agent.open-cluster-management.io/note": "a"}},
 		"spec": map[string]any{
 			"hubAcceptsClient": false, "leaseDurationSeconds": int64(60),
 			"managedClusterClientConfigs": []any{map[string]any{"url": "https://plain.test:6443", "caBundle": "Q0E="}},
 		},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}, metav1.CreateOptions{})).In(t)
 	if got := created.GetLabels()["cluster.open-cluster-management.io/clusterset"]; got != "default" {
 		t.Errorf("the cluster is in the set %q", got)
 	}
@@ -98,24 +95,17 @@ func join(t *testing.T, joining client) {
 func accept(t *testing.T, admin client, name string) {
 	t.Helper()
 	requests := admin.CertificatesV1().CertificateSigningRequests()
-	request, err := requests.Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := kit.Must(requests.Get(t.Context(), name, metav1.GetOptions{})).In(t)
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Accepted",
 	})
-	if _, err := requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{})).In(t)
 	patchSpec(t, admin, `{"spec":{"hubAcceptsClient":true}}`)
 }
 
 func patchSpec(t *testing.T, admin client, patch string) {
 	t.Helper()
-	if _, err := admin.dynamic.Resource(clusters).Patch(t.Context(), cluster, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(admin.dynamic.Resource(clusters).Patch(t.Context(), cluster, types.MergePatchType, []byte(patch), metav1.PatchOptions{})).In(t)
 }
 
 // awaitNamespace waits until the hub has created the lease, as agents do.
@@ -215,10 +205,7 @@ func report(t *testing.T, agent client) {
 			"clusterClaims": []any{map[string]any{"name": "platform.open-cluster-management.io", "value": "AWS"}},
 		}
 	})
-	stored, err := agent.dynamic.Resource(clusters).Get(t.Context(), cluster, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := kit.Must(agent.dynamic.Resource(clusters).Get(t.Context(), cluster, metav1.GetOptions{})).In(t)
 	patch := patchStatus(string(stored.GetUID()), stale, map[string]any{"version": map[string]any{"kubernetes": "v1.0.0"}})
 	if _, err := agent.dynamic.Resource(clusters).Patch(t.Context(), cluster, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); !apierrors.IsConflict(err) {
 		t.Errorf("a patch of an old version: %v; want a conflict", err)

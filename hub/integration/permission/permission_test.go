@@ -41,19 +41,14 @@ func occasionalCells() []string { return []string{"patch events"} }
 // managerRoles are the generated roles of the manager.
 func managerRoles(t *testing.T) []client.Object {
 	t.Helper()
-	data, err := fs.ReadFile(config.Access()[1], "role.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := kit.Must(fs.ReadFile(config.Access()[1], "role.yaml")).In(t)
 	var out []client.Object
 	for document := range strings.SplitSeq(string(data), "\n---\n") {
 		var object client.Object = &rbacv1.ClusterRole{}
 		if strings.Contains(document, "kind: Role\n") {
 			object = &rbacv1.Role{}
 		}
-		if err := yaml.Unmarshal([]byte(document), object); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, yaml.Unmarshal([]byte(document), object))
 		out = append(out, object)
 	}
 	return out

@@ -25,10 +25,7 @@ import (
 // kubectl runs the kubectl of berth-hub, and returns its output.
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	var out, problems bytes.Buffer
 	command := exec.CommandContext(t.Context(), binary, append([]string{"kubectl", "--kubeconfig=" + shared.Kubeconfig()}, args...)...)
 	command.Stdout, command.Stderr = &out, &problems
@@ -41,7 +38,7 @@ func kubectl(t *testing.T, args ...string) string {
 func TestPrinterColumns(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 2)
-	f.placement("p", number(3))
+	f.placement("p", kit.Number(3))
 	f.awaitSelected("p", f.upTo(2)...)
 	changeStatus(f, f.cluster(0), func(c *clusterv1.ManagedCluster) {
 		c.Status.Conditions = []metav1.Condition{
@@ -191,8 +188,8 @@ func TestTheAPIServerRefusesInvalidObjects(t *testing.T) {
 		object client.Object
 		want   string // in the message; empty: accepted
 	}{
-		"a number below zero":        {placement("p", number(-1)), "spec.numberOfClusters"},
-		"a number of zero":           {placement("zero", number(0)), ""},
+		"a number below zero":        {placement("p", kit.Number(-1)), "spec.numberOfClusters"},
+		"a number of zero":           {placement("zero", kit.Number(0)), ""},
 		"a name of 64 characters":    {placement(strings.Repeat("n", 64)), "63"},
 		"a name of 63 characters":    {placement(strings.Repeat("n", 63)), ""},
 		"a weight beyond ten":        {placement("p", weighing(11)), "weight"},

@@ -3,6 +3,8 @@ package placement
 import (
 	"fmt"
 	"testing"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestPlacementsBalance decides placements one after the other. Each selects the cluster with the fewest decisions, and no earlier
@@ -14,7 +16,7 @@ func TestPlacementsBalance(t *testing.T) {
 	homes := map[string]string{}
 	for i := range clusters * rounds {
 		name := fmt.Sprintf("p%02d", i)
-		f.placement(name, number(1))
+		f.placement(name, kit.Number(1))
 		f.awaitSelected(name, f.name(i%clusters))
 		awaitFixedPoint(t) // the manager counts a decision only after its last write
 		homes[name] = f.name(i % clusters)

@@ -49,7 +49,7 @@ func TestChangesReachTheDecisions(t *testing.T) {
 }
 
 func labelChange(f *fleet) {
-	f.placement("p", labelled("tier", "gold"))
+	f.placement("p", kit.Labelled("tier", "gold"))
 	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterMatched")
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels["tier"] = "gold" })
 	f.awaitSelected("p", f.name(1))
@@ -95,7 +95,7 @@ func conditionChange(f *fleet) {
 }
 
 func taintChange(f *fleet) {
-	f.placement("p", number(2))
+	f.placement("p", kit.Number(2))
 	f.awaitSelected("p", f.names(0, 1)...)
 	taint := func(effect clusterv1.TaintEffect) func(c *clusterv1.ManagedCluster) {
 		return func(c *clusterv1.ManagedCluster) {
@@ -111,7 +111,7 @@ func taintChange(f *fleet) {
 }
 
 func allocatableChange(f *fleet) {
-	f.placement("p", number(1), func(spec *clusterv1beta1.PlacementSpec) {
+	f.placement("p", kit.Number(1), func(spec *clusterv1beta1.PlacementSpec) {
 		spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{
 			Mode: clusterv1beta1.PrioritizerPolicyModeExact,
 			Configurations: []clusterv1beta1.PrioritizerConfig{{Weight: new(int32(1)), ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
@@ -133,7 +133,7 @@ func clusterChange(f *fleet) {
 	f.awaitSelected("p", f.upTo(3)...)
 	f.join(3)
 	f.awaitSelected("p", f.upTo(4)...)
-	f.delete(f.cluster(0))
+	f.MustDelete(f.cluster(0))
 	f.awaitSelected("p", f.names(1, 2, 3)...)
 	f.join(0)
 	f.awaitSelected("p", f.upTo(4)...)
@@ -143,7 +143,7 @@ func terminatingChange(f *fleet) {
 	f.placement("p")
 	f.awaitSelected("p", f.upTo(3)...)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Finalizers = []string{"berth.test/held"} })
-	f.delete(f.cluster(1))
+	f.MustDelete(f.cluster(1))
 	f.awaitSelected("p", f.names(0, 2)...)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Finalizers = nil })
 }
@@ -169,17 +169,17 @@ func selectorChange(f *fleet) {
 func setChange(f *fleet) {
 	f.placement("p")
 	f.awaitSelected("p", f.upTo(3)...)
-	f.delete(kit.Set(f.namespace))
+	f.MustDelete(kit.Set(f.namespace))
 	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
 	f.awaitSelected("p")
-	f.create(kit.Set(f.namespace))
+	f.MustCreate(kit.Set(f.namespace))
 	f.awaitSelected("p", f.upTo(3)...)
 }
 
 func bindingChange(f *fleet) {
 	f.placement("p")
 	f.awaitSelected("p", f.upTo(3)...)
-	f.delete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
+	f.MustDelete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
 	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
 	f.awaitSelected("p")
 	f.bind(f.namespace)
@@ -195,8 +195,7 @@ func (f *fleet) score(cluster int, value int32, until *metav1.Time) {
 		f.t.Fatal(err)
 	}
 	if err != nil {
-		f.create(namespaceOf(f.name(cluster)))
-		f.create(object)
+		f.MustCreate(kit.Namespace(f.name(cluster)), object)
 	}
 	changeStatus(f, object, func(s *clusterv1alpha1.AddOnPlacementScore) {
 		s.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: value}}
@@ -214,22 +213,22 @@ func byScore(spec *clusterv1beta1.PlacementSpec) {
 }
 
 func scoreChange(f *fleet) {
-	f.placement("p", number(1), byScore)
+	f.placement("p", kit.Number(1), byScore)
 	f.awaitSelected("p", f.name(0))
 	f.score(2, 50, nil)
 	f.awaitSelected("p", f.name(2))
 	f.score(1, 60, nil)
 	f.awaitSelected("p", f.name(1))
-	f.delete(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: f.name(1), Name: "load"}})
+	f.MustDelete(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: f.name(1), Name: "load"}})
 	f.awaitSelected("p", f.name(2))
 }
 
 func specChange(f *fleet) {
 	p := f.placement("p")
 	f.awaitSelected("p", f.upTo(3)...)
-	change(f, p, func(p *clusterv1beta1.Placement) { number(1)(&p.Spec) })
+	change(f, p, func(p *clusterv1beta1.Placement) { kit.Number(1)(&p.Spec) })
 	f.awaitSelected("p", f.name(0))
-	change(f, p, func(p *clusterv1beta1.Placement) { number(2)(&p.Spec) })
+	change(f, p, func(p *clusterv1beta1.Placement) { kit.Number(2)(&p.Spec) })
 	f.awaitSelected("p", f.upTo(2)...)
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.ClusterSets = []string{"elsewhere"} })
 	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoIntersection")
@@ -253,7 +252,7 @@ func tolerationExpiry(f *fleet) {
 }
 
 func scoreExpiry(f *fleet) {
-	f.placement("p", number(1), byScore)
+	f.placement("p", kit.Number(1), byScore)
 	f.score(1, 40, nil)
 	f.awaitSelected("p", f.name(1))
 	f.score(2, 50, nil)
@@ -282,11 +281,11 @@ func disabling(f *fleet) {
 	f.awaitSelected("after", f.upTo(3)...)
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}}
 	changeStatus(f, slice, func(s *clusterv1beta1.PlacementDecision) { s.Status.Decisions = s.Status.Decisions[1:2] })
-	change(f, p, func(p *clusterv1beta1.Placement) { number(1)(&p.Spec) })
-	f.delete(f.cluster(2))
+	change(f, p, func(p *clusterv1beta1.Placement) { kit.Number(1)(&p.Spec) })
+	f.MustDelete(f.cluster(2))
 	f.awaitSelected("after", f.names(0, 1)...)
-	if stored, err := f.slices(f.t.Context(), "p"); err != nil || fmt.Sprint(selected(stored)) != fmt.Sprint(f.names(1)) {
-		f.t.Errorf("while disabled, the decisions are %v, %v, want the decisions of another scheduler", selected(stored), err)
+	if stored, err := f.slices(f.t.Context(), "p"); err != nil || fmt.Sprint(kit.ClustersIn(stored)) != fmt.Sprint(f.names(1)) {
+		f.t.Errorf("while disabled, the decisions are %v, %v, want the decisions of another scheduler", kit.ClustersIn(stored), err)
 	}
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Annotations = nil })
 	f.awaitSelected("p", f.name(1)) // the cluster of the other scheduler is the incumbent
@@ -295,18 +294,18 @@ func disabling(f *fleet) {
 func deletion(f *fleet) {
 	p := f.placement("p")
 	f.awaitSelected("p", f.upTo(3)...)
-	f.delete(p)
+	f.MustDelete(p)
 	f.noSlices("p")
 }
 
 func replacement(f *fleet) {
-	p := f.placement("p", number(1))
+	p := f.placement("p", kit.Number(1))
 	f.awaitSelected("p", f.name(0))
 	change(f, f.cluster(0), func(c *clusterv1.ManagedCluster) {
 		c.Spec.Taints = []clusterv1.Taint{{Key: "busy", Effect: clusterv1.TaintEffectNoSelectIfNew, TimeAdded: metav1.Now()}}
 	})
-	f.delete(p)
-	next := f.placement("p", number(2))
+	f.MustDelete(p)
+	next := f.placement("p", kit.Number(2))
 	f.awaitSelected("p", f.names(1, 2)...) // the new placement has no incumbents
 	f.Await("the new placement controls its slices", func(ctx context.Context) error {
 		stored, err := f.slices(ctx, "p")

@@ -9,21 +9,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestColdStart starts a manager on a hub with two hundred clusters and fifty new placements. Each placement takes exactly four
 // writes, in this order. The label is written after the decisions.
 func TestColdStart(t *testing.T) {
-	stopSharedManager(t)
+	steady.Stop(t)
 	const clusters, placements = 200, 50
 	f := newFleet(t, 0)
 	for i := range clusters {
 		f.join(i, "zone", fmt.Sprint(i%5))
 	}
 	for i := range placements {
-		f.placement(fmt.Sprintf("p%02d", i), number(int32(1+i*2)), func(spec *clusterv1beta1.PlacementSpec) {
+		f.placement(fmt.Sprintf("p%02d", i), kit.Number(int32(1+i*2)), func(spec *clusterv1beta1.PlacementSpec) {
 			if i%3 == 0 {
-				labelled("zone", fmt.Sprint(i%5))(spec)
+				kit.Labelled("zone", fmt.Sprint(i%5))(spec)
 			}
 		})
 	}

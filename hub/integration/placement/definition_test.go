@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +35,7 @@ func newCRDEditor(t *testing.T, hub *hubtest.Hub) *crdEditor {
 // replace replaces the schema of every version of a definition, and returns the earlier schemas.
 func (d *crdEditor) replace(resource string, edit func(version int, schema *apiextensionsv1.JSONSchemaProps)) (before []apiextensionsv1.JSONSchemaProps) {
 	d.t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	kit.NoError(d.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		if err := d.Get(d.t.Context(), types.NamespacedName{Name: resource + "." + clusterv1beta1.GroupName}, definition); err != nil {
 			return err
@@ -49,10 +47,7 @@ func (d *crdEditor) replace(resource string, edit func(version int, schema *apie
 			edit(at, schema)
 		}
 		return d.Update(d.t.Context(), definition)
-	})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	}))
 	return before
 }
 
@@ -101,17 +96,8 @@ func readTurnLabel(spec *clusterv1beta1.PlacementSpec) {
 
 // readyDetails returns the details of the readiness of a manager.
 func readyDetails(ctx context.Context, probes string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+probes+"/readyz?verbose", http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return string(body), err
+	_, text, err := kit.Page(ctx, "http://"+probes+"/readyz?verbose")
+	return text, err
 }
 
 // awaitWarnings waits until the manager warns of exactly some missing fields of the hub.
@@ -146,7 +132,7 @@ func groupWrites(t *testing.T, hub *hubtest.Hub) map[string]float64 {
 // as on existing hubs. The manager reports the missing fields, and writes the same content only once, however often it decides.
 // When the definitions get the fields, it reports everything. When they lose a required field, no decision moves.
 func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
-	stopSharedManager(t)
+	steady.Stop(t)
 	hub := hubtest.New(t, hubtest.Options{})
 	crds := newCRDEditor(t, hub)
 	restore := func(resource string, schemas []apiextensionsv1.JSONSchemaProps) {

@@ -23,7 +23,7 @@ import (
 func TestOneEventPerChange(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 5)
-	f.placement("p", number(2), byScore)
+	f.placement("p", kit.Number(2), byScore)
 	f.awaitSelected("p", f.upTo(2)...)
 
 	// Two swaps, which leave the status of the placement as it is.
@@ -47,7 +47,7 @@ func TestOneEventPerChange(t *testing.T) {
 	f.awaitCondition("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")
 	f.join(5)
 	f.awaitSelected("wide", f.names(2, 3, 4, 5)...)
-	f.delete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
+	f.MustDelete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
 	f.awaitSelected("p", f.names(2, 3)...)
 	m.idle(t, 0)
 

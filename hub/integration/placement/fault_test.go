@@ -146,7 +146,7 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	}
 	f.placement("all", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = groupStrategies()[1] })
 	for i := range 6 {
-		f.placement(fmt.Sprintf("moving-%d", i), number(int32(5*i)), labelled("mood", fmt.Sprint(i%3)), labelled("ring", fmt.Sprint(i%4)))
+		f.placement(fmt.Sprintf("moving-%d", i), kit.Number(int32(5*i)), kit.Labelled("mood", fmt.Sprint(i%3)), kit.Labelled("ring", fmt.Sprint(i%4)))
 	}
 	p, kubeconfig := newProxy(t)
 	start(t, options{Kubeconfig: kubeconfig})
@@ -164,7 +164,7 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	for i := range events {
 		if i%(events/sticky) == 0 {
 			// Better clusters are created during these decisions. They must not replace incumbents.
-			f.placement(fmt.Sprintf("sticky-%02d", i/(events/sticky)), number(7), labelled("calm", "yes"))
+			f.placement(fmt.Sprintf("sticky-%02d", i/(events/sticky)), kit.Number(7), kit.Labelled("calm", "yes"))
 		}
 		switch i % 4 {
 		case 0:
@@ -175,9 +175,9 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 			change(f, f.cluster(1000+i%clusters), func(c *clusterv1.ManagedCluster) { toggle(c) })
 		default:
 			name := fmt.Sprintf("passing-%d", i)
-			f.placement(name, number(int32(i%9)))
+			f.placement(name, kit.Number(int32(i%9)))
 			if i%8 == 3 {
-				f.delete(kit.Placement(f.namespace, name))
+				f.MustDelete(kit.Placement(f.namespace, name))
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func (w *selectionRecorder) follow(ctx context.Context, f *fleet) {
 			}
 		}
 		for owner, stored := range now {
-			w.check(owner, selected(stored))
+			w.check(owner, kit.ClustersIn(stored))
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 	m := sharedManager(t)
 	const before, after = 50, 10
 	f := newFleet(t, before)
-	p := f.placement("p", grouping("20%"), number(before))
+	p := f.placement("p", grouping("20%"), kit.Number(before))
 	f.awaitSelected("p", f.upTo(before)...)
 
 	r := &sliceReader{placement: "p", always: f.upTo(after), limit: before}
@@ -45,7 +45,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 	var following sync.WaitGroup
 	following.Go(func() { r.follow(ctx, f) })
 	t.Cleanup(func() { stop(); following.Wait() })
-	change(f, p, func(p *clusterv1beta1.Placement) { number(after)(&p.Spec) })
+	change(f, p, func(p *clusterv1beta1.Placement) { kit.Number(after)(&p.Spec) })
 	f.awaitSelected("p", f.upTo(after)...)
 	m.idle(t, 0)
 	stop()
@@ -54,10 +54,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 		t.Error(problem)
 	}
 
-	stored, err := f.slices(t.Context(), "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := kit.Must(f.slices(t.Context(), "p")).In(t)
 	want := map[string][]string{"0": f.names(0, 1, 2), "1": f.names(3, 4), "2": f.names(5, 6), "3": f.names(7, 8), "4": f.names(9)}
 	if diff := cmp.Diff(want, groupsOf(stored)); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)

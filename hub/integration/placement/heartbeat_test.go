@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestHeartbeatsEnqueueNoPlacement sends heartbeats of every cluster, in its status and by a lease, and then makes a change that one
@@ -20,13 +21,13 @@ func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, clusters)
 	for i := range placements {
-		f.placement(fmt.Sprintf("p%02d", i), number(int32(i)), func(spec *clusterv1beta1.PlacementSpec) {
+		f.placement(fmt.Sprintf("p%02d", i), kit.Number(int32(i)), func(spec *clusterv1beta1.PlacementSpec) {
 			if i%4 == 0 {
 				expression(`managedCluster.metadata.name != "" && !has(managedCluster.status.clusterClaims)`)(spec)
 			}
 		})
 	}
-	f.placement("witness", labelled("witness", "yes"))
+	f.placement("witness", kit.Labelled("witness", "yes"))
 	for i := range clusters {
 		changeStatus(f, f.cluster(i), func(c *clusterv1.ManagedCluster) { c.Status.Conditions = heartbeatConditions(0) })
 	}
@@ -70,7 +71,7 @@ func (f *fleet) renew(cluster, beat int) {
 	f.t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.name(cluster)}}
 	if beat == 0 {
-		f.create(lease)
+		f.MustCreate(lease)
 	}
 	change(f, lease, func(l *coordinationv1.Lease) {
 		l.Spec.RenewTime = &metav1.MicroTime{Time: time.Unix(1_790_000_000+int64(beat), 0)}

@@ -15,6 +15,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // position is the position of a cluster: the slice and the name of its group.
@@ -22,10 +23,7 @@ type position struct{ slice, group string }
 
 func (f *fleet) positions(placement string) map[string][]position {
 	f.t.Helper()
-	stored, err := f.slices(f.t.Context(), placement)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	stored := kit.Must(f.slices(f.t.Context(), placement)).In(f.t)
 	out := map[string][]position{}
 	for _, slice := range stored {
 		for _, decision := range slice.Status.Decisions {
@@ -47,7 +45,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	}
 	wide := f.placement("wide", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = groupStrategies()[0] })
 	for i := range narrow {
-		f.placement(fmt.Sprintf("narrow-%d", i), number(int32(3+i)))
+		f.placement(fmt.Sprintf("narrow-%d", i), kit.Number(int32(3+i)))
 	}
 	first := start(t, options{})
 	f.awaitSelected("wide", f.upTo(clusters)...)
@@ -113,8 +111,8 @@ func (f *fleet) changeFleet(round int, regroup bool, wide *clusterv1beta1.Placem
 		at := (round*4 + i) % 40
 		change(f, f.cluster(at), func(c *clusterv1.ManagedCluster) { toggle(c) })
 	}
-	f.delete(f.cluster(40 + round))
-	f.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+	f.MustDelete(f.cluster(40 + round))
+	f.MustCreate(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("%s-0000-%d", f.namespace, round), Labels: f.cluster(0).Labels,
 	}})
 	if regroup {

@@ -3,11 +3,9 @@ package placement
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +38,7 @@ func newFleetOn(t *testing.T, hub *hubtest.Hub, clusters int) *fleet {
 	t.Helper()
 	f := &fleet{Client: kit.New(t, hub), t: t, namespace: hub.Namespace(t)}
 	t.Cleanup(f.remove)
-	f.create(kit.Set(f.namespace))
+	f.MustCreate(kit.Set(f.namespace))
 	f.bind(f.namespace)
 	for i := range clusters {
 		f.join(i)
@@ -64,21 +62,11 @@ func (f *fleet) remove() {
 	}
 }
 
-func (f *fleet) create(object client.Object) {
-	f.t.Helper()
-	f.MustCreate(object)
-}
-
-func (f *fleet) delete(object client.Object) {
-	f.t.Helper()
-	f.MustDelete(object)
-}
-
 // bind binds a set to the fleet's namespace.
 func (f *fleet) bind(set string) *clusterv1beta2.ManagedClusterSetBinding {
 	f.t.Helper()
 	out := kit.Binding(f.namespace, set)
-	f.create(out)
+	f.MustCreate(out)
 	return out
 }
 
@@ -116,7 +104,7 @@ func (f *fleet) join(number int, labels ...string) *clusterv1.ManagedCluster {
 	for i := 0; i < len(labels); i += 2 {
 		out.Labels[labels[i]] = labels[i+1]
 	}
-	f.create(out)
+	f.MustCreate(out)
 	return out
 }
 
@@ -127,20 +115,8 @@ func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementS
 	for _, apply := range change {
 		apply(&out.Spec)
 	}
-	f.create(out)
+	f.MustCreate(out)
 	return out
-}
-
-func number(of int32) func(*clusterv1beta1.PlacementSpec) {
-	return func(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = &of }
-}
-
-func labelled(key, value string) func(*clusterv1beta1.PlacementSpec) {
-	return func(spec *clusterv1beta1.PlacementSpec) {
-		spec.Predicates = append(spec.Predicates, clusterv1beta1.ClusterPredicate{
-			RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key: value}}},
-		})
-	}
 }
 
 func expression(cel string) func(*clusterv1beta1.PlacementSpec) {
@@ -171,16 +147,13 @@ func changeStatus[T client.Object](f *fleet, object T, apply func(T)) T {
 
 func edit[T client.Object](f *fleet, object T, apply func(T), store func(context.Context) error) T {
 	f.t.Helper()
-	err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+	kit.NoError(f.t, retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
 		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
 		apply(object)
 		return store(f.t.Context())
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	}))
 	return object
 }
 
@@ -191,17 +164,6 @@ func (f *fleet) slices(ctx context.Context, placement string) ([]clusterv1beta1.
 	return list.Items, err
 }
 
-// selected returns the distinct clusters in slices, sorted.
-func selected(in []clusterv1beta1.PlacementDecision) []string {
-	out := map[string]bool{}
-	for _, slice := range in {
-		for _, decision := range slice.Status.Decisions {
-			out[decision.ClusterName] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(out))
-}
-
 // awaitSelected waits until a placement has selected exactly some clusters and its status counts them.
 func (f *fleet) awaitSelected(placement string, want ...string) {
 	f.t.Helper()
@@ -210,7 +172,7 @@ func (f *fleet) awaitSelected(placement string, want ...string) {
 		if err != nil {
 			return err
 		}
-		if got := selected(stored); !slices.Equal(got, want) {
+		if got := kit.ClustersIn(stored); !slices.Equal(got, want) {
 			return fmt.Errorf("placement %s has %v, want %v", placement, got, want)
 		}
 		object := &clusterv1beta1.Placement{}
@@ -230,22 +192,7 @@ func (f *fleet) awaitSelected(placement string, want ...string) {
 // awaitCondition waits until a placement has a condition with a status and a reason, and returns its message.
 func (f *fleet) awaitCondition(placement, condition string, status metav1.ConditionStatus, reason string) string {
 	f.t.Helper()
-	var message string
-	object := kit.Placement(f.namespace, placement)
-	f.AwaitObject(object, "a placement has a condition with a status and a reason", func() error {
-		for _, c := range object.Status.Conditions {
-			if c.Type == condition && c.Status == status && c.Reason == reason && c.ObservedGeneration == object.Generation {
-				message = c.Message
-				return nil
-			}
-		}
-		return fmt.Errorf("placement %s has the conditions %+v, want %s %s %s", placement, object.Status.Conditions, condition, status, reason)
-	})
-	return message
-}
-
-func namespaceOf(cluster string) *corev1.Namespace {
-	return kit.Namespace(cluster)
+	return f.AwaitObservedCondition(kit.Placement(f.namespace, placement), condition, status, reason).Message
 }
 
 // resources sets the memory capacity of a cluster, and the allocatable memory.
@@ -267,7 +214,7 @@ func (f *fleet) awaitKept(placement string, count int, want ...string) {
 		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
 			return err
 		}
-		if got := selected(stored); !slices.Equal(got, want) || int(object.Status.NumberOfSelectedClusters) != count {
+		if got := kit.ClustersIn(stored); !slices.Equal(got, want) || int(object.Status.NumberOfSelectedClusters) != count {
 			return fmt.Errorf("placement %s has %v and counts %d, want %v", placement, got, object.Status.NumberOfSelectedClusters, want)
 		}
 		return nil

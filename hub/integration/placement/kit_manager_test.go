@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // manager is a running manager process whose metrics can be read.
@@ -15,40 +16,22 @@ type manager struct{ *hubtest.Manager }
 type options = hubtest.ManagerOptions
 
 // steady is a manager that several tests share.
-var steady *manager
+var steady = kit.SharedManager{Start: func(t testing.TB) *hubtest.Manager { return launch(t, options{Shared: true}).Manager }}
 
 // sharedManager returns the shared manager. A test must not stop or disturb it.
 func sharedManager(t *testing.T) *manager {
 	t.Helper()
-	if steady == nil {
-		steady = launch(t, options{Shared: true})
-	}
-	m := steady
-	t.Cleanup(func() { m.CheckLog(t) })
-	return m
-}
-
-// stopSharedManager stops the shared manager, for tests that start their own.
-func stopSharedManager(t *testing.T) {
-	t.Helper()
-	shutdown()
-}
-
-func shutdown() {
-	if steady != nil {
-		steady.Stop()
-		steady = nil
-	}
+	return &manager{steady.Require(t)}
 }
 
 // start runs the only manager of the hub until the end of the test.
 func start(t *testing.T, o options) *manager {
 	t.Helper()
-	stopSharedManager(t)
+	steady.Stop(t)
 	return launch(t, o)
 }
 
-func launch(t *testing.T, o options) *manager {
+func launch(t testing.TB, o options) *manager {
 	t.Helper()
 	if !slices.ContainsFunc(o.Args, func(arg string) bool { return strings.HasPrefix(arg, "--controllers=") }) {
 		o.Args = append(slices.Clip(o.Args), "--controllers=placement") // the tests count the writes and permissions of this controller only

@@ -31,8 +31,8 @@ func TestDeposedLeaderWritesNothing(t *testing.T) {
 	names := []string{"fill", "mark", "delete", "report"}
 	for _, name := range names {
 		f.placement(name, func(spec *clusterv1beta1.PlacementSpec) {
-			labelled("role", "all")(spec)
-			labelled("role", name)(spec)
+			kit.Labelled("role", "all")(spec)
+			kit.Labelled("role", name)(spec)
 		})
 	}
 	p, kubeconfig := newProxy(t)
@@ -44,11 +44,11 @@ func TestDeposedLeaderWritesNothing(t *testing.T) {
 
 	held := p.holdWrites()
 	f.join(3, "role", "fill")
-	f.placement("create", labelled("role", "all"))
+	f.placement("create", kit.Labelled("role", "all"))
 	change(f, f.slice("mark-decision-1"), func(d *clusterv1beta1.PlacementDecision) { delete(d.Labels, clusterv1beta1.PlacementLabel) })
 	stray := f.slice("stray")
 	stray.Labels = map[string]string{clusterv1beta1.PlacementLabel: "delete"}
-	f.create(stray)
+	f.MustCreate(stray)
 	changeStatus(f, kit.Placement(f.namespace, "report"),
 		func(p *clusterv1beta1.Placement) { p.Status.NumberOfSelectedClusters = 77 })
 	kit.Await(t, "five writes of the former leader are held", func(context.Context) error { return held.checkWaiting(5) })

@@ -13,6 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // resourceUse is the resources in use by a manager.
@@ -65,7 +66,7 @@ func (f *fleet) changeMany(m *manager, hands, events int) resourceUse {
 	}
 	working.Wait()
 	// The witness is decided after all events were processed, and creates the last garbage.
-	f.placement(fmt.Sprintf("witness-%d", events), number(1), labelled("witness", fmt.Sprint(events)))
+	f.placement(fmt.Sprintf("witness-%d", events), kit.Number(1), kit.Labelled("witness", fmt.Sprint(events)))
 	f.join(9000+events, "witness", fmt.Sprint(events))
 	f.awaitSelected(fmt.Sprintf("witness-%d", events), f.name(9000+events))
 	read := m.idle(f.t, 0)
@@ -89,10 +90,10 @@ func (f *fleet) changeOnce(hand, hands, events int) {
 			}
 		}
 		name := fmt.Sprintf("passing-%d-%d", hand, events+i)
-		f.placement(name, number(0))
-		f.delete(f.object(name))
+		f.placement(name, kit.Number(0))
+		f.MustDelete(f.object(name))
 		f.join(10000+hand, "passing", "by")
-		f.delete(f.cluster(10000 + hand))
+		f.MustDelete(f.cluster(10000 + hand))
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 // TestKilledHubKeepsItsLease kills a hub with a manager in it and starts it again. The new manager has the same holder name, so it does
 // not wait for the lease to expire.
 func TestKilledHubKeepsItsLease(t *testing.T) {
-	stopSharedManager(t)
+	steady.Stop(t)
 	data := filepath.Join(t.TempDir(), "data")
 	first := newHubWithManager(t, data)
 	held := awaitLease(t, first, nil)
@@ -48,11 +48,11 @@ func newHubWithManager(t *testing.T, data string, args ...string) *hubtest.Hub {
 // TestHubContinuesAfterLosingItsLease gives the lease of the manager in a hub to another holder, twice. In that time the hub decides
 // nothing, and serves its webhooks, views and metrics. It decides again once the lease is free.
 func TestHubContinuesAfterLosingItsLease(t *testing.T) {
-	stopSharedManager(t)
+	steady.Stop(t)
 	metrics := hubtest.FreeAddress(t)
 	hub := newHubWithManager(t, filepath.Join(t.TempDir(), "data"), "--metrics-bind-address="+metrics, "--metrics-secure=false")
 	f := newFleetOn(t, hub, 2)
-	f.placement("before", number(2))
+	f.placement("before", kit.Number(2))
 	f.awaitSelected("before", f.upTo(2)...)
 	for round := range 2 {
 		holdLease(t, hub, "another")
@@ -70,7 +70,7 @@ func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 			return nil
 		})
 		name := fmt.Sprintf("meanwhile-%d", round)
-		f.placement(name, number(2))
+		f.placement(name, kit.Number(2))
 		kit.Await(t, "the views are served again", func(context.Context) error {
 			_, err := hub.Client(t).Discovery().ServerResourcesForGroupVersion("view.cluster.open-cluster-management.io/v1")
 			return err
@@ -153,7 +153,7 @@ func checkRestarts(hub *hubtest.Hub, times int) error {
 func holdLease(t *testing.T, hub *hubtest.Hub, holder string) {
 	t.Helper()
 	leases := hub.Client(t).CoordinationV1().Leases("berth-system")
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	kit.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		lease, err := leases.Get(t.Context(), "berth-manager", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -161,10 +161,7 @@ func holdLease(t *testing.T, hub *hubtest.Hub, holder string) {
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &holder, new(int32(3600))
 		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // awaitLease waits until the manager's lease was renewed later than some time and returns it.

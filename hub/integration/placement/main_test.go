@@ -20,6 +20,6 @@ var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
 	code := hubtest.Main(m, &shared, hubtest.Options{})
-	shutdown()
+	steady.Shutdown()
 	os.Exit(code)
 }

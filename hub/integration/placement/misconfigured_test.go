@@ -40,7 +40,7 @@ var misconfigurations = map[string]struct {
 	"an expression that returns no bool":  {expression(`managedCluster.metadata.name`), "bool"},
 	"an unknown prioritizer":              {builtIn("Sparkle"), "Sparkle"},
 	"a toleration of nothing":             {tolerating(clusterv1beta1.Toleration{Operator: clusterv1beta1.TolerationOpEqual}), "If the key is empty, operator must be Exists."},
-	"an invalid selector":                 {labelled("not a key", "x"), "not a key"},
+	"an invalid selector":                 {kit.Labelled("not a key", "x"), "not a key"},
 }
 
 // TestMisconfigurationKeepsTheDecisions makes each mistake in a placement with decisions, changes the fleet, and corrects the mistake.
@@ -49,7 +49,7 @@ func TestMisconfigurationKeepsTheDecisions(t *testing.T) {
 	for name, mistake := range misconfigurations {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 3)
-			p := f.placement("p", number(3))
+			p := f.placement("p", kit.Number(3))
 			f.awaitSelected("p", f.upTo(3)...)
 			good := p.Spec
 			satisfied := f.condition("p", clusterv1beta1.PlacementConditionSatisfied)
@@ -65,7 +65,7 @@ func TestMisconfigurationKeepsTheDecisions(t *testing.T) {
 				t.Errorf("PlacementSatisfied moved (-before +after):\n%s", diff)
 			}
 			// Lost access revokes decisions even of a misconfigured placement.
-			f.delete(f.cluster(1))
+			f.MustDelete(f.cluster(1))
 			f.awaitKept("p", 2, f.names(0, 2)...)
 
 			change(f, p, func(p *clusterv1beta1.Placement) { p.Spec = good })
@@ -119,7 +119,7 @@ func TestBrokenSetEvictsNoCluster(t *testing.T) {
 	f.join(3)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels["any"] = "thing" })
 	f.awaitSelected("p", sorted(append(f.upTo(3), other.upTo(2)...))...)
-	other.delete(other.cluster(0))
+	other.MustDelete(other.cluster(0))
 	f.awaitSelected("p", sorted(append(f.upTo(3), other.name(1)))...)
 	change(f, set, func(s *clusterv1beta2.ManagedClusterSet) { s.Spec = clusterv1beta2.ManagedClusterSetSpec{} })
 	f.awaitSelected("p", sorted(append(f.upTo(4), other.name(1)))...)
@@ -134,30 +134,24 @@ func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
 	f.bind(clusterv1beta2.GlobalClusterSetName)
 	f.join(0, "part", f.namespace)
 	f.join(1, "part", f.namespace)
-	f.delete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
-	f.placement("p", labelled("part", f.namespace))
+	f.MustDelete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
+	f.placement("p", kit.Labelled("part", f.namespace))
 	f.awaitSelected("p", f.upTo(2)...)
 	awaitFixedPoint(t)
-	before, err := f.slices(t.Context(), "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := kit.Must(f.slices(t.Context(), "p")).In(t)
 	global := kit.GlobalSet()
 	for range 3 {
-		f.delete(global)
+		f.MustDelete(global)
 		f.awaitSelector(global, &metav1.LabelSelector{})
 		change(f, global, func(s *clusterv1beta2.ManagedClusterSet) {
 			s.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"part": "none"}}
 		})
 		f.awaitSelector(global, &metav1.LabelSelector{})
 	}
-	f.placement("q", labelled("part", f.namespace))
+	f.placement("q", kit.Labelled("part", f.namespace))
 	f.awaitSelected("q", f.upTo(2)...)
 	awaitFixedPoint(t)
-	after, err := f.slices(t.Context(), "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := kit.Must(f.slices(t.Context(), "p")).In(t)
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("the slices were written (-before +after):\n%s", diff)
 	}

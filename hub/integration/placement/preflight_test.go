@@ -37,18 +37,15 @@ func awaitFailure(t *testing.T, m *manager, wants ...string) {
 
 // TestManagerRefusesIncompleteHub removes fields, versions and definitions from a separate hub.
 func TestManagerRefusesIncompleteHub(t *testing.T) {
-	stopSharedManager(t)
+	steady.Stop(t)
 	hub := hubtest.New(t, hubtest.Options{})
 	config := hub.WriteKubeconfig(t, hub.ManagerConfig(t))
-	client, err := dynamic.NewForConfig(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(dynamic.NewForConfig(hub.Config())).In(t)
 	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	// each changes the last version of a definition.
 	prune := func(resource string, apply func(version map[string]any)) {
 		t.Helper()
-		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		kit.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			definition, err := definitions.Get(t.Context(), resource+".cluster.open-cluster-management.io", metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -60,10 +57,7 @@ func TestManagerRefusesIncompleteHub(t *testing.T) {
 			}
 			_, err = definitions.Update(t.Context(), definition, metav1.UpdateOptions{})
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	drop := func(resource string, path ...string) {
 		t.Helper()
@@ -86,9 +80,7 @@ func TestManagerRefusesIncompleteHub(t *testing.T) {
 	prune("managedclustersets", func(version map[string]any) { version["served"] = false })
 	awaitFailure(t, manage(), "field status.allocatable in v1", "version v1beta2 of managedclustersets.cluster.open-cluster-management.io")
 
-	if err := definitions.Delete(t.Context(), "addonplacementscores.cluster.open-cluster-management.io", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, definitions.Delete(t.Context(), "addonplacementscores.cluster.open-cluster-management.io", metav1.DeleteOptions{}))
 	kit.Await(t, "the definition is deleted", func(ctx context.Context) error {
 		_, err := definitions.Get(ctx, "addonplacementscores.cluster.open-cluster-management.io", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -146,7 +138,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	f := newFleet(t, 2)
 	f.placement("p")
 	f.awaitSelected("p", f.upTo(2)...)
-	f.delete(f.object("p"))
+	f.MustDelete(f.object("p"))
 	f.noSlices("p")
 	m.Stop()
 	p.mu.Lock()

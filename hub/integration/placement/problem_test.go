@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestProblemMetricsByNamespace creates placements that are not satisfied, misconfigured and held. A metric counts them by the reason
@@ -23,10 +24,10 @@ func TestProblemMetricsByNamespace(t *testing.T) {
 	f.awaitProblems(m, map[string]float64{})
 
 	placements := []*clusterv1beta1.Placement{
-		f.placement("few", number(4)),
-		f.placement("none", labelled("open", "never")),
+		f.placement("few", kit.Number(4)),
+		f.placement("none", kit.Labelled("open", "never")),
 		f.placement("wrong", expression(`managedCluster.metadata.name ==`)),
-		f.placement("held", labelled("open", "true"), func(spec *clusterv1beta1.PlacementSpec) {
+		f.placement("held", kit.Labelled("open", "true"), func(spec *clusterv1beta1.PlacementSpec) {
 			spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: intstr.FromInt32(0)}
 		}),
 	}
@@ -40,7 +41,7 @@ func TestProblemMetricsByNamespace(t *testing.T) {
 	})
 
 	for _, p := range placements {
-		f.delete(p)
+		f.MustDelete(p)
 	}
 	f.awaitProblems(m, map[string]float64{})
 }

@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // sliceReader lists the slices of a placement again and again by its label, as a consumer does, and checks every list.
@@ -38,7 +39,7 @@ func (r *sliceReader) follow(ctx context.Context, f *fleet) {
 }
 
 func (r *sliceReader) check(stored []clusterv1beta1.PlacementDecision) {
-	got := selected(stored)
+	got := kit.ClustersIn(stored)
 	var missing []string
 	for _, name := range r.always {
 		if _, found := slices.BinarySearch(got, name); !found {
@@ -76,7 +77,7 @@ func TestReadersNeverMissACluster(t *testing.T) {
 	for i := range clusters {
 		f.join(i, "ring", fmt.Sprint(i%4))
 	}
-	all, some := f.placement("all"), f.placement("some", number(limit))
+	all, some := f.placement("all"), f.placement("some", kit.Number(limit))
 	f.awaitSelected("all", f.upTo(clusters)...)
 	f.awaitSelected("some", f.upTo(limit)...)
 
@@ -98,7 +99,7 @@ func TestReadersNeverMissACluster(t *testing.T) {
 			change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.DecisionStrategy.GroupStrategy = strategy })
 		}
 		for i := range touched / 3 {
-			f.delete(f.cluster((round%2)*touched/3 + i))
+			f.MustDelete(f.cluster((round%2)*touched/3 + i))
 			change(f, f.cluster(2*touched/3+i), func(c *clusterv1.ManagedCluster) { toggle(c) })
 			f.join(next, "ring", fmt.Sprint(next%4))
 			next++

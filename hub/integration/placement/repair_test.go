@@ -54,10 +54,7 @@ func (f *fleet) readState(ctx context.Context, placement string) (ownedState, er
 // awaitRepaired makes a change and waits until it is reverted.
 func (f *fleet) awaitRepaired(placement string, change func()) {
 	f.t.Helper()
-	want, err := f.readState(f.t.Context(), placement)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	want := kit.Must(f.readState(f.t.Context(), placement)).In(f.t)
 	change()
 	f.Await("it is reverted", func(ctx context.Context) error {
 		got, err := f.readState(ctx, placement)
@@ -80,11 +77,9 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 		return func(f *fleet) { change(f, slice(f, 2), apply) }
 	}
 	externalWrites := map[string]func(*fleet){
-		"a slice is deleted": func(f *fleet) { f.delete(slice(f, 1)) },
+		"a slice is deleted": func(f *fleet) { f.MustDelete(slice(f, 1)) },
 		"all slices are deleted": func(f *fleet) {
-			if err := f.DeleteAllOf(f.t.Context(), &clusterv1beta1.PlacementDecision{}, client.InNamespace(f.namespace)); err != nil {
-				f.t.Fatal(err)
-			}
+			kit.NoError(f.t, f.DeleteAllOf(f.t.Context(), &clusterv1beta1.PlacementDecision{}, client.InNamespace(f.namespace)))
 		},
 		"the decisions of a slice are edited": func(f *fleet) {
 			changeStatus(f, slice(f, 2), func(d *clusterv1beta1.PlacementDecision) {
@@ -129,14 +124,14 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 			changeStatus(f, p, func(p *clusterv1beta1.Placement) { p.Status = clusterv1beta1.PlacementStatus{} })
 		},
 		"a slice with the placement label is created": func(f *fleet) {
-			f.create(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+			f.MustCreate(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 				Namespace: f.namespace, Name: "by-hand", Labels: map[string]string{clusterv1beta1.PlacementLabel: "p"},
 			}})
 		},
 		"a slice with the next number is created": func(f *fleet) {
 			object := slice(f, 9)
 			object.Labels = map[string]string{clusterv1beta1.PlacementLabel: "p"}
-			f.create(object)
+			f.MustCreate(object)
 			object.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "smuggled"}}
 			_ = f.Status().Update(f.t.Context(), object) // the manager may have deleted it
 		},
@@ -167,7 +162,7 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 	// A new manager, which has not written the slices itself.
 	t.Run("after a restart that wrote nothing", func(t *testing.T) {
 		f := fleet(t)
-		stopSharedManager(t)
+		steady.Stop(t)
 		m := sharedManager(t)
 		m.idle(t, 1)
 		for _, name := range slices.Sorted(maps.Keys(externalWrites)) {
@@ -208,13 +203,13 @@ func TestClustersOfDeletedSlicesStaySelected(t *testing.T) {
 	for i := 5; i < 8; i++ {
 		f.join(i)
 	}
-	f.placement("p", number(3))
+	f.placement("p", kit.Number(3))
 	f.awaitSelected("p", f.names(5, 6, 7)...)
 	for i := range 3 { // they are first by name
 		f.join(i)
 	}
 	before := m.idle(t, 0).Sum("berth_decisions_total", `change="restored"`)
-	f.delete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
+	f.MustDelete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
 	kit.Await(t, "the clusters are restored", func(ctx context.Context) error {
 		read, err := m.ReadMetrics(ctx)
 		if err == nil && read.Sum("berth_decisions_total", `change="restored"`) < before+3 {

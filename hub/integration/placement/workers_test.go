@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestManyWorkers lets 32 workers decide hundreds of placements, under the race detector, while the fleet changes in
@@ -18,10 +19,10 @@ func TestManyWorkers(t *testing.T) {
 		f.join(i, "ring", fmt.Sprint(i%4))
 	}
 	for i := range placements {
-		f.placement(fmt.Sprintf("p%03d", i), number(int32(i%20)), func(spec *clusterv1beta1.PlacementSpec) {
+		f.placement(fmt.Sprintf("p%03d", i), kit.Number(int32(i%20)), func(spec *clusterv1beta1.PlacementSpec) {
 			switch i % 5 {
 			case 0:
-				labelled("ring", fmt.Sprint(i%4))(spec)
+				kit.Labelled("ring", fmt.Sprint(i%4))(spec)
 			case 1:
 				expression(fmt.Sprintf(`managedCluster.metadata.labels["ring"] == "%d"`, i%4))(spec)
 			case 2:
@@ -42,7 +43,7 @@ func TestManyWorkers(t *testing.T) {
 				case 1:
 					change(f, f.cluster(number), func(c *clusterv1.ManagedCluster) { toggle(c) })
 				case 2:
-					f.delete(f.object(fmt.Sprintf("p%03d", hand*placements/hands+turn)))
+					f.MustDelete(f.object(fmt.Sprintf("p%03d", hand*placements/hands+turn)))
 				default:
 					f.placement(fmt.Sprintf("new-%d-%d", hand, turn), number32(turn))
 				}
@@ -56,4 +57,4 @@ func TestManyWorkers(t *testing.T) {
 	}
 }
 
-func number32(turn int) func(*clusterv1beta1.PlacementSpec) { return number(int32(turn % 7)) }
+func number32(turn int) func(*clusterv1beta1.PlacementSpec) { return kit.Number(int32(turn % 7)) }

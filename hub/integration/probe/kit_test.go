@@ -43,7 +43,7 @@ func newCluster(t *testing.T, name string) *cluster {
 	c := &cluster{Client: kit.New(t, hub), t: t, name: name}
 	stored := kit.Cluster(name)
 	stored.Spec.HubAcceptsClient, stored.Spec.LeaseDurationSeconds = true, leaseSeconds
-	c.create(stored)
+	c.MustCreate(stored)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		_ = c.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
@@ -65,11 +65,6 @@ func startManagerWith(t *testing.T, options hubtest.ManagerOptions) *hubtest.Man
 	return hubtest.StartManager(t, hub, options)
 }
 
-func (c *cluster) create(objects ...client.Object) {
-	c.t.Helper()
-	c.MustCreate(objects...)
-}
-
 // setSecret stores the Secret of the cluster.
 func (c *cluster) setSecret(kubeconfig []byte) {
 	c.t.Helper()
@@ -82,21 +77,17 @@ func (c *cluster) setSecret(kubeconfig []byte) {
 		c.t.Fatal(err)
 	}
 	if err != nil {
-		c.create(secret)
+		c.MustCreate(secret)
 	}
 }
 
 // awaitCondition waits until a condition has a status and a text in its reason and message.
 func (c *cluster) awaitCondition(kind string, status metav1.ConditionStatus, text string) *clusterv1.ManagedCluster {
 	c.t.Helper()
-	out := &clusterv1.ManagedCluster{}
-	c.Await("a condition has a status and a text in its reason and message", func(ctx context.Context) error {
-		if err := c.Get(ctx, client.ObjectKey{Name: c.name}, out); err != nil {
-			return err
-		}
-		found := meta.FindStatusCondition(out.Status.Conditions, kind)
-		if found == nil || found.Status != status || !strings.Contains(found.Reason+": "+found.Message, text) {
-			return fmt.Errorf("%s is %+v, want %s %s", kind, found, status, text)
+	out := kit.Cluster(c.name)
+	c.AwaitObject(out, fmt.Sprintf("%s is %s %s", kind, status, text), func() error {
+		if found := kit.Condition(out, kind); found.Status != status || !strings.Contains(found.Reason+": "+found.Message, text) {
+			return fmt.Errorf("it is %+v", found)
 		}
 		return nil
 	})
@@ -173,10 +164,7 @@ func (c *cluster) renewAsAgent() (stop func()) {
 // recordAvailable records each status of condition Available until the end of the test.
 func (c *cluster) recordAvailable() (statuses func() []metav1.ConditionStatus) {
 	c.t.Helper()
-	watching, err := c.Watch(c.t.Context(), &clusterv1.ManagedClusterList{}, client.MatchingFields{"metadata.name": c.name})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	watching := kit.Must(c.Watch(c.t.Context(), &clusterv1.ManagedClusterList{}, client.MatchingFields{"metadata.name": c.name})).In(c.t)
 	c.t.Cleanup(watching.Stop)
 	var mu sync.Mutex
 	var out []metav1.ConditionStatus
@@ -223,10 +211,7 @@ func kubeconfig(t *testing.T, server, token string, changes ...func(*api.Config)
 	for _, change := range changes {
 		change(out)
 	}
-	text, err := clientcmd.Write(*out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(clientcmd.Write(*out)).In(t)
 	return text
 }
 
@@ -235,10 +220,7 @@ func authority(t *testing.T, config *rest.Config) []byte {
 	if len(config.CAData) > 0 {
 		return config.CAData
 	}
-	out, err := os.ReadFile(config.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(os.ReadFile(config.CAFile)).In(t)
 	return out
 }
 
@@ -255,14 +237,8 @@ type link struct {
 // newLink returns a link to the member, on an address of its own.
 func newLink(t *testing.T, address string) *link {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := url.Parse(member.Config().Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := kit.Must((&net.ListenConfig{}).Listen(t.Context(), "tcp4", address)).In(t)
+	server := kit.Must(url.Parse(member.Config().Host)).In(t)
 	out := &link{listener: listener, to: server.Host}
 	t.Cleanup(func() {
 		_ = listener.Close()

@@ -115,9 +115,7 @@ func tokenUntil(t *testing.T, ends time.Time) string {
 		t.Fatal(err)
 	}
 	claims := map[string]any{}
-	if err := json.Unmarshal(text, &claims); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, json.Unmarshal(text, &claims))
 	begins := ends.Add(-10 * time.Minute).Unix()
 	claims["iat"], claims["nbf"], claims["exp"] = begins, begins, ends.Unix()
 	if text, err = json.Marshal(claims); err != nil {
@@ -130,10 +128,7 @@ func tokenUntil(t *testing.T, ends time.Time) string {
 // signature returns the signature of a text by the key of the member's tokens.
 func signature(t *testing.T, text string) []byte {
 	t.Helper()
-	found, err := keyutil.PrivateKeyFromFile(filepath.Join(memberData, "pki", "service-accounts.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := kit.Must(keyutil.PrivateKeyFromFile(filepath.Join(memberData, "pki", "service-accounts.key"))).In(t)
 	key, ok := found.(*ecdsa.PrivateKey)
 	if !ok {
 		t.Fatalf("the key of the tokens is a %T", found)

@@ -100,7 +100,7 @@ func (c consumer) awaitDecided() []string {
 	c.w.t.Helper()
 	var out []string
 	c.w.Await("a whole reading has the clusters of the placement, and at least one", func(ctx context.Context) error {
-		want, err := c.w.decided(ctx, c.key)
+		want, err := c.w.Selected(ctx, c.w.namespace, c.key)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func TestAConsumerFollowsAPlacement(t *testing.T) {
 	w.create(placement)
 	reader := consumer{w: w, key: "web"}
 	kit.Await(t, "the placement has all its clusters", func(ctx context.Context) error {
-		if got, err := w.decided(ctx, "web"); err != nil || len(got) != core+extra {
+		if got, err := w.Selected(ctx, w.namespace, "web"); err != nil || len(got) != core+extra {
 			return fmt.Errorf("the placement has %d clusters: %w", len(got), errors.Join(err, errNotYet))
 		}
 		return nil

@@ -45,10 +45,7 @@ func (w *world) watchSlices(key string, stay []string) *sliceWatch {
 		out.see(watch.Added, &list.Items[i], nil)
 	}
 	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
-	stream, err := w.Watch(w.t.Context(), &multiclusterv1alpha1.PlacementDecisionList{}, append(matching, from)...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	stream := kit.Must(w.Watch(w.t.Context(), &multiclusterv1alpha1.PlacementDecisionList{}, append(matching, from)...)).In(w.t)
 	w.t.Cleanup(stream.Stop)
 	go func() {
 		for event := range stream.ResultChan() {

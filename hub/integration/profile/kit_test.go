@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
@@ -160,22 +159,6 @@ func (w *world) awaitProfiles(namespace, want string) {
 		}
 		return nil
 	})
-}
-
-// decided returns the clusters that a placement has, sorted.
-func (w *world) decided(ctx context.Context, placement string) ([]string, error) {
-	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil {
-		return nil, err
-	}
-	var out []string
-	for i := range list.Items {
-		for _, decision := range list.Items[i].Status.Decisions {
-			out = append(out, decision.ClusterName)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
 }
 
 // writes returns how many writes of profiles and decisions the API server has completed.

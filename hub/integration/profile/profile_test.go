@@ -117,7 +117,7 @@ func TestAnotherManagersProfileStays(t *testing.T) {
 	t.Log("a decision names no profile of another manager, which may be of another cluster")
 	reader := consumer{w: w, key: "web"}
 	reader.await(w.name("b"))
-	if got, err := w.decided(t.Context(), "web"); err != nil || len(got) != 2 {
+	if got, err := w.Selected(t.Context(), w.namespace, "web"); err != nil || len(got) != 2 {
 		t.Fatalf("the placement has %v: %v", got, err)
 	}
 
@@ -199,10 +199,7 @@ func TestTheShortNameIsOfThePlacementAPI(t *testing.T) {
 	w.create(kit.Placement(w.namespace, "web"))
 	reader := consumer{w: w, key: "web"}
 	reader.await(w.name("a"))
-	binary, err := hubtest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(t)
 	for resource, want := range map[string]string{
 		"placementdecisions":                       "placementdecision.cluster.open-cluster-management.io/web-decision-1",
 		"placementdecision":                        "placementdecision.cluster.open-cluster-management.io/web-decision-1",

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -21,8 +20,6 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-var errNotGuarded = errors.New("the webhooks do not check yet")
-
 // testHub is a hub without clusters, and a namespace that may select any.
 type testHub struct {
 	*kit.Client
@@ -36,7 +33,7 @@ func newTestHub(t *testing.T) *testHub {
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		// The next test must not read the conditions of the set.
-		err := errors.Join(s.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}), client.IgnoreNotFound(s.Delete(ctx, globalSet())))
+		err := errors.Join(s.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}), client.IgnoreNotFound(s.Delete(ctx, kit.GlobalSet())))
 		if err != nil {
 			t.Errorf("cleaning up: %v", err)
 		}
@@ -44,21 +41,11 @@ func newTestHub(t *testing.T) *testHub {
 	return s
 }
 
-func globalSet() *clusterv1beta2.ManagedClusterSet {
-	return kit.GlobalSet()
-}
-
 // start starts a manager with default flags, and waits for its webhooks.
 func (s *testHub) start(args ...string) *hubtest.Manager {
 	s.t.Helper()
 	out := hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: args})
-	s.Await("its webhooks", func(ctx context.Context) error {
-		wrong := kit.Cluster("no.name.of.a.namespace")
-		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
-			return errors.Join(errNotGuarded, err)
-		}
-		return nil
-	})
+	s.AwaitWebhooks()
 	return out
 }
 
@@ -66,26 +53,7 @@ func (s *testHub) start(args ...string) *hubtest.Manager {
 // returns the message.
 func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason string) string {
 	s.t.Helper()
-	var message string
-	s.Await("the condition of the set `global` about clusters that never joined has a status and a reason", func(ctx context.Context) error {
-		set := globalSet()
-		if err := s.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-			return err
-		}
-		found := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted)
-		if found == nil || found.Status != status || found.Reason != reason {
-			return fmt.Errorf("the set reports %v, want %s %s", found, status, reason)
-		}
-		message = found.Message
-		return nil
-	})
-	return message
-}
-
-// create stores an object.
-func (s *testHub) create(object client.Object) {
-	s.t.Helper()
-	s.AwaitCreated(object)
+	return s.AwaitCondition(kit.GlobalSet(), clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, status, reason).Message
 }
 
 // cluster stores an accepted cluster that was never reported.
@@ -95,7 +63,7 @@ func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster
 	for _, change := range changes {
 		change(out)
 	}
-	s.create(out)
+	s.AwaitCreated(out)
 	return out
 }
 
@@ -107,9 +75,7 @@ func simulated(cluster *clusterv1.ManagedCluster) {
 func (s *testHub) stored(ctx context.Context, name string) *clusterv1.ManagedCluster {
 	s.t.Helper()
 	out := &clusterv1.ManagedCluster{}
-	if err := s.Get(ctx, client.ObjectKey{Name: name}, out); err != nil {
-		s.t.Fatal(err)
-	}
+	kit.NoError(s.t, s.Get(ctx, client.ObjectKey{Name: name}, out))
 	return out
 }
 
@@ -143,39 +109,14 @@ func taints(cluster *clusterv1.ManagedCluster) (out []string) {
 // placement stores a placement that selects every cluster.
 func (s *testHub) placement() {
 	s.t.Helper()
-	s.create(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName))
-	s.create(kit.Placement(s.namespace, "all"))
-}
-
-// awaitSelected waits until the slices name exactly some clusters.
-func (s *testHub) awaitSelected(want ...string) {
-	s.t.Helper()
-	s.Await("the slices name exactly some clusters", func(ctx context.Context) error {
-		list := &clusterv1beta1.PlacementDecisionList{}
-		if err := s.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
-			return err
-		}
-		got := map[string]bool{}
-		for _, slice := range list.Items {
-			for _, decision := range slice.Status.Decisions {
-				got[decision.ClusterName] = true
-			}
-		}
-		if found := slices.Sorted(maps.Keys(got)); !slices.Equal(found, want) {
-			return fmt.Errorf("selected %v, want %v", found, want)
-		}
-		return nil
-	})
+	s.AwaitCreated(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName), kit.Placement(s.namespace, "all"))
 }
 
 // recordSlices records the clusters in the slices of the namespace. It returns a function that waits until they include a given cluster,
 // and returns them all.
 func (s *testHub) recordSlices() func(last string) []string {
 	s.t.Helper()
-	watching, err := s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	watching := kit.Must(s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))).In(s.t)
 	s.t.Cleanup(watching.Stop)
 	var mu sync.Mutex
 	named := map[string]bool{}

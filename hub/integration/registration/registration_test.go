@@ -37,7 +37,7 @@ func TestNoSliceNamesAClusterThatNeverJoined(t *testing.T) {
 		s.cluster(fmt.Sprintf("pending-%02d", i), func(cluster *clusterv1.ManagedCluster) { cluster.Spec.HubAcceptsClient = i%2 == 0 })
 	}
 	s.cluster("simulated", simulated) // its decision follows the decisions about the other clusters
-	s.awaitSelected("simulated")
+	s.AwaitSelected(s.namespace, "all", "simulated")
 	if got := named("simulated"); !slices.Equal(got, []string{"simulated"}) {
 		t.Errorf("slices have named %v", got)
 	}
@@ -61,7 +61,7 @@ func TestTheFirstStartSelectsNoClusterThatNeverJoined(t *testing.T) {
 	named := s.recordSlices()
 	s.start()
 	s.awaitUnjoinedCondition("True", "TaintUnjoined")
-	s.awaitSelected("real")
+	s.AwaitSelected(s.namespace, "all", "real")
 	if got := named("real"); !slices.Equal(got, []string{"real"}) {
 		t.Errorf("slices have named %v", got)
 	}
@@ -76,9 +76,9 @@ func TestJoiningDenyingAccepting(t *testing.T) {
 	s.placement()
 	s.cluster("one")
 	s.report("one")
-	s.awaitSelected("one")
+	s.AwaitSelected(s.namespace, "all", "one")
 	s.setAccepted("one", false)
-	s.awaitSelected()
+	s.AwaitSelected(s.namespace, "all")
 	s.Await("the denied cluster has one taint", func(ctx context.Context) error {
 		if got := taints(s.stored(ctx, "one")); !slices.Equal(got, []string{denied}) {
 			return fmt.Errorf("a denied cluster has the taints %v", got)
@@ -89,7 +89,7 @@ func TestJoiningDenyingAccepting(t *testing.T) {
 	if got := taints(s.stored(t.Context(), "one")); len(got) > 0 {
 		t.Errorf("the update that accepts the cluster leaves the taints %v", got)
 	}
-	s.awaitSelected("one")
+	s.AwaitSelected(s.namespace, "all", "one")
 }
 
 // TestAnUpgradeEvictsNothing checks that clusters that were selected before they joined stay selected. The set, the metric and
@@ -99,7 +99,7 @@ func TestAnUpgradeEvictsNothing(t *testing.T) {
 	before := s.start("--taint-unjoined=false")
 	s.placement()
 	s.cluster("inventory")
-	s.awaitSelected("inventory")
+	s.AwaitSelected(s.namespace, "all", "inventory")
 	before.Stop()
 
 	after := s.start()
@@ -114,17 +114,17 @@ func TestAnUpgradeEvictsNothing(t *testing.T) {
 		}
 	}
 	s.cluster("second")
-	s.awaitSelected("inventory", "second")
+	s.AwaitSelected(s.namespace, "all", "inventory", "second")
 	after.Stop()
 
 	given := s.start("--taint-unjoined")
 	s.awaitUnjoinedCondition("True", "TaintUnjoined")
-	s.awaitSelected()
+	s.AwaitSelected(s.namespace, "all")
 	given.Stop()
 
 	s.start("--taint-unjoined=false")
 	s.awaitUnjoinedCondition("False", "TaintReportedOnly")
-	s.awaitSelected("inventory", "second")
+	s.AwaitSelected(s.namespace, "all", "inventory", "second")
 }
 
 // TestWithoutHealthControllerNothingIsTainted: without the health controller no new cluster is tainted, whatever was stored before.

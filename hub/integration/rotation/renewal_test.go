@@ -124,10 +124,7 @@ func healthy(cluster *clusterv1.ManagedCluster) bool {
 // command runs a command of berth-hub.
 func (h *rotatingHub) command(args ...string) (string, error) {
 	h.t.Helper()
-	program, err := hubtest.Binary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	program := kit.Must(hubtest.Binary()).In(h.t)
 	printed, err := exec.CommandContext(h.t.Context(), program, args...).CombinedOutput()
 	return string(printed), err
 }
@@ -191,19 +188,13 @@ func (h *rotatingHub) joinLate(member *hubtest.Hub, name string) string {
 	defer stop()
 	h.plugin("accept", name)
 	h.awaitRenewal(name)
-	certs, err := certutil.CertsFromFile(filepath.Join(dir, "hub", "tls.crt"))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	certs := kit.Must(certutil.CertsFromFile(filepath.Join(dir, "hub", "tls.crt"))).In(h.t)
 	return certs[0].Issuer.String()
 }
 
 func subject(t *testing.T, file string) string {
 	t.Helper()
-	certs, err := certutil.CertsFromFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certs := kit.Must(certutil.CertsFromFile(file)).In(t)
 	return certs[0].Subject.String()
 }
 
@@ -225,18 +216,13 @@ type connected struct {
 // connect starts the clients with a kubeconfig.
 func (h *rotatingHub) connect(kubeconfig string) *connected {
 	h.t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	config := kit.Must(clientcmd.BuildConfigFromFlags("", kubeconfig)).In(h.t)
 	ctx, stop := context.WithCancel(h.t.Context())
 	out := &connected{rotatingHub: h, stop: stop}
 	h.t.Cleanup(func() { stop(); out.living.Wait() })
 	watcher := kit.For(h.t, config)
 	counter := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "counter"}, Data: map[string]string{"n": "0"}}
-	if err := watcher.Create(ctx, counter); err != nil {
-		h.t.Fatal(err)
-	}
+	kit.NoError(h.t, watcher.Create(ctx, counter))
 	out.watch(ctx, watcher, &corev1.ConfigMapList{}, metav1.NamespaceDefault, "counter", out.onCounter)
 	out.watch(ctx, watcher, &coordinationv1.LeaseList{}, "c1", clusterv1.ManagedClusterLeaseName, func(client.Object) { out.renewed++ })
 	out.watch(ctx, watcher, &clusterv1.ManagedClusterList{}, "", "c1", out.onCluster)
@@ -248,10 +234,7 @@ func (h *rotatingHub) connect(kubeconfig string) *connected {
 // watch watches one object until the end of the test. The end of the watch is a fault.
 func (c *connected) watch(ctx context.Context, with *kit.Client, list client.ObjectList, namespace, name string, receive func(client.Object)) {
 	c.t.Helper()
-	events, err := with.Watch(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	events := kit.Must(with.Watch(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})).In(c.t)
 	c.living.Go(func() {
 		for event := range events.ResultChan() {
 			if ctx.Err() != nil { // the end of the test ends the watch with an error

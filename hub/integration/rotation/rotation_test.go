@@ -47,9 +47,7 @@ func (h *rotatingHub) restart() {
 	address := ""
 	if h.Hub != nil {
 		address = h.Config().Host
-		if err := h.Stop(); err != nil {
-			h.t.Fatal(err)
-		}
+		kit.NoError(h.t, h.Stop())
 	}
 	h.Hub = hubtest.New(h.t, h.options)
 	h.Client = kit.For(h.t, h.Config())
@@ -61,10 +59,7 @@ func (h *rotatingHub) restart() {
 // ca runs a command on the CA of the hub, and returns what it prints.
 func (h *rotatingHub) ca(args ...string) (string, error) {
 	h.t.Helper()
-	program, err := hubtest.Binary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	program := kit.Must(hubtest.Binary()).In(h.t)
 	printed, err := exec.Command(program, append([]string{"ca", "--data-dir=" + h.options.DataDir}, args...)...).CombinedOutput()
 	return string(printed), err
 }
@@ -88,16 +83,10 @@ func (h *rotatingHub) bundleHash(names ...string) string {
 	h.t.Helper()
 	var bundle []byte
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(h.options.DataDir, "pki", name+".crt"))
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		text := kit.Must(os.ReadFile(filepath.Join(h.options.DataDir, "pki", name+".crt"))).In(h.t)
 		bundle = append(bundle, text...)
 	}
-	hash, err := registration.CABundleHash(bundle)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	hash := kit.Must(registration.CABundleHash(bundle)).In(h.t)
 	return hash
 }
 
@@ -148,10 +137,7 @@ func (h *rotatingHub) token(cluster string) []string {
 // plugin runs a command of the plugin on the hub, and returns what it prints.
 func (h *rotatingHub) plugin(args ...string) string {
 	h.t.Helper()
-	program, err := hubtest.PluginBinary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	program := kit.Must(hubtest.PluginBinary()).In(h.t)
 	command := exec.Command(program, append(args, "--kubeconfig="+h.Kubeconfig())...)
 	var failure bytes.Buffer
 	command.Stderr = &failure
@@ -165,17 +151,12 @@ func (h *rotatingHub) plugin(args ...string) string {
 // start runs a program until stop, and at most until the end of the test.
 func start(t *testing.T, program string, args ...string) (stop func()) {
 	t.Helper()
-	agent, err := hubtest.AgentBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := kit.Must(hubtest.AgentBinary()).In(t)
 	command := exec.Command(program, args...)
 	command.Env = append(os.Environ(), "PATH="+filepath.Dir(agent)+":"+os.Getenv("PATH"))
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, command.Start())
 	running := true
 	stop = func() {
 		if !running {
@@ -196,20 +177,14 @@ func start(t *testing.T, program string, args ...string) (stop func()) {
 // join runs the join command with its agent.
 func join(t *testing.T, member *hubtest.Hub, dir string, flags []string) (stop func()) {
 	t.Helper()
-	program, err := hubtest.PluginBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := kit.Must(hubtest.PluginBinary()).In(t)
 	return start(t, program, slices.Concat(flags, []string{"--kubeconfig=" + member.Kubeconfig(), "--dir=" + dir, "--", "--health-probe-bind-address=0"})...)
 }
 
 // rerun runs an agent that has joined, without the join command.
 func rerun(t *testing.T, cluster, dir string) (stop func()) {
 	t.Helper()
-	program, err := hubtest.AgentBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := kit.Must(hubtest.AgentBinary()).In(t)
 	return start(t, program, "--cluster-name="+cluster, "--hub-kubeconfig-dir="+filepath.Join(dir, "hub"), "--health-probe-bind-address=0",
 		"--bootstrap-kubeconfig="+filepath.Join(dir, "bootstrap.kubeconfig"), "--member-kubeconfig="+filepath.Join(dir, "member.kubeconfig"))
 }
@@ -217,24 +192,16 @@ func rerun(t *testing.T, cluster, dir string) (stop func()) {
 // copyKubeconfig copies the kubeconfig of the administrator, as a user does. The hub replaces its own at each start.
 func (h *rotatingHub) copyKubeconfig() string {
 	h.t.Helper()
-	text, err := os.ReadFile(h.Kubeconfig())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	text := kit.Must(os.ReadFile(h.Kubeconfig())).In(h.t)
 	path := filepath.Join(h.t.TempDir(), "copy.kubeconfig")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	kit.NoError(h.t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
 // reads returns the error of a user of a kubeconfig who reads the clusters.
 func reads(t *testing.T, kubeconfig string) error {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := kit.Must(clientcmd.BuildConfigFromFlags("", kubeconfig)).In(t)
 	reader, err := client.New(config, client.Options{Scheme: kit.For(t, config).Scheme()})
 	if err != nil {
 		return err
@@ -259,10 +226,7 @@ func (h *rotatingHub) accountToken() string {
 func (h *rotatingHub) accepts(token string) bool {
 	h.t.Helper()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	stored, err := h.Hub.Client(h.t).AuthenticationV1().TokenReviews().Create(h.t.Context(), review, metav1.CreateOptions{})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	stored := kit.Must(h.Hub.Client(h.t).AuthenticationV1().TokenReviews().Create(h.t.Context(), review, metav1.CreateOptions{})).In(h.t)
 	return stored.Status.Authenticated
 }
 

@@ -10,12 +10,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
@@ -84,18 +82,13 @@ func newWorld(t *testing.T, config func(prometheus string) string) *world {
 	w := &world{
 		Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t), load: &load{values: map[string]float64{}},
 	}
-	w.create(kit.Set(w.namespace))
-	w.create(kit.Binding(w.namespace, w.namespace))
+	w.MustCreate(kit.Set(w.namespace), kit.Binding(w.namespace, w.namespace))
 	for _, name := range []string{w.cluster("a"), w.cluster("b")} {
-		w.create(kit.Namespace(name))
-		w.create(kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
+		w.MustCreate(kit.Namespace(name), kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
 	}
 	exporter := httptest.NewServer(w.load)
 	t.Cleanup(exporter.Close)
-	target, err := url.Parse(exporter.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := kit.Must(url.Parse(exporter.URL)).In(t)
 	prometheus := hubtest.StartPrometheus(t, w.file("prometheus.yaml", fmt.Sprintf(
 		"global: {scrape_interval: 1s}\nscrape_configs: [{job_name: load, metrics_path: /, static_configs: [{targets: [%q]}]}]\n", target.Host)))
 	scores := w.file("scores.yaml", config("http://"+prometheus))
@@ -105,60 +98,25 @@ func newWorld(t *testing.T, config func(prometheus string) string) *world {
 
 func (w *world) cluster(letter string) string { return w.namespace + "-" + letter }
 
-func (w *world) create(stored client.Object) {
-	w.t.Helper()
-	w.MustCreate(stored)
-}
-
 func (w *world) file(name, content string) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.NoError(w.t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
 // place stores a placement of one cluster, the one with the most of a score.
 func (w *world) place(score string) *clusterv1beta1.Placement {
 	w.t.Helper()
-	one := int32(1)
-	out := kit.Placement(w.namespace, score)
-	out.Spec.NumberOfClusters = &one
-	out.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{{
-		ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
-			Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: object, ScoreName: score},
-		},
-		Weight: &one,
-	}}}
-	w.create(out)
+	out := kit.Placement(w.namespace, score, kit.ByScore(object, score))
+	w.MustCreate(out)
 	return out
 }
 
-// decided returns the clusters that a placement has, separated by commas.
-func (w *world) decided(ctx context.Context, placement string) (string, error) {
-	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil {
-		return "", err
-	}
-	var out []string
-	for i := range list.Items {
-		for _, decision := range list.Items[i].Status.Decisions {
-			out = append(out, decision.ClusterName)
-		}
-	}
-	slices.Sort(out)
-	return strings.Join(out, ","), nil
-}
-
+// awaitDecision waits until a placement has exactly one cluster.
 func (w *world) awaitDecision(placement, want string) {
 	w.t.Helper()
-	w.Await("the placement has the wanted clusters", func(ctx context.Context) error {
-		if got, err := w.decided(ctx, placement); err != nil || got != want {
-			return fmt.Errorf("placement %s has %q, want %q: %w", placement, got, want, err)
-		}
-		return nil
-	})
+	w.AwaitSelected(w.namespace, placement, want)
 }
 
 // scores returns the scores of a cluster.
@@ -170,14 +128,5 @@ func (w *world) scores(ctx context.Context, cluster string) (*clusterv1alpha1.Ad
 // awaitCondition waits until the condition of the scores of a cluster has a reason.
 func (w *world) awaitCondition(cluster, reason string) {
 	w.t.Helper()
-	w.Await("the condition of the scores of a cluster has a reason", func(ctx context.Context) error {
-		stored, err := w.scores(ctx, cluster)
-		if err != nil {
-			return err
-		}
-		if found := meta.FindStatusCondition(stored.Status.Conditions, "ScoresCurrent"); found == nil || found.Reason != reason {
-			return fmt.Errorf("the scores of %s have %+v, want the reason %s", cluster, found, reason)
-		}
-		return nil
-	})
+	w.AwaitCondition(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: object}}, "ScoresCurrent", "", reason)
 }

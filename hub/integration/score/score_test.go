@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,8 +37,8 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 	w.load.set(w.cluster("b"), 20)
 	imported := w.cluster("imported")
 	w.load.set(imported, 50)
-	w.create(kit.Namespace(imported))
-	w.create(&clusterv1.ManagedCluster{
+	w.MustCreate(kit.Namespace(imported))
+	w.MustCreate(&clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: imported, Annotations: map[string]string{clusterv1.InventoryProfileAnnotationKey: "others/imported"}},
 		Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
 	})
@@ -54,30 +55,21 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 	w.awaitDecision("free", w.cluster("a"))
 	w.awaitDecision("idle", w.cluster("a"))
 
-	before, err := w.manager.ReadMetrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	steady, err := w.scores(t.Context(), w.cluster("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := kit.Must(w.manager.ReadMetrics(t.Context())).In(t)
+	steady := kit.Must(w.scores(t.Context(), w.cluster("a"))).In(t)
 	const queries = 4
 	began := time.Now()
 	for query := range queries { // the score moves by one in each interval
 		w.load.set(w.cluster("a"), 10+float64(query%2)/2)
 		time.Sleep(5 * time.Second)
-		if got, err := w.decided(t.Context(), "free"); err != nil || got != w.cluster("a") {
+		if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || !slices.Equal(got, []string{w.cluster("a")}) {
 			t.Fatalf("noise moved the placement to %q: %v", got, err)
 		}
 		if got, err := w.scores(t.Context(), w.cluster("a")); err != nil || !equality.Semantic.DeepEqual(got.Status.Scores, steady.Status.Scores) {
 			t.Fatalf("noise changed the scores %+v to %+v: %v", steady.Status.Scores, got.Status.Scores, err)
 		}
 	}
-	after, err := w.manager.ReadMetrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := kit.Must(w.manager.ReadMetrics(t.Context())).In(t)
 	writes := after.Sum("berth_score_writes_total") - before.Sum("berth_score_writes_total")
 	// Half of the validity is seven and a half seconds, so both clusters are written in every second query.
 	if most := 2 * (time.Since(began).Seconds()/7.5 + 1); writes == 0 || writes > most {
@@ -92,10 +84,7 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 func TestAPrometheusThatDiesLetsScoresRunOut(t *testing.T) {
 	var down atomic.Bool
 	w := newWorld(t, func(prometheus string) string {
-		to, err := url.Parse(prometheus)
-		if err != nil {
-			t.Fatal(err)
-		}
+		to := kit.Must(url.Parse(prometheus)).In(t)
 		forward := httputil.NewSingleHostReverseProxy(to)
 		gate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if down.Load() {
@@ -114,13 +103,10 @@ func TestAPrometheusThatDiesLetsScoresRunOut(t *testing.T) {
 	down.Store(true)
 	w.awaitCondition(w.cluster("a"), "SourceFailed")
 	w.AwaitCondition(placement, clusterv1beta1.PlacementConditionScoresExpired, metav1.ConditionTrue, "")
-	if got, err := w.decided(t.Context(), "free"); err != nil || strings.Count(got, ",") > 0 || got == "" {
+	if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || len(got) != 1 {
 		t.Errorf("the placement has %q after its scores have run out: %v", got, err)
 	}
-	stored, err := w.scores(t.Context(), w.cluster("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := kit.Must(w.scores(t.Context(), w.cluster("a"))).In(t)
 	time.Sleep(12 * time.Second) // two queries that fail
 	if again, err := w.scores(t.Context(), w.cluster("a")); err != nil || again.ResourceVersion != stored.ResourceVersion {
 		t.Errorf("scores that have run out are written: %v", err)
@@ -153,10 +139,7 @@ func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
 	w.awaitCondition(w.cluster("a"), "Measured")
 	for range 40 { // a query that hangs ends after 30 seconds
 		time.Sleep(time.Second)
-		stored, err := w.scores(t.Context(), w.cluster("a"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stored := kit.Must(w.scores(t.Context(), w.cluster("a"))).In(t)
 		if !time.Now().Before(stored.Status.ValidUntil.Time) {
 			t.Fatalf("the scores of a source that responds ran out at %s", stored.Status.ValidUntil)
 		}
@@ -164,10 +147,7 @@ func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
 			t.Fatalf("the scores of a source that responds have %+v", stored.Status.Conditions)
 		}
 	}
-	metrics, err := w.manager.ReadMetrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := kit.Must(w.manager.ReadMetrics(t.Context())).In(t)
 	if failing := metrics.Sum("berth_score_failing"); failing < 8 {
 		t.Errorf("%v scores fail, want those of the source that hangs", failing)
 	}
@@ -180,9 +160,7 @@ func TestScoresOfOthersStay(t *testing.T) {
 	w.awaitCondition(w.cluster("a"), "Measured")
 	patch := []byte(`{"apiVersion":"cluster.open-cluster-management.io/v1alpha1","kind":"AddOnPlacementScore","status":{"scores":[{"name":"theirs","value":7}]}}`)
 	target := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: w.cluster("a"), Name: object}}
-	if err := w.Status().Patch(t.Context(), target, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner("theirs")); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, w.Status().Patch(t.Context(), target, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner("theirs")))
 	w.load.set(w.cluster("a"), 10)
 	kit.Await(t, "the scores of both writers are stored", func(ctx context.Context) error {
 		stored, err := w.scores(ctx, w.cluster("a"))

@@ -18,20 +18,20 @@ const bindVerb = "create managedclustersets/bind "
 // TestGrantsBind: a namespace is bound to a set as long as its account `placement` may bind the set. The order of creation does not
 // matter.
 func TestGrantsBind(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for sentence, test := range map[string]struct {
 		grant func(namespace, set string) client.Object
 	}{
 		"to the account": {func(ns, set string) client.Object { return h.grant(h.newRole(bindVerb+set), placementAccount(ns)) }},
 		"to the account as a user": {func(ns, set string) client.Object {
-			return h.grant(h.newRole(bindVerb+set), userSubject("system:serviceaccount:"+ns+":placement"))
+			return h.grant(h.newRole(bindVerb+set), kit.User("system:serviceaccount:"+ns+":placement"))
 		}},
 		"to the accounts of the namespace": {func(ns, set string) client.Object {
-			return h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts:"+ns))
+			return h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts:"+ns))
 		}},
 		"to all accounts": {func(_, set string) client.Object {
-			return h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts"))
+			return h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts"))
 		}},
 		"by any verb on any subresource": {func(ns, set string) client.Object {
 			return h.grant(h.newRole("* */bind "+set), placementAccount(ns))
@@ -43,7 +43,7 @@ func TestGrantsBind(t *testing.T) {
 				ObjectMeta:      metav1.ObjectMeta{Name: unique("test-aggregated")},
 				AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: label}}},
 			}
-			h.create(aggregated)
+			h.MustCreateTemporary(aggregated)
 			return h.grant(aggregated.Name, placementAccount(ns))
 		}},
 		"by the binder role of the set": {func(ns, set string) client.Object {
@@ -59,20 +59,20 @@ func TestGrantsBind(t *testing.T) {
 			h.awaitBindings(namespace) // the account is missing
 			account := h.serviceAccount(namespace, "placement")
 			h.awaitBindings(namespace, set+"*")
-			h.delete(binding(namespace, set)) // Berth owns the binding and restores it
+			h.MustDelete(binding(namespace, set)) // Berth owns the binding and restores it
 			h.awaitBindings(namespace, set+"*")
-			h.delete(account)
+			h.MustDelete(account)
 			h.awaitBindings(namespace)
 			h.serviceAccount(namespace, "placement")
 			h.awaitBindings(namespace, set+"*")
-			h.delete(grant)
+			h.MustDelete(grant)
 			h.awaitBindings(namespace)
 		})
 	}
 }
 
 func TestAGrantReachesAPlacement(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, set := admin(t), unique("reached")
 	namespace := h.namespace()
 	h.exclusive(set)
@@ -80,20 +80,15 @@ func TestAGrantReachesAPlacement(t *testing.T) {
 	h.serviceAccount(namespace, "placement")
 	h.grant(h.newRole(bindVerb+set), placementAccount(namespace))
 	placement := kit.Placement(namespace, "web")
-	h.create(placement)
-	h.eventually(placement, func() error {
-		if got := placement.Status.NumberOfSelectedClusters; got != 1 {
-			return fmt.Errorf("%d clusters are selected", got)
-		}
-		return nil
-	})
+	h.MustCreateTemporary(placement)
+	h.AwaitCount(placement.Namespace, placement.Name, 1)
 	granted := binding(namespace, set)
 	h.awaitCondition(granted, isBound, "True ClusterSetBound: ")
 }
 
 // TestAGrantOfAllSets includes later sets. A binding of a deleted set stays.
 func TestAGrantOfAllSets(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("every")
 	namespace := h.namespace()
 	h.serviceAccount(namespace, "placement")
@@ -101,10 +96,10 @@ func TestAGrantOfAllSets(t *testing.T) {
 	h.awaitGrantedBindings(namespace, "default", "global")
 	set := h.exclusive(name)
 	h.awaitGrantedBindings(namespace, name)
-	h.delete(set)
+	h.MustDelete(set)
 	granted := binding(namespace, name)
 	h.awaitCondition(granted, isBound, "False ClusterSetNotFound: ") // the binding stays after its set is deleted
-	h.delete(grant)
+	h.MustDelete(grant)
 	h.awaitBindings(namespace)
 }
 
@@ -113,7 +108,7 @@ func (h hubUser) awaitGrantedBindings(namespace string, sets ...string) {
 	h.t.Helper()
 	for _, set := range sets {
 		granted := binding(namespace, set)
-		h.eventually(granted, func() error {
+		h.AwaitObject(granted, "the binding is that of the grant", func() error {
 			if granted.Labels[clusterv1beta2.MadeByLabel] != "grant" {
 				return fmt.Errorf("binding %s belongs to a user", set)
 			}
@@ -125,7 +120,7 @@ func (h hubUser) awaitGrantedBindings(namespace string, sets ...string) {
 // TestNoGrant: each case is created before a valid grant of another set. The effect of the valid grant shows that the manager has read
 // the case.
 func TestNoGrant(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for sentence, give := range map[string]func(namespace, set string){
 		"a RoleBinding": func(ns, set string) { h.grantIn(ns, h.newRole(bindVerb+set), placementAccount(ns)) },
@@ -133,11 +128,11 @@ func TestNoGrant(t *testing.T) {
 			h.grantIn(ns, "cluster-admin", placementAccount(ns))
 		},
 		"a RoleBinding to a Role": func(ns, set string) {
-			h.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bind"}, Rules: []rbacv1.PolicyRule{{
+			h.MustCreateTemporary(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bind"}, Rules: []rbacv1.PolicyRule{{
 				Verbs: []string{"create"}, APIGroups: []string{clusterv1beta2.GroupVersion.Group},
 				Resources: []string{"managedclustersets/bind"}, ResourceNames: []string{set},
 			}}})
-			h.create(kit.RoleBinding(ns, "bind", kit.Role("bind"), placementAccount(ns)))
+			h.MustCreateTemporary(kit.RoleBinding(ns, "bind", kit.Role("bind"), placementAccount(ns)))
 		},
 		"a literal star":  func(ns, _ string) { h.grant(h.newRole(bindVerb+"*"), placementAccount(ns)) },
 		"a right to join": func(ns, set string) { h.grant(h.newRole("create managedclustersets/join "+set), placementAccount(ns)) },
@@ -152,9 +147,9 @@ func TestNoGrant(t *testing.T) {
 		},
 		"a right of another namespace": func(_, set string) { h.grant(h.newRole(bindVerb+set), placementAccount("kube-system")) },
 		"a right of another namespace's group": func(_, set string) {
-			h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts:kube-system"))
+			h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts:kube-system"))
 		},
-		"a user with the name of the account": func(_, set string) { h.grant(h.newRole(bindVerb+set), userSubject("placement")) },
+		"a user with the name of the account": func(_, set string) { h.grant(h.newRole(bindVerb+set), kit.User("placement")) },
 		"a binding to a role that is missing": func(ns, _ string) { h.grant(unique("missing"), placementAccount(ns)) },
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -171,18 +166,18 @@ func TestNoGrant(t *testing.T) {
 }
 
 func TestUserBindingIsKept(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, set, other := admin(t), unique("own"), unique("own")
 	namespace := h.namespace()
 	h.exclusive(set)
 	h.exclusive(other)
 	own := binding(namespace, set)
-	h.create(own)
+	h.MustCreateTemporary(own)
 	h.serviceAccount(namespace, "placement")
 	grant := h.grant(h.newRole(bindVerb+set+" "+other), placementAccount(namespace))
 	h.awaitBindings(namespace, set, other+"*")
 	uid := own.UID
-	h.delete(grant)
+	h.MustDelete(grant)
 	h.awaitBindings(namespace, set)
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(own), own); err != nil || own.UID != uid {
 		t.Errorf("the user's binding was replaced: %v", err)
@@ -192,7 +187,7 @@ func TestUserBindingIsKept(t *testing.T) {
 // TestGrantsThatChangeWithoutAManager checks that a manager applies such grants after its start. It removes no binding before
 // its caches are complete.
 func TestGrantsThatChangeWithoutAManager(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, stays, goes, comes := admin(t), unique("stays"), unique("goes"), unique("comes")
 	namespace := h.namespace()
 	for _, set := range []string{stays, goes, comes} {
@@ -205,10 +200,10 @@ func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 	kept := binding(namespace, stays)
 	h.MustRead(kept)
 	was := kept.UID
-	stopSharedManager(t)
-	h.delete(leaving)
+	steady.Stop(t)
+	h.MustDelete(leaving)
 	h.grant(h.newRole(bindVerb+comes), placementAccount(namespace))
-	sharedManager(t)
+	steady.Require(t)
 	h.awaitBindings(namespace, stays+"*", comes+"*")
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil || kept.UID != was {
 		t.Errorf("the binding was deleted and created again: %v", err)
@@ -218,10 +213,10 @@ func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 // TestNamespacesThatComeAndGo checks that an account as old as its namespace counts at once. A namespace that is deleted with
 // its account and grant causes no error in the log of the manager.
 func TestNamespacesThatComeAndGo(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, set := admin(t), unique("swift")
 	h.exclusive(set)
-	h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts"))
+	h.grant(h.newRole(bindVerb+set), kit.Group("system:serviceaccounts"))
 	var namespaces []string
 	for range 20 {
 		namespace := h.namespace()
@@ -233,9 +228,7 @@ func TestNamespacesThatComeAndGo(t *testing.T) {
 	}
 	core := shared.Client(t).CoreV1().Namespaces()
 	for _, namespace := range namespaces {
-		if err := core.Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, core.Delete(t.Context(), namespace, metav1.DeleteOptions{}))
 	}
 	kit.Await(t, "no binding of the set is left", func(ctx context.Context) error {
 		left := &clusterv1beta2.ManagedClusterSetBindingList{}

@@ -13,14 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
@@ -48,56 +46,10 @@ var counter atomic.Int64
 // unique returns a name that no other test uses.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
-// create stores an object and removes it after the test.
-func (h hubUser) create(object client.Object) {
-	h.t.Helper()
-	h.MustCreate(object)
-	ctx := context.WithoutCancel(h.t.Context())
-	h.t.Cleanup(func() {
-		if err := h.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-			h.t.Error(err)
-		}
-	})
-}
-
-func (h hubUser) delete(object client.Object) {
-	h.t.Helper()
-	h.MustDelete(object)
-}
-
-// merge applies a merge patch, written as JSON.
-func (h hubUser) merge(object client.Object, patch string) {
-	h.t.Helper()
-	h.MustMerge(object, patch)
-}
-
-// eventually reads an object until a check succeeds.
-func (h hubUser) eventually(object client.Object, check func() error) {
-	h.t.Helper()
-	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
-		if err := h.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		return check()
-	})
-}
-
-// awaitGone waits until an object is deleted.
-func (h hubUser) awaitGone(object client.Object) {
-	h.t.Helper()
-	h.Await("an object is deleted", func(ctx context.Context) error {
-		err := h.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if err == nil {
-			return fmt.Errorf("%T %s is still there", object, object.GetName())
-		}
-		return client.IgnoreNotFound(err)
-	})
-}
-
 // awaitCondition waits until a condition of a set or a binding reads as wanted: "Status Reason: message".
 func (h hubUser) awaitCondition(object client.Object, kind, want string) {
 	h.t.Helper()
-	h.eventually(object, func() error {
+	h.AwaitObject(object, "its condition is as wanted", func() error {
 		if got := condition(object, kind); got != want {
 			return fmt.Errorf("%s of %s is %q, want %q", kind, object.GetName(), got, want)
 		}
@@ -106,15 +58,8 @@ func (h hubUser) awaitCondition(object client.Object, kind, want string) {
 }
 
 func condition(object client.Object, kind string) string {
-	var all []metav1.Condition
-	switch typed := object.(type) {
-	case *clusterv1beta2.ManagedClusterSet:
-		all = typed.Status.Conditions
-	case *clusterv1beta2.ManagedClusterSetBinding:
-		all = typed.Status.Conditions
-	}
-	found := meta.FindStatusCondition(all, kind)
-	if found == nil {
+	found := kit.Condition(object, kind)
+	if found.Type == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s %s: %s", found.Status, found.Reason, found.Message)
@@ -130,7 +75,7 @@ func (h hubUser) set(name string, selector clusterv1beta2.ManagedClusterSelector
 	h.t.Helper()
 	out := kit.Set(name)
 	out.Spec.ClusterSelector = selector
-	h.create(out)
+	h.MustCreateTemporary(out)
 	return out
 }
 
@@ -142,7 +87,7 @@ func (h hubUser) exclusive(name string) *clusterv1beta2.ManagedClusterSet {
 func (h hubUser) cluster(name string, labels map[string]string) *clusterv1.ManagedCluster {
 	h.t.Helper()
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-	h.create(out)
+	h.MustCreateTemporary(out)
 	return out
 }
 
@@ -160,7 +105,7 @@ func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
 func (h hubUser) serviceAccount(namespace, name string) *corev1.ServiceAccount {
 	h.t.Helper()
 	out := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	h.create(out)
+	h.MustCreateTemporary(out)
 	return out
 }
 
@@ -180,7 +125,7 @@ func (h hubUser) role(labels map[string]string, rule string) *rbacv1.ClusterRole
 			Resources: strings.Split(fields[1], ","), ResourceNames: fields[2:],
 		}},
 	}
-	h.create(out)
+	h.MustCreateTemporary(out)
 	return out
 }
 
@@ -188,22 +133,14 @@ func (h hubUser) role(labels map[string]string, rule string) *rbacv1.ClusterRole
 func (h hubUser) grant(role string, subject rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	h.t.Helper()
 	out := kit.ClusterRoleBinding(unique("test-grant"), role, subject)
-	h.create(out)
+	h.MustCreateTemporary(out)
 	return out
 }
 
 // grantIn binds a ClusterRole to a subject in one namespace.
 func (h hubUser) grantIn(namespace, role string, subject rbacv1.Subject) {
 	h.t.Helper()
-	h.create(kit.RoleBinding(namespace, unique("test-grant"), kit.ClusterRole(role), subject))
-}
-
-func userSubject(name string) rbacv1.Subject {
-	return kit.User(name)
-}
-
-func groupSubject(name string) rbacv1.Subject {
-	return kit.Group(name)
+	h.MustCreateTemporary(kit.RoleBinding(namespace, unique("test-grant"), kit.ClusterRole(role), subject))
 }
 
 func placementAccount(namespace string) rbacv1.Subject {

@@ -25,25 +25,25 @@ func setRole(level, set string) *rbacv1.ClusterRole {
 // awaitExists waits until an object exists.
 func (h hubUser) awaitExists(object client.Object) {
 	h.t.Helper()
-	h.eventually(object, func() error { return nil })
+	h.AwaitObject(object, "it exists", func() error { return nil })
 }
 
 func TestRolesComeAndGoWithTheirSet(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("roles")
 	set := h.exclusive(name)
 	levels := []string{"admin", "binder", "viewer"}
 	for _, level := range levels {
 		h.awaitExists(setRole(level, name))
 	}
-	h.delete(set)
+	h.MustDelete(set)
 	for _, level := range levels {
-		h.awaitGone(setRole(level, name))
+		h.AwaitGone(setRole(level, name))
 	}
 	again := h.exclusive(name) // a new set with the same name, while the old roles are being deleted
 	for _, level := range levels {
 		role := setRole(level, name)
-		h.eventually(role, func() error {
+		h.AwaitObject(role, "the new set owns the role", func() error {
 			if owner := metav1.GetControllerOf(role); owner == nil || owner.UID != again.UID {
 				return fmt.Errorf("the role is owned by %v", owner)
 			}
@@ -54,14 +54,14 @@ func TestRolesComeAndGoWithTheirSet(t *testing.T) {
 
 // TestReplacedSetGetsItsOwnRoles: a new set with the same name gets its own roles, while the roles of the old set still exist.
 func TestReplacedSetGetsItsOwnRoles(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("swap")
 	set := h.exclusive(name)
 	h.awaitExists(setRole("admin", name))
-	h.delete(set)
+	h.MustDelete(set)
 	again := h.exclusive(name)
 	role := setRole("admin", name)
-	h.eventually(role, func() error {
+	h.AwaitObject(role, "the new set owns the role", func() error {
 		if owner := metav1.GetControllerOf(role); owner == nil || owner.UID != again.UID {
 			return fmt.Errorf("the role is owned by %v", owner)
 		}
@@ -70,14 +70,14 @@ func TestReplacedSetGetsItsOwnRoles(t *testing.T) {
 }
 
 func TestRolesAreKept(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("kept")
 	h.exclusive(name)
 	role := setRole("viewer", name)
 	h.awaitExists(role)
 	want := role.Rules
-	h.merge(role, `{"metadata":{"labels":{"test.berth.dev/mine":"yes"}},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
-	h.eventually(role, func() error {
+	h.MustMerge(role, `{"metadata":{"labels":{"test.berth.dev/mine":"yes"}},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
+	h.AwaitObject(role, "the rules of the role are restored", func() error {
 		if diff := cmp.Diff(want, role.Rules); diff != "" {
 			return fmt.Errorf("rules (-want +got):\n%s", diff)
 		}
@@ -86,12 +86,12 @@ func TestRolesAreKept(t *testing.T) {
 	if role.Labels["test.berth.dev/mine"] != "yes" {
 		t.Error("a label for aggregation is lost")
 	}
-	h.delete(role)
+	h.MustDelete(role)
 	h.awaitExists(setRole("viewer", name))
 }
 
 func TestASetWithTheLongestNameHasRoles(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	name := strings.Repeat("a", 253-len("-1234")) + unique("")
 	set := h.exclusive(name)
@@ -114,7 +114,7 @@ func TestASetWithTheLongestNameHasRoles(t *testing.T) {
 
 // TestWhatSetRolesAllow checks the important permissions of each role of a set with the API server.
 func TestWhatSetRolesAllow(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("allowed")
 	h.exclusive(name)
 	label := clusterv1beta2.ClusterSetLabel + ":"
@@ -152,7 +152,7 @@ func TestWhatSetRolesAllow(t *testing.T) {
 	for _, level := range []string{"admin", "binder", "viewer"} {
 		caller := level + "-of-" + name
 		h.awaitExists(setRole(level, name))
-		h.grant(setRole(level, name).Name, userSubject(caller))
+		h.grant(setRole(level, name).Name, kit.User(caller))
 		h.awaitAccess(caller, "get", "managedclustersets", name, true)
 		for question, allowed := range matrix {
 			verb, rest, _ := strings.Cut(question, " ")
@@ -185,7 +185,7 @@ func (h hubUser) awaitAccess(caller, verb, resource, name string, want bool) {
 
 // TestNamespaceUserPermissions tests users with Kubernetes' roles admin, edit and view in a namespace.
 func TestNamespaceUserPermissions(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("people")
 	namespace, elsewhere, foreign := h.namespace(), h.namespace(), unique("foreign")
 	h.exclusive(name)
@@ -193,9 +193,9 @@ func TestNamespaceUserPermissions(t *testing.T) {
 	h.awaitExists(setRole("binder", name))
 	for _, role := range []string{"admin", "edit", "view"} {
 		caller := role + "-" + name
-		h.grantIn(namespace, role, userSubject(caller))
+		h.grantIn(namespace, role, kit.User(caller))
 		h.awaitReadAccess(caller, namespace)
-		h.grant(setRole("binder", name).Name, userSubject(caller))
+		h.grant(setRole("binder", name).Name, kit.User(caller))
 		h.awaitAccess(caller, "create", "managedclustersets/bind", name, true)
 		user, writes := user(t, caller), "ok"
 		if role == "view" {
@@ -233,7 +233,7 @@ func TestNamespaceUserPermissions(t *testing.T) {
 			{"lists sets", func(ctx context.Context) error { return user.List(ctx, &clusterv1beta2.ManagedClusterSetList{}) }, "403"},
 			{"lists clusters", func(ctx context.Context) error { return user.List(ctx, &clusterv1.ManagedClusterList{}) }, "403"},
 			{"widens a set", func(ctx context.Context) error { return user.Patch(ctx, widened, patch) }, "403"},
-			{"creates a set", func(ctx context.Context) error { return user.Create(ctx, builtIn(unique("theirs"))) }, "403"},
+			{"creates a set", func(ctx context.Context) error { return user.Create(ctx, kit.Set(unique("theirs"))) }, "403"},
 		} {
 			if got := statusText(step.do(t.Context())); got != step.want {
 				t.Errorf("a user with role %s %s: %s, want %s", role, step.what, got, step.want)

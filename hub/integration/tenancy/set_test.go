@@ -31,10 +31,6 @@ func members(count int) string {
 	return fmt.Sprintf("False ClustersSelected: %d ManagedClusters selected", count)
 }
 
-func builtIn(name string) *clusterv1beta2.ManagedClusterSet {
-	return kit.Set(name)
-}
-
 func selectors() map[string]clusterv1beta2.ManagedClusterSelector {
 	return map[string]clusterv1beta2.ManagedClusterSelector{
 		"default": {SelectorType: clusterv1beta2.ExclusiveClusterSetLabel},
@@ -45,7 +41,7 @@ func selectors() map[string]clusterv1beta2.ManagedClusterSelector {
 // awaitRestored waits until a built-in set has its selector.
 func (h hubUser) awaitRestored(set *clusterv1beta2.ManagedClusterSet) {
 	h.t.Helper()
-	h.eventually(set, func() error {
+	h.AwaitObject(set, "the selector of the set is restored", func() error {
 		if diff := cmp.Diff(selectors()[set.Name], set.Spec.ClusterSelector); diff != "" {
 			return fmt.Errorf("selector of %s (-want +got):\n%s", set.Name, diff)
 		}
@@ -54,13 +50,13 @@ func (h hubUser) awaitRestored(set *clusterv1beta2.ManagedClusterSet) {
 }
 
 func TestBuiltInSetsAreRestored(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for name := range selectors() {
-		set := builtIn(name)
+		set := kit.Set(name)
 		h.awaitRestored(set)
 		was := set.UID
-		h.delete(set)
+		h.MustDelete(set)
 		kit.AwaitWithin(t, restoreTimeout, "the set is restored", func(ctx context.Context) error {
 			if err := h.Get(ctx, client.ObjectKey{Name: name}, set); err != nil {
 				return err
@@ -76,39 +72,39 @@ func TestBuiltInSetsAreRestored(t *testing.T) {
 
 // TestBuiltInSetsDeletedWithoutAManager: a manager restores them at its start.
 func TestBuiltInSetsDeletedWithoutAManager(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for name := range selectors() {
-		h.awaitRestored(builtIn(name))
+		h.awaitRestored(kit.Set(name))
 	}
-	stopSharedManager(t)
-	h.delete(builtIn("default"))
-	h.merge(builtIn("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)
-	sharedManager(t)
+	steady.Stop(t)
+	h.MustDelete(kit.Set("default"))
+	h.MustMerge(kit.Set("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)
+	steady.Require(t)
 	for name := range selectors() {
-		h.awaitRestored(builtIn(name))
+		h.awaitRestored(kit.Set(name))
 	}
 }
 
 func TestOnlyTheSelectorIsRestored(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h := admin(t)
 	for name, patch := range map[string]string{
 		"default": `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`,
 		"global":  `{"spec":{"clusterSelector":{"selectorType":"ExclusiveLabel","exclusiveLabel":{"key":"info.open-cluster-management.io/a","value":"b"},"labelSelector":{"matchLabels":{"a":"b"}}}}}`,
 	} {
-		set := builtIn(name)
+		set := kit.Set(name)
 		h.awaitRestored(set)
-		h.merge(set, `{"metadata":{"labels":{"team":"fleet"}},"spec":{"managedNamespaces":[{"name":"kept"}]}}`)
-		h.merge(set, patch)
+		h.MustMerge(set, `{"metadata":{"labels":{"team":"fleet"}},"spec":{"managedNamespaces":[{"name":"kept"}]}}`)
+		h.MustMerge(set, patch)
 		h.awaitRestored(set)
 		if len(set.Spec.ManagedNamespaces) != 1 || set.Labels["team"] != "fleet" {
 			t.Errorf("%s lost the fields of users: %v %v", name, set.Spec.ManagedNamespaces, set.Labels)
 		}
-		h.merge(set, `{"metadata":{"annotations":{"`+clusterv1beta2.AutoUpdateAnnotation+`":"false"}}}`)
-		h.merge(set, patch)
+		h.MustMerge(set, `{"metadata":{"annotations":{"`+clusterv1beta2.AutoUpdateAnnotation+`":"false"}}}`)
+		h.MustMerge(set, patch)
 		edited, generation := set.Spec.ClusterSelector, set.Generation
-		h.eventually(set, func() error { // the controller has processed the edit
+		h.AwaitObject(set, "the controller has processed the edit", func() error { // the controller has processed the edit
 			for _, condition := range set.Status.Conditions {
 				if condition.Type == empty && condition.ObservedGeneration == generation {
 					return nil
@@ -119,13 +115,13 @@ func TestOnlyTheSelectorIsRestored(t *testing.T) {
 		if diff := cmp.Diff(edited, set.Spec.ClusterSelector); diff != "" {
 			t.Errorf("%s was restored against its annotation (-want +got):\n%s", name, diff)
 		}
-		h.merge(set, `{"metadata":{"labels":null,"annotations":null},"spec":{"managedNamespaces":null}}`)
+		h.MustMerge(set, `{"metadata":{"labels":null,"annotations":null},"spec":{"managedNamespaces":null}}`)
 		h.awaitRestored(set)
 	}
 }
 
 func TestMembersAreCounted(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("counted")
 	set := h.exclusive(name)
 	byLabel := h.set(name+"-label", clusterv1beta2.ManagedClusterSelector{
@@ -139,24 +135,24 @@ func TestMembersAreCounted(t *testing.T) {
 		t.Error("the cluster is accepted, and the test needs an unaccepted cluster")
 	}
 	b := h.cluster(name+"-b", map[string]string{"counted": name})
-	h.merge(b, `{"spec":{"taints":[{"key":"gpu","effect":"NoSelect","timeAdded":null}]}}`)
+	h.MustMerge(b, `{"spec":{"taints":[{"key":"gpu","effect":"NoSelect","timeAdded":null}]}}`)
 	h.awaitCondition(byLabel, empty, members(1))
-	h.merge(b, `{"metadata":{"labels":{"`+clusterv1beta2.ClusterSetLabel+`":"`+name+`"}}}`) // in both now
+	h.MustMerge(b, `{"metadata":{"labels":{"`+clusterv1beta2.ClusterSetLabel+`":"`+name+`"}}}`) // in both now
 	h.awaitCondition(set, empty, members(2))
 	h.awaitCondition(byLabel, empty, members(1))
-	h.merge(b, `{"metadata":{"labels":{"counted":null},"finalizers":["test.berth.dev/hold"]}}`)
+	h.MustMerge(b, `{"metadata":{"labels":{"counted":null},"finalizers":["test.berth.dev/hold"]}}`)
 	h.awaitCondition(byLabel, empty, noMembers)
-	h.delete(b)
+	h.MustDelete(b)
 	h.cluster(name+"-c", map[string]string{clusterv1beta2.ClusterSetLabel: name}) // so that the count is one of after the deletion
 	h.awaitCondition(set, empty, members(3))
-	h.merge(b, `{"metadata":{"finalizers":null}}`)
+	h.MustMerge(b, `{"metadata":{"finalizers":null}}`)
 	h.awaitCondition(set, empty, members(2))
-	h.merge(set, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector"}}}`)
+	h.MustMerge(set, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector"}}}`)
 	h.awaitCondition(set, empty, noMembers)
 }
 
 func TestBadSetHidesNoOtherSet(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("good")
 	bad := h.set(unique("bad"), clusterv1beta2.ManagedClusterSelector{
 		SelectorType:  clusterv1beta2.LabelSelector,
@@ -165,18 +161,18 @@ func TestBadSetHidesNoOtherSet(t *testing.T) {
 	good := h.exclusive(name)
 	h.member(name+"-a", name)
 	h.awaitCondition(good, empty, members(1))
-	h.eventually(bad, func() error {
+	h.AwaitObject(bad, "the set reports its invalid selector", func() error {
 		if got := condition(bad, empty); !strings.HasPrefix(got, "Unknown InvalidSelector: The selector is invalid, so the members are unknown: spec.clusterSelector.labelSelector.matchExpressions[0]") {
 			return fmt.Errorf("the condition is %q", got)
 		}
 		return nil
 	})
-	h.merge(bad, `{"spec":{"clusterSelector":{"labelSelector":null}}}`)
+	h.MustMerge(bad, `{"spec":{"clusterSelector":{"labelSelector":null}}}`)
 	h.awaitCondition(bad, empty, noMembers)
 }
 
 func TestConflict(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("floor")
 	label := func(value string) clusterv1beta2.ManagedClusterSelector {
 		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{
@@ -197,16 +193,16 @@ func TestConflict(t *testing.T) {
 	if got := condition(b, conflict); got != "" {
 		t.Errorf("the condition of a set with the same key and another value is %q", got)
 	}
-	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"1"}}}}`)
+	h.MustMerge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"1"}}}}`)
 	h.awaitCondition(a, conflict, claimed(b.Name+","+c.Name))
-	h.delete(c)
+	h.MustDelete(c)
 	h.awaitCondition(a, conflict, claimed(b.Name))
-	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"2"}}}}`)
+	h.MustMerge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"2"}}}}`)
 	h.awaitCondition(a, conflict, none)
 	h.awaitCondition(b, conflict, none)
 	// The clusterset label with a set's name is that set's own claim.
 	exclusive := h.exclusive(name)
-	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"key":"`+clusterv1beta2.ClusterSetLabel+`","value":"`+name+`"}}}}`)
+	h.MustMerge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"key":"`+clusterv1beta2.ClusterSetLabel+`","value":"`+name+`"}}}}`)
 	h.awaitCondition(exclusive, conflict, "True ExclusiveLabelInUse: The label "+clusterv1beta2.ClusterSetLabel+"="+name+" is also claimed by ["+b.Name+"]: its clusters are in each of these sets")
 }
 
@@ -220,7 +216,7 @@ func TestExclusiveLabelsAreChecked(t *testing.T) {
 		"no value":                   {Key: "info.open-cluster-management.io/floor"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			set := builtIn(unique("refused"))
+			set := kit.Set(unique("refused"))
 			set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: label}
 			if err := h.Create(t.Context(), set); !apierrors.IsInvalid(err) {
 				t.Errorf("creating it: %v, want it to be invalid", err)
@@ -230,15 +226,15 @@ func TestExclusiveLabelsAreChecked(t *testing.T) {
 }
 
 func TestDeletedSetKeepsItsBindings(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("gone")
 	namespace := h.namespace()
 	binding := binding(namespace, name)
-	h.create(binding)
+	h.MustCreateTemporary(binding)
 	h.awaitCondition(binding, isBound, "False ClusterSetNotFound: ")
 	set, cluster := h.exclusive(name), h.member(name+"-a", name)
 	h.awaitCondition(binding, isBound, "True ClusterSetBound: ")
-	h.delete(set)
+	h.MustDelete(set)
 	h.awaitCondition(binding, isBound, "False ClusterSetNotFound: ")
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil || cluster.Labels[clusterv1beta2.ClusterSetLabel] != name {
 		t.Errorf("the cluster has labels %v: %v", cluster.Labels, err)
@@ -258,7 +254,7 @@ func TestABindingHasTheNameOfItsSet(t *testing.T) {
 		}
 	}
 	right := binding(namespace, "dev")
-	h.create(right)
+	h.MustCreateTemporary(right)
 	err := h.Patch(t.Context(), right, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"clusterSet":"other"}}`)))
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("changing the set of the binding: %v, want it to be invalid", err)
@@ -267,11 +263,11 @@ func TestABindingHasTheNameOfItsSet(t *testing.T) {
 
 // TestHeartbeatsWriteNothing: the status of a cluster changes no set.
 func TestHeartbeatsWriteNothing(t *testing.T) {
-	sharedManager(t)
+	steady.Require(t)
 	h, name := admin(t), unique("quiet")
 	set, cluster := h.exclusive(name), h.member(name+"-a", name)
 	h.awaitCondition(set, empty, members(1))
-	h.merge(cluster, `{"spec":{"hubAcceptsClient":true}}`)
+	h.MustMerge(cluster, `{"spec":{"hubAcceptsClient":true}}`)
 	before := set.ResourceVersion
 	for i := range 5 {
 		cluster.Status.Conditions = []metav1.Condition{{

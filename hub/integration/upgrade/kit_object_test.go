@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -68,10 +69,7 @@ func hasStatus(resource schema.GroupVersionResource) bool {
 
 func newClient(t *testing.T, hub *hubtest.Hub) dynamic.Interface {
 	t.Helper()
-	out, err := dynamic.NewForConfig(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(dynamic.NewForConfig(hub.Config())).In(t)
 	return out
 }
 
@@ -96,25 +94,18 @@ func recordings(t *testing.T) []string {
 // readRecording returns the recorded objects with all times shifted, as if they were recorded now.
 func readRecording(t *testing.T, recording string) (header, []*unstructured.Unstructured) {
 	t.Helper()
-	data, err := os.ReadFile(recording)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := kit.Must(os.ReadFile(recording)).In(t)
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<20)
 	var first header
 	var out []*unstructured.Unstructured
 	for lines.Scan() {
 		if first.Release == "" {
-			if err := json.Unmarshal(lines.Bytes(), &first); err != nil {
-				t.Fatal(err)
-			}
+			kit.NoError(t, json.Unmarshal(lines.Bytes(), &first))
 			continue
 		}
 		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON(lines.Bytes()); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, object.UnmarshalJSON(lines.Bytes()))
 		object.Object = shifted(object.Object, time.Since(first.Recorded)).(map[string]any)
 		out = append(out, object)
 	}

@@ -80,12 +80,8 @@ func storeControllers(t *testing.T, to dynamic.Interface, others ...string) {
 			}},
 		}}
 		options := metav1.ApplyOptions{FieldManager: "test", Force: true}
-		if _, err := to.Resource(namespaces).Apply(t.Context(), key[0], namespace, options); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := to.Resource(deployments).Namespace(key[0]).Apply(t.Context(), key[1], deployment, options); err != nil {
-			t.Fatal(err)
-		}
+		kit.Must(to.Resource(namespaces).Apply(t.Context(), key[0], namespace, options)).In(t)
+		kit.Must(to.Resource(deployments).Namespace(key[0]).Apply(t.Context(), key[1], deployment, options)).In(t)
 	}
 }
 
@@ -138,31 +134,20 @@ func checkStragglers(t *testing.T, report upgrade.Report, want []string) {
 
 func preflight(t *testing.T, hub *hubtest.Hub) upgrade.Report {
 	t.Helper()
-	client, err := upgrade.NewClient(hub.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := upgrade.Check(t.Context(), client, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(upgrade.NewClient(hub.Config())).In(t)
+	report := kit.Must(upgrade.Check(t.Context(), client, time.Now())).In(t)
 	return report
 }
 
 func patch(t *testing.T, to dynamic.ResourceInterface, name, patch string) {
 	t.Helper()
-	if _, err := to.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(to.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})).In(t)
 }
 
 // healthOf returns the keys of the taints and the condition Available of every cluster.
 func healthOf(t *testing.T, to dynamic.Interface) map[string]string {
 	t.Helper()
-	list, err := to.Resource(clusters).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(to.Resource(clusters).List(t.Context(), metav1.ListOptions{})).In(t)
 	out := map[string]string{}
 	for _, cluster := range list.Items {
 		taints, _, _ := unstructured.NestedSlice(cluster.Object, "spec", "taints")

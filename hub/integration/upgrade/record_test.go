@@ -137,19 +137,13 @@ func (r recorder) storeCluster(number int) {
 
 // hasDecisions returns whether there are decisions.
 func (r recorder) hasDecisions() bool {
-	list, err := r.hub.Resource(decisions).List(r.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	list := kit.Must(r.hub.Resource(decisions).List(r.t.Context(), metav1.ListOptions{})).In(r.t)
 	return len(list.Items) > 0
 }
 
 func (r recorder) store(object any) {
 	r.t.Helper()
-	data, err := json.Marshal(object)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	data := kit.Must(json.Marshal(object)).In(r.t)
 	r.apply("", string(data))
 }
 
@@ -157,10 +151,7 @@ func (r recorder) store(object any) {
 func (r recorder) apply(path string, texts ...string) {
 	r.t.Helper()
 	if path != "" {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		data := kit.Must(os.ReadFile(path)).In(r.t)
 		texts = append(texts, string(data))
 	}
 	for _, text := range texts {
@@ -176,13 +167,9 @@ func (r recorder) apply(path string, texts ...string) {
 			}
 			to := r.hub.Resource(resourceOf(r.t, object)).Namespace(object.GetNamespace())
 			options := metav1.ApplyOptions{FieldManager: "user", Force: true}
-			if _, err := to.Apply(r.t.Context(), object.GetName(), object, options); err != nil {
-				r.t.Fatal(err)
-			}
+			kit.Must(to.Apply(r.t.Context(), object.GetName(), object, options)).In(r.t)
 			if _, has := object.Object["status"]; has && hasStatus(resourceOf(r.t, object)) {
-				if _, err := to.ApplyStatus(r.t.Context(), object.GetName(), object, options); err != nil {
-					r.t.Fatal(err)
-				}
+				kit.Must(to.ApplyStatus(r.t.Context(), object.GetName(), object, options)).In(r.t)
 			}
 		}
 	}
@@ -217,24 +204,16 @@ func (r recorder) changeFleet() {
 		meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{
 			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionStatus(status), Reason: reason,
 		})
-		data, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": cluster.Status.Conditions}})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		data := kit.Must(json.Marshal(map[string]any{"status": map[string]any{"conditions": cluster.Status.Conditions}})).In(r.t)
 		patch(number, string(data), "status")
 	}
 	r.apply("testdata/later.yaml")
-	if err := r.hub.Resource(placements).Namespace("shop").Delete(r.t.Context(), "terminating", metav1.DeleteOptions{}); err != nil {
-		r.t.Fatal(err)
-	}
+	kit.NoError(r.t, r.hub.Resource(placements).Namespace("shop").Delete(r.t.Context(), "terminating", metav1.DeleteOptions{}))
 }
 
 // reportWorks reports every second work as applied and available, as its agent would.
 func (r recorder) reportWorks() {
-	list, err := r.hub.Resource(works).List(r.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	list := kit.Must(r.hub.Resource(works).List(r.t.Context(), metav1.ListOptions{})).In(r.t)
 	for number := 0; number < len(list.Items); number += 2 {
 		work := &list.Items[number]
 		var conditions []any
@@ -245,9 +224,7 @@ func (r recorder) reportWorks() {
 			})
 		}
 		work.Object["status"] = map[string]any{"conditions": conditions}
-		if _, err := r.hub.Resource(works).Namespace(work.GetNamespace()).UpdateStatus(r.t.Context(), work, metav1.UpdateOptions{}); err != nil {
-			r.t.Fatal(err)
-		}
+		kit.Must(r.hub.Resource(works).Namespace(work.GetNamespace()).UpdateStatus(r.t.Context(), work, metav1.UpdateOptions{})).In(r.t)
 	}
 }
 
@@ -273,14 +250,9 @@ func (r recorder) write() {
 	var out bytes.Buffer
 	lines := json.NewEncoder(&out)
 	lines.SetEscapeHTML(false)
-	if err := lines.Encode(header{Release: *recordedRelease, Recorded: time.Now().UTC().Truncate(time.Second)}); err != nil {
-		r.t.Fatal(err)
-	}
+	kit.NoError(r.t, lines.Encode(header{Release: *recordedRelease, Recorded: time.Now().UTC().Truncate(time.Second)}))
 	for _, resource := range resources {
-		list, err := r.hub.Resource(resource).List(r.t.Context(), metav1.ListOptions{})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		list := kit.Must(r.hub.Resource(resource).List(r.t.Context(), metav1.ListOptions{})).In(r.t)
 		for _, object := range list.Items {
 			if !r.isRecorded(&object) {
 				continue
@@ -292,14 +264,10 @@ func (r recorder) write() {
 			if resource != placements && resource != sets && resource != workSets { // these own other objects
 				unstructured.RemoveNestedField(object.Object, "metadata", "uid")
 			}
-			if err := lines.Encode(object.Object); err != nil {
-				r.t.Fatal(err)
-			}
+			kit.NoError(r.t, lines.Encode(object.Object))
 		}
 	}
-	if err := os.WriteFile(recordingPrefix+*recordedRelease+".jsonl", out.Bytes(), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	kit.NoError(r.t, os.WriteFile(recordingPrefix+*recordedRelease+".jsonl", out.Bytes(), 0o600))
 }
 
 // isRecorded returns whether an object belongs to the recording. The objects of every hub do not.

@@ -48,16 +48,10 @@ type ocmHub struct {
 // newOCMHub stores the fleet of testdata/ocm.yaml, four clusters, and a work of each selected one.
 func newOCMHub(t *testing.T) ocmHub {
 	t.Helper()
-	manifests, err := hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifests := kit.Must(hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})).In(t)
 	h := ocmHub{T: t, hub: hubtest.New(t, hubtest.Options{Manifests: manifests})}
 	h.to = newClient(t, h.hub)
-	text, err := os.ReadFile("testdata/ocm.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := kit.Must(os.ReadFile("testdata/ocm.yaml")).In(t)
 	for _, name := range []string{"ocm-1", "ocm-2", "ocm-3", "ocm-4"} {
 		text = fmt.Appendf(text, "---\n"+clusterOfOCM, name)
 	}
@@ -67,9 +61,7 @@ func newOCMHub(t *testing.T) ocmHub {
 	var objects []*unstructured.Unstructured
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, yaml.Unmarshal([]byte(document), &object.Object))
 		objects = append(objects, object)
 	}
 	load(t, h.to, objects)
@@ -252,9 +244,7 @@ func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
 		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "c"}}, "automountServiceAccountToken": false},
 	}}
 	in := h.to.Resource(pods).Namespace(controllersNamespace)
-	if _, err := in.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(in.Create(t.Context(), pod, metav1.CreateOptions{})).In(t)
 	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
 	h.expect(2, []string{"the takeover was interrupted"}, "takeover", "verify")
 	t.Log("a repeated command waits for the same pod")
@@ -269,9 +259,7 @@ func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
 	}
 	h.expect(0, []string{"A takeover was interrupted: add --yes to continue it"}, "takeover")
 	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
-	if err := in.Delete(t.Context(), "stuck", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, in.Delete(t.Context(), "stuck", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
 	h.expect(0, []string{"2 decisions and 2 works recorded"}, "takeover", "--yes")
 	h.requireReplicas(0)
 
@@ -290,9 +278,7 @@ func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
 	h.expect(1, []string{"0 moved"}, "takeover", "verify", "--timeout=1s")
 
 	t.Log("a controller is gone: the others are turned on")
-	if err := h.to.Resource(deployments).Namespace(controllersNamespace).Delete(t.Context(), workController, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, h.to.Resource(deployments).Namespace(controllersNamespace).Delete(t.Context(), workController, metav1.DeleteOptions{}))
 	h.expect(0, []string{workController + ": it is gone, and is not turned on", "cluster-manager: scaled to 3"}, "takeover", "undo", "--yes")
 	want := map[string]int64{"cluster-manager": 3, again: 2, "cluster-manager-registration-controller": 3}
 	if diff := cmp.Diff(want, h.replicas()); diff != "" {

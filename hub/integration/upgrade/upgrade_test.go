@@ -68,10 +68,7 @@ func upgradeFrom(t *testing.T, recording string) {
 // workSpecs returns the specs and generations of all works.
 func workSpecs(t *testing.T, to dynamic.Interface) map[string]any {
 	t.Helper()
-	list, err := to.Resource(works).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(to.Resource(works).List(t.Context(), metav1.ListOptions{})).In(t)
 	out := map[string]any{}
 	for _, work := range list.Items {
 		out[work.GetNamespace()+"/"+work.GetName()] = []any{work.GetUID(), work.GetGeneration(), work.Object["spec"]}
@@ -205,17 +202,12 @@ func storeSentinel(t *testing.T, to dynamic.Interface) {
 		"metadata": map[string]any{"name": "sentinel", "labels": map[string]any{group + "/clusterset": "default"}},
 		"spec":     map[string]any{"hubAcceptsClient": true, "taints": []any{map[string]any{"key": "sentinel", "effect": "NoSelect"}}},
 	}}
-	created, err := to.Resource(clusters).Create(t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := kit.Must(to.Resource(clusters).Create(t.Context(), object, metav1.CreateOptions{})).In(t)
 	created.Object["status"] = map[string]any{"conditions": []any{map[string]any{
 		"type": "ManagedClusterConditionAvailable", "status": "False", "reason": "ManagedClusterKubeAPIServerUnavailable",
 		"message": "", "lastTransitionTime": unhealthy.Status.Conditions[0].LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z"),
 	}}}
-	if _, err := to.Resource(clusters).UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(to.Resource(clusters).UpdateStatus(t.Context(), created, metav1.UpdateOptions{})).In(t)
 }
 
 // awaitIdle waits until every controller of the manager has processed every object, and is idle.
@@ -238,9 +230,7 @@ func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, wat
 		"spec": map[string]any{"numberOfClusters": int64(3)},
 	}}
 	// The watch shows the last decision last.
-	if _, err := to.Resource(placements).Namespace("lab-late").Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(to.Resource(placements).Namespace("lab-late").Create(t.Context(), late, metav1.CreateOptions{})).In(t)
 	kit.AwaitWithin(t, testTimeout, "the last placement is decided and the manager is idle", func(ctx context.Context) error {
 		if got := watched.currentText("lab-late/late-decision-1"); strings.Count(got, " ") != 3 {
 			return fmt.Errorf("%w: the last placement has %q", errBusy, got)
@@ -297,19 +287,13 @@ type sliceWatcher struct {
 // watchSlices watches every slice until the end of the test.
 func watchSlices(t *testing.T, to dynamic.Interface) *sliceWatcher {
 	t.Helper()
-	list, err := to.Resource(decisions).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(to.Resource(decisions).List(t.Context(), metav1.ListOptions{})).In(t)
 	out := &sliceWatcher{before: map[string]string{}, current: map[string]string{}}
 	for _, slice := range list.Items {
 		out.before[keyOf(&slice)] = sliceText(&slice)
 	}
 	// The API server may close a watch at any time. The retry continues where it ended, so no change is missed.
-	watching, err := watchtools.NewRetryWatcherWithContext(t.Context(), list.GetResourceVersion(), sliceClient{to.Resource(decisions)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	watching := kit.Must(watchtools.NewRetryWatcherWithContext(t.Context(), list.GetResourceVersion(), sliceClient{to.Resource(decisions)})).In(t)
 	t.Cleanup(watching.Stop)
 	go func() {
 		for event := range watching.ResultChan() {

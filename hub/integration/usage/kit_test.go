@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
@@ -50,29 +47,19 @@ func newWorld(t *testing.T, score int32) *world {
 		toMember: kit.New(t, member), agent: hubtest.NewAgent(t),
 	}
 	installed := join.Agent{Cluster: "own", Image: "berth-agent", Driver: "csr", Profile: join.ProfileBound, ReportUsage: true}
-	if err := installed.Install(t.Context(), member.Config()); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, installed.Install(t.Context(), member.Config()))
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + join.AgentNamespace}
 	w.kubeconfig = member.WriteKubeconfig(t, member.ConfigFor(t, "system:serviceaccount:"+join.AgentNamespace+":berth-agent", groups...))
 	w.own, w.other = w.namespace+"-own", w.namespace+"-other"
-	w.create(kit.Set(w.namespace))
-	w.create(kit.Binding(w.namespace, w.namespace))
+	w.MustCreate(kit.Set(w.namespace), kit.Binding(w.namespace, w.namespace))
 	for _, name := range []string{w.own, w.other} {
-		w.create(kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
-		found := kit.Cluster(name)
-		w.AwaitObject(found, "the cluster is accepted", func() error {
-			if !meta.IsStatusConditionTrue(found.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
-				return errNotYet
-			}
-			return nil
-		})
+		w.MustCreate(kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, w.namespace))
+		w.AwaitCondition(kit.Cluster(name), clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, "")
 	}
 	fixed := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: w.other, Name: object}}
-	w.create(fixed)
 	fixed.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: byCPU, Value: score}}
-	w.MustUpdateStatus(fixed)
-	w.place()
+	w.MustCreateWithStatus(fixed)
+	w.MustCreate(kit.Placement(w.namespace, "free", kit.ByScore(object, byCPU)))
 	w.agent.StoreCredential(t, hub, w.own, "a1")
 	return w
 }
@@ -81,11 +68,6 @@ func newWorld(t *testing.T, score int32) *world {
 func (w *world) startAgent() {
 	w.t.Helper()
 	w.agent.Start(w.t, member, "--report-usage", "--usage-interval="+interval, "--member-kubeconfig="+w.kubeconfig)
-}
-
-func (w *world) create(stored client.Object) {
-	w.t.Helper()
-	w.MustCreate(stored)
 }
 
 // createOnMember creates an object on the member until the end of the test.
@@ -103,44 +85,9 @@ func (w *world) deleteOnMember(stored client.Object) {
 	}
 }
 
-// place stores the placement.
-func (w *world) place() {
-	w.t.Helper()
-	one := int32(1)
-	out := kit.Placement(w.namespace, "free")
-	out.Spec.NumberOfClusters = &one
-	out.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{{
-		ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
-			Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: object, ScoreName: byCPU},
-		},
-		Weight: &one,
-	}}}
-	w.create(out)
-}
-
-// decided returns the clusters that the placement has, separated by commas.
-func (w *world) decided(ctx context.Context) (string, error) {
-	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := w.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
-		return "", err
-	}
-	var out []string
-	for i := range list.Items {
-		for _, decision := range list.Items[i].Status.Decisions {
-			out = append(out, decision.ClusterName)
-		}
-	}
-	return strings.Join(out, ","), nil
-}
-
 func (w *world) awaitDecision(want string) {
 	w.t.Helper()
-	w.Await("the placement has the wanted clusters", func(ctx context.Context) error {
-		if got, err := w.decided(ctx); err != nil || got != want {
-			return fmt.Errorf("the placement has %q, want %q: %w", got, want, err)
-		}
-		return nil
-	})
+	w.AwaitSelected(w.namespace, "free", want)
 }
 
 // awaitScores waits until the hub has scores of the own cluster, and returns the object.

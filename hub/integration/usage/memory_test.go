@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -29,9 +31,7 @@ func TestMemoryOfManyPods(t *testing.T) {
 	for i := range manyPods {
 		creating.Go(func() error { return w.toMember.Create(t.Context(), pod(fmt.Sprintf("many-%d", i), "wide", "1m")) })
 	}
-	if err := creating.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, creating.Wait())
 	w.startAgent()
 	w.awaitScores(map[string]int32{byCPU: 0, "podsAvailable": -100})
 	time.Sleep(20 * time.Second) // several measurements
@@ -61,9 +61,6 @@ func residentKiB(t *testing.T, pid int) int {
 		t.Skip("no /proc on this system")
 	}
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	out, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(strconv.Atoi(strings.Fields(rest)[0])).In(t)
 	return out
 }

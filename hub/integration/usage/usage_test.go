@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,12 +52,12 @@ func TestAPlacementFollowsTheUsage(t *testing.T) {
 		t.Fatal("the agent did not stop")
 	}
 	w.awaitExpired(true)
-	if got, err := w.decided(t.Context()); err != nil || got != w.own {
+	if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || !slices.Equal(got, []string{w.own}) {
 		t.Errorf("after its scores have run out, the cluster is replaced by %q: %v", got, err)
 	}
 	w.startAgent()
 	w.awaitExpired(false)
-	if got, err := w.decided(t.Context()); err != nil || got != w.own {
+	if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || !slices.Equal(got, []string{w.own}) {
 		t.Errorf("after the agent has returned, the cluster is replaced by %q: %v", got, err)
 	}
 }
@@ -70,10 +71,7 @@ func (w *world) cordon(n *corev1.Node, cordoned bool) {
 // requireNoiseToMoveNothing adds and removes pods of half a point for some intervals, and counts the writes.
 func (w *world) requireNoiseToMoveNothing() {
 	w.t.Helper()
-	events, err := w.Watch(w.t.Context(), &clusterv1alpha1.AddOnPlacementScoreList{}, client.InNamespace(w.own))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	events := kit.Must(w.Watch(w.t.Context(), &clusterv1alpha1.AddOnPlacementScoreList{}, client.InNamespace(w.own))).In(w.t)
 	count := make(chan int)
 	go func() {
 		writes := 0

@@ -48,13 +48,8 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 
 	before, _ := o.secret(t)
 	certificate, key := newAgedKeyPair(t, trustDelay-5*time.Second)
-	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{"next.crt": certificate, "next.key": key}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := o.typed.CoreV1().Secrets("berth-system").Patch(t.Context(), "berth-serving", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	patch := kit.Must(json.Marshal(map[string]any{"data": map[string][]byte{"next.crt": certificate, "next.key": key}})).In(t)
+	kit.Must(o.typed.CoreV1().Secrets("berth-system").Patch(t.Context(), "berth-serving", types.MergePatchType, patch, metav1.PatchOptions{})).In(t)
 	looks := 0
 	kit.Await(t, "both replicas serve with the next certificate", func(ctx context.Context) error {
 		err := all(ctx, []*replica{one, two}, leafDER(certificate))
@@ -72,10 +67,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	if !bytes.Equal(after["tls.crt"], certificate) || !bytes.Contains(after["ca.crt"], before["ca.crt"]) {
 		t.Error("the Secret does not have the next certificate, or the former CA is not trusted any more")
 	}
-	bundles, err := o.bundles(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundles := kit.Must(o.bundles(t.Context())).In(t)
 	for _, bundle := range bundles {
 		if !bytes.Equal(bundle.authorities, after["ca.crt"]) || bytes.Count(bundle.authorities, []byte("BEGIN")) != 2 {
 			t.Errorf("for %s, the trusted CAs are not the current and the former CA", bundle.host)
@@ -165,9 +157,7 @@ func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 	until("the first replica registers itself again", at(one.WebhookAddress))
 
 	leaked, _ := o.secret(t)
-	if err := o.typed.CoreV1().Secrets("berth-system").Delete(t.Context(), "berth-serving", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, o.typed.CoreV1().Secrets("berth-system").Delete(t.Context(), "berth-serving", metav1.DeleteOptions{}))
 	authority := leaked["tls.crt"][bytes.LastIndex(leaked["tls.crt"], []byte("-----BEGIN")):]
 	until("another certificate is stored", func(ctx context.Context) bool {
 		now := o.storedLeaf(ctx)

@@ -27,6 +27,7 @@ import (
 
 	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
@@ -151,10 +152,7 @@ func (o observer) checkAnswers(ctx context.Context) error {
 // secret returns the data of the Secret and its resource version.
 func (o observer) secret(t *testing.T) (data map[string][]byte, version string) {
 	t.Helper()
-	secret, err := o.typed.CoreV1().Secrets("berth-system").Get(t.Context(), "berth-serving", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := kit.Must(o.typed.CoreV1().Secrets("berth-system").Get(t.Context(), "berth-serving", metav1.GetOptions{})).In(t)
 	return secret.Data, secret.ResourceVersion
 }
 
@@ -196,24 +194,15 @@ func newAgedKeyPair(t *testing.T, ago time.Duration) (certificate, key []byte) {
 		certificate *x509.Certificate
 		key         *ecdsa.PrivateKey
 	}{{server, serverKey}, {authority, authorityKey}} {
-		der, err := x509.CreateCertificate(rand.Reader, made.certificate, authority, made.key.Public(), authorityKey)
-		if err != nil {
-			t.Fatal(err)
-		}
+		der := kit.Must(x509.CreateCertificate(rand.Reader, made.certificate, authority, made.key.Public(), authorityKey)).In(t)
 		blocks.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(serverKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := kit.Must(x509.MarshalPKCS8PrivateKey(serverKey)).In(t)
 	return blocks.Bytes(), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := kit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(t)
 	return key
 }

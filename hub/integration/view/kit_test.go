@@ -54,10 +54,7 @@ func newUser(t *testing.T, groups ...string) userClient {
 
 func clientFor(t *testing.T, name string, config *rest.Config) userClient {
 	t.Helper()
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(dynamic.NewForConfig(config)).In(t)
 	return userClient{t, name, config, client}
 }
 
@@ -94,10 +91,7 @@ func (p userClient) waitForNames(what schema.GroupVersionResource, want ...strin
 // kubectl runs kubectl as the user and returns its output.
 func (p userClient) kubectl(args ...string) (string, error) {
 	p.t.Helper()
-	binary, err := hubtest.Binary()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	binary := kit.Must(hubtest.Binary()).In(p.t)
 	command := exec.CommandContext(p.t.Context(), binary, append([]string{"kubectl"}, args...)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+shared.WriteKubeconfig(p.t, p.config), "HOME="+p.t.TempDir())
 	out, err := command.CombinedOutput()
@@ -118,10 +112,7 @@ func columns(table string) [][]string {
 func createObject(t *testing.T, what schema.GroupVersionResource, object map[string]any) {
 	t.Helper()
 	client := admin(t).Resource(what)
-	made, err := client.Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := kit.Must(client.Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})).In(t)
 	t.Cleanup(func() {
 		_ = client.Delete(context.WithoutCancel(t.Context()), made.GetName(), metav1.DeleteOptions{}) // the test may have
 	})
@@ -154,10 +145,7 @@ func createClusterIn(t *testing.T, set string) string {
 func moveCluster(t *testing.T, cluster, set string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, clusterv1beta2.ClusterSetLabel, set)
-	_, err := admin(t).Resource(realClusters).Patch(t.Context(), cluster, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(admin(t).Resource(realClusters).Patch(t.Context(), cluster, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})).In(t)
 }
 
 func rules(verb, resource string, names ...string) []rbacv1.PolicyRule {
@@ -170,16 +158,10 @@ func rules(verb, resource string, names ...string) []rbacv1.PolicyRule {
 func grant(t *testing.T, to rbacv1.Subject, verb, resource string, names ...string) *rbacv1.ClusterRole {
 	t.Helper()
 	roles, bindings := shared.Client(t).RbacV1().ClusterRoles(), shared.Client(t).RbacV1().ClusterRoleBindings()
-	role, err := roles.Create(t.Context(), &rbacv1.ClusterRole{
+	role := kit.Must(roles.Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: uniqueName("role")}, Rules: rules(verb, resource, names...),
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = bindings.Create(t.Context(), kit.ClusterRoleBinding(role.Name, role.Name, to), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, metav1.CreateOptions{})).In(t)
+	kit.Must(bindings.Create(t.Context(), kit.ClusterRoleBinding(role.Name, role.Name, to), metav1.CreateOptions{})).In(t)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		err := errors.Join(roles.Delete(ctx, role.Name, metav1.DeleteOptions{}), bindings.Delete(ctx, role.Name, metav1.DeleteOptions{}))
@@ -190,20 +172,10 @@ func grant(t *testing.T, to rbacv1.Subject, verb, resource string, names ...stri
 	return role
 }
 
-func userSubject(name string) rbacv1.Subject {
-	return kit.User(name)
-}
-
-func groupSubject(name string) rbacv1.Subject {
-	return kit.Group(name)
-}
-
 // updateRole replaces the rules of a role.
 func updateRole(t *testing.T, role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	changed := role.DeepCopy()
 	changed.Rules, changed.ResourceVersion = rules, ""
-	if _, err := shared.Client(t).RbacV1().ClusterRoles().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(shared.Client(t).RbacV1().ClusterRoles().Update(t.Context(), changed, metav1.UpdateOptions{})).In(t)
 }

@@ -43,10 +43,7 @@ func (o observer) createSelectedCluster(t *testing.T, cluster, placement string)
 	} {
 		made := &unstructured.Unstructured{Object: object}
 		resource := made.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(made.GetKind()) + "s")
-		_, err := o.Resource(resource).Namespace(made.GetNamespace()).Create(t.Context(), made, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kit.Must(o.Resource(resource).Namespace(made.GetNamespace()).Create(t.Context(), made, metav1.CreateOptions{})).In(t)
 	}
 }
 
@@ -55,15 +52,9 @@ func (r *replica) getPlacement(ctx context.Context, t *testing.T, config *rest.C
 	t.Helper()
 	to := rest.CopyConfig(config)
 	to.CAData, to.CAFile, to.Insecure = nil, "", true // the test is about the response, not the server
-	client, err := rest.HTTPClientFor(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(rest.HTTPClientFor(to)).In(t)
 	url := "https://" + r.servers[viewconfig.ServerName] + "/apis/" + setViews.GroupVersion().String() + "/namespaces/default/placements/" + part
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := kit.Must(http.NewRequestWithContext(ctx, http.MethodGet, url, nil)).In(t)
 	maps.Copy(request.Header, header)
 	response, err := client.Do(request)
 	if err != nil {

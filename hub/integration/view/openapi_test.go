@@ -53,10 +53,7 @@ func TestOpenAPIOfTheHubHasTheViewsInBothForms(t *testing.T) {
 	if got := len(parsed.GetDefinitions().GetAdditionalProperties()); got < 100 {
 		t.Errorf("OpenAPI v2 has %d definitions, want the definitions of the whole hub", got)
 	}
-	paths, err := client.OpenAPIV3().Paths()
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := kit.Must(client.OpenAPIV3().Paths()).In(t)
 	views := paths["apis/"+setViews.GroupVersion().String()]
 	if views == nil {
 		t.Fatal("OpenAPI v3 lacks the views")
@@ -80,9 +77,7 @@ func TestKubectlUsesTheOpenAPIOfTheHub(t *testing.T) {
 	write := func(selector string) {
 		t.Helper()
 		list := `{"apiVersion":"v1","kind":"List","items":[` + object(selector) + `]}`
-		if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(file, []byte(list), 0o600))
 	}
 	write("one")
 	out, err := admin(t).kubectl("apply", "-f", file)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // TestManySetsAndRoles lists 1,000 of 2,000 sets that 200 roles make visible to a user, and compares the time with that of an
@@ -36,7 +37,7 @@ func TestManySetsAndRoles(t *testing.T) {
 			}
 		}
 		want = append(want, names...)
-		grant(t, userSubject(jane.name), "create", "managedclustersets/bind", names...)
+		grant(t, kit.User(jane.name), "create", "managedclustersets/bind", names...)
 	}
 	parallelFor(t, sets, func(ctx context.Context, i int) error {
 		_, err := root.Resource(realSets).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
@@ -93,7 +94,7 @@ func TestManySetsAndRoles(t *testing.T) {
 		t.Errorf("the view took %s as a table, more than the %s of the real sets", seen, stored)
 	}
 
-	role := grant(t, userSubject(jane.name), "get", "managedclustersets", name(1))
+	role := grant(t, kit.User(jane.name), "get", "managedclustersets", name(1))
 	began := time.Now()
 	jane.waitForNames(setViews, slices.Sorted(slices.Values(append(want, name(1))))...)
 	t.Logf("a changed role showed after %s", time.Since(began))

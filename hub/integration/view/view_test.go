@@ -27,8 +27,8 @@ func TestAUserListsTheSetsThatItMayBind(t *testing.T) {
 	jane := newUser(t)
 	dev, test := createSet(t, "dev", nil), createSet(t, "test", nil)
 	createSet(t, "prod", nil)
-	grant(t, userSubject(jane.name), "create", "managedclustersets/bind", dev)
-	grant(t, userSubject(jane.name), "get", "managedclustersets", test)
+	grant(t, kit.User(jane.name), "create", "managedclustersets/bind", dev)
+	grant(t, kit.User(jane.name), "get", "managedclustersets", test)
 	one := createClusterIn(t, dev)
 	jane.waitForNames(setViews, dev, test)
 	jane.waitForNames(clusterViews, one)
@@ -135,7 +135,7 @@ func TestSelectorsApplyToVisibleObjects(t *testing.T) {
 	a := createSet(t, "a", map[string]any{"colour": "red"})
 	b := createSet(t, "b", map[string]any{"colour": "blue"})
 	hidden := createSet(t, "c", map[string]any{"colour": "red"})
-	grant(t, userSubject(jane.name), "get", "managedclustersets", a, b)
+	grant(t, kit.User(jane.name), "get", "managedclustersets", a, b)
 	jane.waitForNames(setViews, a, b)
 	for selector, want := range map[metav1.ListOptions][]string{
 		{LabelSelector: "colour=red"}:              {a},
@@ -165,10 +165,10 @@ func TestRolesAreReadAsRBACReadsThem(t *testing.T) {
 	one, two, lone := createClusterIn(t, dev), createClusterIn(t, prod), createClusterIn(t, other)
 	namespace := shared.Namespace(t)
 
-	grant(t, groupSubject(crew), "get", "managedclustersets", dev)
+	grant(t, kit.Group(crew), "get", "managedclustersets", dev)
 	jane.waitForNames(setViews, dev)
 	jane.waitForNames(clusterViews, one)
-	role := grant(t, userSubject(jane.name), "create", "managedclustersets/bind", prod)
+	role := grant(t, kit.User(jane.name), "create", "managedclustersets/bind", prod)
 	jane.waitForNames(setViews, dev, prod)
 	jane.waitForNames(clusterViews, one, two)
 	updateRole(t, role, rules("get", "managedclusters", lone))
@@ -182,28 +182,20 @@ func TestRolesAreReadAsRBACReadsThem(t *testing.T) {
 	jane.waitForNames(clusterViews, two)
 
 	// A RoleBinding of the owner of a namespace grants nothing outside it.
-	all := grant(t, userSubject("another-user"), "get", "managedclustersets")
-	_, err := shared.Client(t).RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "widening"}, Subjects: []rbacv1.Subject{userSubject(jane.name)},
+	all := grant(t, kit.User("another-user"), "get", "managedclustersets")
+	kit.Must(shared.Client(t).RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "widening"}, Subjects: []rbacv1.Subject{kit.User(jane.name)},
 		RoleRef: kit.ClusterRole(all.Name),
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	grant(t, userSubject(jane.name), "get", "managedclustersets", prod) // read after the binding
+	}, metav1.CreateOptions{})).In(t)
+	grant(t, kit.User(jane.name), "get", "managedclustersets", prod) // read after the binding
 	jane.waitForNames(setViews, dev, prod)
 }
 
 func TestServiceAccountsAndImpersonation(t *testing.T) {
 	namespace, dev := shared.Namespace(t), createSet(t, "dev", nil)
 	accounts := shared.Client(t).CoreV1().ServiceAccounts(namespace)
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	token, err := accounts.CreateToken(t.Context(), "placement", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}}, metav1.CreateOptions{})).In(t)
+	token := kit.Must(accounts.CreateToken(t.Context(), "placement", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})).In(t)
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.BearerToken = token.Status.Token
 	account := clientFor(t, "the account", config)
@@ -244,20 +236,14 @@ func TestViewsAreReadOnly(t *testing.T) {
 
 // TestForgedHeadersAreIgnored calls the server directly, not through the hub, with the headers of an administrator.
 func TestForgedHeadersAreIgnored(t *testing.T) {
-	registration, err := admin(t).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).
-		Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	registration := kit.Must(admin(t).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).
+		Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})).In(t)
 	port, _, err := unstructured.NestedInt64(registration.Object, "spec", "service", "port")
 	if err != nil {
 		t.Fatal(err)
 	}
 	jane := newUser(t)
-	certificate, err := tls.X509KeyPair(jane.config.CertData, jane.config.KeyData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := kit.Must(tls.X509KeyPair(jane.config.CertData, jane.config.KeyData)).In(t)
 	for sentence, test := range map[string]struct {
 		certificates []tls.Certificate
 		want         int
@@ -281,9 +267,7 @@ func TestForgedHeadersAreIgnored(t *testing.T) {
 			var list unstructured.UnstructuredList
 			if response.StatusCode == http.StatusOK {
 				body := readAll(t, response)
-				if err := list.UnmarshalJSON(body); err != nil {
-					t.Fatal(err)
-				}
+				kit.NoError(t, list.UnmarshalJSON(body))
 			}
 			if response.StatusCode != test.want || len(list.Items) > 0 {
 				t.Errorf("status %d with %d sets, want %d with none", response.StatusCode, len(list.Items), test.want)

@@ -21,10 +21,7 @@ import (
 
 func readAll(t *testing.T, response *http.Response) []byte {
 	t.Helper()
-	out, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := kit.Must(io.ReadAll(response.Body)).In(t)
 	return out
 }
 
@@ -58,17 +55,11 @@ func TestWatchFollowsRolesAndMembership(t *testing.T) {
 	dev, hidden := createSet(t, "dev", nil), createSet(t, "hidden", nil)
 	one, two := createClusterIn(t, dev), createClusterIn(t, hidden)
 	admin(t).waitForObject(clusterViews, two, anyObject)
-	role := grant(t, userSubject(jane.name), "get", "managedclusters", one)
+	role := grant(t, kit.User(jane.name), "get", "managedclusters", one)
 	jane.waitForNames(clusterViews, one)
-	list, err := jane.Resource(clusterViews).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := kit.Must(jane.Resource(clusterViews).List(t.Context(), metav1.ListOptions{})).In(t)
 	updateRole(t, role, rules("get", "managedclusters", two))
-	w, err := jane.Resource(clusterViews).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := kit.Must(jane.Resource(clusterViews).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})).In(t)
 	defer w.Stop()
 	expectEvents(t, w, "DELETED "+one, "ADDED "+two)
 	updateRole(t, role, rules("get", "managedclustersets", dev))
@@ -77,9 +68,7 @@ func TestWatchFollowsRolesAndMembership(t *testing.T) {
 	expectEvents(t, w, "ADDED "+two)
 	moveCluster(t, one, hidden)
 	expectEvents(t, w, "DELETED "+one)
-	if err := admin(t).Resource(realClusters).Delete(t.Context(), two, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, admin(t).Resource(realClusters).Delete(t.Context(), two, metav1.DeleteOptions{}))
 	for event := range w.ResultChan() { // a finalizer may keep the cluster for a moment, as modified
 		object, ok := event.Object.(metav1.Object)
 		if !ok || object.GetName() != two {
@@ -106,12 +95,12 @@ func TestInformers(t *testing.T) {
 	jane, root := newUser(t), admin(t)
 	sets := []string{createSet(t, "i", nil), createSet(t, "i", nil), createSet(t, "i", nil)}
 	root.waitForObject(setViews, sets[2], anyObject)
-	role := grant(t, userSubject(jane.name), "get", "managedclustersets", sets[0])
+	role := grant(t, kit.User(jane.name), "get", "managedclustersets", sets[0])
 	jane.waitForNames(setViews, sets[0])
 	informer := dynamicinformer.NewDynamicSharedInformerFactory(jane, 0).ForResource(setViews).Informer()
 	var mu sync.Mutex
 	handled := map[string]bool{}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	kit.Must(informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -122,10 +111,7 @@ func TestInformers(t *testing.T) {
 			defer mu.Unlock()
 			delete(handled, object.(metav1.Object).GetName())
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})).In(t)
 	go informer.RunWithContext(t.Context())
 	has := func(want ...string) {
 		t.Helper()
@@ -143,8 +129,6 @@ func TestInformers(t *testing.T) {
 	has(sets...)
 	updateRole(t, role, rules("create", "managedclustersets/bind", sets[1]))
 	has(sets[1])
-	if err := root.Resource(realSets).Delete(t.Context(), sets[1], metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, root.Resource(realSets).Delete(t.Context(), sets[1], metav1.DeleteOptions{}))
 	has()
 }

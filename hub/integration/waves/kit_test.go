@@ -80,9 +80,7 @@ func newFleet(t *testing.T) *fleet {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), f.timeout)
 	defer cancel()
-	if err := started.AwaitReported(ctx, f); err != nil {
-		t.Fatal(err)
-	}
+	kit.NoError(t, started.AwaitReported(ctx, f))
 	return f
 }
 
@@ -117,9 +115,7 @@ func (f *fleet) label(name, stage string) {
 // create stores an object in YAML.
 func (f *fleet) create(object client.Object, text string) {
 	f.t.Helper()
-	if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
-		f.t.Fatal(err)
-	}
+	kit.NoError(f.t, yaml.UnmarshalStrict([]byte(text), object))
 	f.MustCreate(object)
 }
 
@@ -130,10 +126,7 @@ func (f *fleet) groups(placement string) [][]string {
 	f.MustList(list, client.InNamespace(namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
 	var out [][]string
 	for i := range list.Items {
-		index, err := strconv.Atoi(list.Items[i].Labels[clusterv1beta1.DecisionGroupIndexLabel])
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		index := kit.Must(strconv.Atoi(list.Items[i].Labels[clusterv1beta1.DecisionGroupIndexLabel])).In(f.t)
 		for len(out) <= index {
 			out = append(out, nil)
 		}

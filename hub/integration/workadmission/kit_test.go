@@ -34,8 +34,6 @@ const (
 var (
 	works = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "manifestworks"}
 	sets  = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1alpha1", Resource: "manifestworkreplicasets"}
-
-	errNoRole = errors.New("the role has no effect yet")
 )
 
 // user is a user with a client certificate.
@@ -68,10 +66,7 @@ func connect(t *testing.T, name string, config *rest.Config) *user {
 	t.Helper()
 	out := &user{name: name}
 	config.WarningHandler = out
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kit.Must(dynamic.NewForConfig(config)).In(t)
 	out.client = client
 	return out
 }
@@ -117,14 +112,7 @@ func ignoreExisting(t *testing.T, err error) {
 // awaitAllowed waits until the API server applies a permission of a user.
 func awaitAllowed(t *testing.T, of *user, groups []string, attributes authorizationv1.ResourceAttributes) {
 	t.Helper()
-	kit.Await(t, "the API server applies a permission of a user", func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: of.name, Groups: groups, ResourceAttributes: &attributes}}
-		answer, err := shared.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			err = errNoRole
-		}
-		return err
-	})
+	kit.AwaitAccess(t, shared, of.name, groups, attributes, true)
 }
 
 // createNamespace creates a namespace, if it does not exist.
@@ -138,23 +126,13 @@ func createNamespace(t *testing.T, name string) {
 func acceptCluster(t *testing.T, name string) {
 	t.Helper()
 	clusters := schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1", Resource: "managedclusters"}
-	ignoreExisting(t, second(administrator(t).client.Resource(clusters).Create(t.Context(), object(t, `
+	ignoreExisting(t, second(administrator(t).client.Resource(clusters).Create(t.Context(), kit.Parse(t, `
 apiVersion: cluster.open-cluster-management.io/v1
 kind: ManagedCluster
 metadata: {name: `+name+`}
 spec: {hubAcceptsClient: true}`), metav1.CreateOptions{})))
 	awaitAllowed(t, newAgent(t, name), []string{registration.AgentGroup(name)},
 		authorizationv1.ResourceAttributes{Verb: "patch", Group: works.Group, Resource: works.Resource, Namespace: name})
-}
-
-// object reads YAML.
-func object(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	out := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &out.Object); err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	return out
 }
 
 const (
@@ -165,14 +143,14 @@ const (
 // work returns a work with further fields of its spec.
 func work(t *testing.T, namespace, name, spec string) *unstructured.Unstructured {
 	t.Helper()
-	return object(t, fmt.Sprintf("{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {namespace: %s, name: %s}, spec: {workload: {manifests: [%s]}%s}}",
+	return kit.Parse(t, fmt.Sprintf("{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {namespace: %s, name: %s}, spec: {workload: {manifests: [%s]}%s}}",
 		namespace, name, configMap, joined(spec)))
 }
 
 // set returns a set of works with further fields of its template.
 func set(t *testing.T, name, template string) *unstructured.Unstructured {
 	t.Helper()
-	return object(t, fmt.Sprintf("{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {namespace: %s, name: %s}, "+
+	return kit.Parse(t, fmt.Sprintf("{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {namespace: %s, name: %s}, "+
 		"spec: {manifestWorkTemplate: {workload: {manifests: [%s]}%s}, placementRefs: [{name: nowhere}]}}", team, name, configMap, joined(template)))
 }
 
@@ -187,9 +165,7 @@ func joined(more string) string {
 func mustCreate(t *testing.T, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
 	t.Helper()
 	client := administrator(t).client.Resource(resource).Namespace(object.GetNamespace())
-	if _, err := client.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kit.Must(client.Create(t.Context(), object, metav1.CreateOptions{})).In(t)
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
 		_, _ = client.Patch(ctx, object.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}) // it may be gone

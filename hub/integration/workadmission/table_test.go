@@ -11,6 +11,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 const (
@@ -115,14 +117,9 @@ func TestTable(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(tableFile, []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.NoError(t, os.WriteFile(tableFile, []byte(out.String()), 0o600))
 	}
-	want, err := os.ReadFile(tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := kit.Must(os.ReadFile(tableFile)).In(t)
 	if diff := cmp.Diff(string(want), out.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", tableFile, diff)
 	}

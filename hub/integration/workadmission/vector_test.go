@@ -5,6 +5,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
 // noExecuteAs is a part of the refusal of a user without the permission for the executor.
@@ -24,7 +26,7 @@ func TestVector9MisspeltStrategies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			misspelt := set(t, "misspelt", executor)
 			spec := misspelt.Object["spec"].(map[string]any)
-			spec["placementRefs"] = []any{map[string]any{"name": "p", "rolloutStrategy": object(t, tc.strategy).Object}}
+			spec["placementRefs"] = []any{map[string]any{"name": "p", "rolloutStrategy": kit.Parse(t, tc.strategy).Object}}
 			wantRefused(t, admin.dryRun(t, sets, misspelt), 422, tc.want)
 		})
 	}
