@@ -24,11 +24,6 @@ import (
 // releaseVersion begins the version of every program of this checkout.
 const releaseVersion = "v0.1.0"
 
-// accepted returns a cluster that the webhooks guard: its creation is completed by them.
-func accepted(name string) *clusterv1.ManagedCluster {
-	return kit.AcceptedCluster(name)
-}
-
 func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
 	admin := kit.New(t, hub)
