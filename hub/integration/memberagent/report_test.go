@@ -192,6 +192,13 @@ func TestAMemberThatStopsIsUnavailableAfterTwentySeconds(t *testing.T) {
 	c.accept()
 	c.startAgent(stopping)
 	c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
+	reported := kit.Cluster(c.name) // the claims follow the condition, on a busy machine seconds later
+	c.AwaitObject(reported, "the agent reports its claims", func() error {
+		if claims(reported)[clusterv1.ClaimID] == "" {
+			return fmt.Errorf("the cluster has the claims %v", claims(reported))
+		}
+		return nil
+	})
 
 	stopping.Kill()
 	killed := time.Now()
