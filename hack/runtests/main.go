@@ -62,16 +62,17 @@ func run(ctx context.Context, args []string) error {
 	if packages, err = chosen(packages, opts.packages); err != nil {
 		return err
 	}
-	part := opts.shard.part(units(packages, known))
+	var part []unit
 	if opts.slow {
-		for _, u := range part {
-			fmt.Printf("slow: %s, some %.0f s\n", u.name(), u.seconds)
-		}
+		part = opts.shard.part(units(packages, known))
+	}
+	for _, u := range part {
+		fmt.Printf("slow: %s, some %.0f s\n", u.name(), u.seconds)
 	}
 	if opts.list {
 		return nil
 	}
-	environment, err := prepare(ctx, root, opts.slow)
+	environment, err := prepare(ctx, root, part)
 	if err != nil {
 		return err
 	}

@@ -32,16 +32,19 @@ type programBuild struct {
 }
 
 // builds make the programs under test. folder is below programsFolder: programs of one name lie apart.
-func builds(slow bool) []programBuild {
+// Those of some slow tests take minutes, and are built for these only.
+func builds(slow []unit) []programBuild {
 	out := []programBuild{
 		{folder: plain, packages: []string{"./cmd/berth", "./cmd/kubectl-berth", "./cmd/berth-agent", "./hub/cmd/berth-hub", "./hub/cmd/testhub"}},
 	}
-	if slow {
-		out = append(out,
-			programBuild{folder: "race", packages: []string{"./cmd/berth"}, flags: []string{"-race"}, cgo: true},
-			programBuild{folder: "compat", packages: []string{"./hub/cmd/berth-hub"}, flags: []string{"-tags=compat"}},
-			programBuild{folder: "node", packages: []string{"./hub/cmd/kubenode"}, flags: []string{"-tags=node"}},
-		)
+	if slices.ContainsFunc(slow, func(u unit) bool { return u.on.name == race }) {
+		out = append(out, programBuild{folder: race, packages: []string{"./cmd/berth"}, flags: []string{"-race"}, cgo: true})
+	}
+	if slices.ContainsFunc(slow, func(u unit) bool { return u.on.target != "" || slices.Contains(u.targets(), formerSet) }) {
+		out = append(out, programBuild{folder: compat, packages: []string{"./hub/cmd/berth-hub"}, flags: []string{"-tags=compat"}})
+	}
+	if slices.ContainsFunc(slow, func(u unit) bool { return u.of.folder == nodeTests }) {
+		out = append(out, programBuild{folder: "node", packages: []string{"./hub/cmd/kubenode"}, flags: []string{"-tags=node"}})
 	}
 	return out
 }
@@ -52,7 +55,10 @@ func others() []string {
 }
 
 const (
-	plain = "plain"
+	// The folders of builds. Programs of race and compat have it in their names too.
+	plain, race, compat = "plain", "race", "compat"
+	// nodeTests are the tests on a real node.
+	nodeTests = "hub/integration/node"
 	// programsFolder has the programs that were built last. Each lies in a folder named by its digest too, which tests get.
 	programsFolder = "bin/test"
 	// digestLength is how many letters of a digest name a program.
@@ -62,7 +68,7 @@ const (
 )
 
 // prepare builds the programs under test and returns the variables of internal/checkout.
-func prepare(ctx context.Context, root string, slow bool) ([]string, error) {
+func prepare(ctx context.Context, root string, slow []unit) ([]string, error) {
 	unlock, err := lock(root)
 	if err != nil {
 		return nil, err
@@ -86,7 +92,7 @@ func prepare(ctx context.Context, root string, slow bool) ([]string, error) {
 		}
 	}
 	for _, other := range others() {
-		if slow { // whose results are never kept, so that they depend on no digest
+		if len(slow) > 0 { // whose results are never kept, so that they depend on no digest
 			out = append(out, checkout.Variable(checkout.ProgramKind, filepath.Base(other))+"="+filepath.Join(root, filepath.FromSlash(other)))
 		}
 	}
@@ -142,7 +148,7 @@ func (b programBuild) publish(root, name string) (variable string, err error) {
 			return "", fmt.Errorf("storing %s: %w", name, err)
 		}
 	}
-	if b.folder == "race" || b.folder == "compat" {
+	if b.folder == race || b.folder == compat {
 		name += "-" + b.folder
 	}
 	return checkout.Variable(checkout.ProgramKind, name) + "=" + path, nil

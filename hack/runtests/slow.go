@@ -145,7 +145,7 @@ func variants() []variant {
 			"compat", "install", "placement", "permission", "admission", "workadmission", "boundary", "tenancy", "explain", "view", "join", "registration",
 			"member", "memberagent", "agent", "delivery", "endtoend",
 		)},
-		{name: "race", environment: "BERTH_RACE=1", packages: integration("admission", "failover", "placement", "tenancy")},
+		{name: race, environment: "BERTH_RACE=1", packages: integration("admission", "failover", "placement", "tenancy")},
 	}
 }
 
@@ -166,7 +166,7 @@ func needs() map[string][]string {
 		"hub/integration/howto":      {"bin/argocd"},
 		"hub/integration/install":    {"bin/helm"},
 		"hub/integration/monitoring": {"bin/prometheus"},
-		"hub/integration/node":       {"bin/node", "bin/helm"},
+		nodeTests:                    {"bin/node", "bin/helm"},
 		"hub/integration/score":      {"bin/prometheus"},
 	}
 }
