@@ -22,24 +22,28 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, stop); err != nil {
+	err := run(ctx, stop, os.Args[1:])
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "testhub:", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until its context or its standard input ends. It prints the line of berth-hub by which other programs know that it is ready.
-func run(ctx context.Context, stop func()) error {
+func run(ctx context.Context, stop func(), args []string) error {
 	opts := hub.Options{
 		Manifests:       append([]fs.FS{config.CRDs(), config.Discovery()}, config.Access()...),
 		ManagerIdentity: hub.Identity{User: "system:serviceaccount:berth-system:berth", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:berth-system"}},
 		Encrypt:         []string{"secrets"},
 	}
-	flag.StringVar(&opts.DataDir, "data-dir", "", "the data folder")
-	flag.BoolVar(&opts.NoFsync, "unsafe-no-fsync", false, "write faster, and lose data in a power cut")
-	manifests := flag.String("manifests", "", "folder with YAML files to apply at the start")
-	flag.Parse()
+	flags := flag.NewFlagSet("testhub", flag.ContinueOnError)
+	flags.StringVar(&opts.DataDir, "data-dir", "", "the data folder")
+	flags.BoolVar(&opts.NoFsync, "unsafe-no-fsync", false, "write faster, and lose data in a power cut")
+	manifests := flags.String("manifests", "", "folder with YAML files to apply at the start")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
 	if opts.DataDir == "" {
 		return errors.New("-data-dir is required")
 	}

@@ -165,7 +165,7 @@ func Merge(patch string) client.Patch { return client.RawPatch(types.MergePatchT
 // read reads an object. It replaces the object as a whole, since decoding keeps the fields that a response lacks. After an error the object is
 // as it was.
 func (c *Client) read(ctx context.Context, key client.ObjectKey, object client.Object) error {
-	fresh, _ := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	fresh, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(object).Elem()))
 	fresh.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // of an untyped object
 	if err := c.Get(ctx, key, fresh); err != nil {
 		return err

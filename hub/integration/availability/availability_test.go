@@ -66,9 +66,9 @@ func TestManagersAreReplacedUnderLoad(t *testing.T) {
 // leaderFirst returns the replica that leads.
 func leaderFirst(t *testing.T, running []*replica) (leader *replica) {
 	t.Helper()
-	kit.Await(t, "a replica leads", func(context.Context) error {
+	kit.Await(t, "a replica leads", func(ctx context.Context) error {
 		for _, r := range running {
-			if r.leads(t) {
+			if r.leads(ctx, t) {
 				leader = r
 				return nil
 			}

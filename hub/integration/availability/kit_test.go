@@ -73,9 +73,9 @@ func (r *replica) ready(ctx context.Context) error {
 }
 
 // leads returns whether a replica leads.
-func (r *replica) leads(t *testing.T) bool {
+func (r *replica) leads(ctx context.Context, t *testing.T) bool {
 	t.Helper()
-	read := kit.Must(r.ReadMetrics(t.Context())).In(t)
+	read := kit.Must(r.ReadMetrics(ctx)).In(t)
 	return read.Sum("leader_election_master_status", `name="berth-manager"`) == 1
 }
 

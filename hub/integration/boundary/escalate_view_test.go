@@ -125,7 +125,8 @@ func TestWatchingForHiddenObjects(t *testing.T) {
 			mine := newSet(t)
 			seen := map[string]string{setViews: mine, clusterViews: newCluster(t, mine)}[view]
 			awaitValue(t, view+"/"+seen, "metadata.name", seen)
-			response := kit.Must(caller.Open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)).In(t)
+			response, err := caller.Open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)
+			kit.NoError(t, err)
 			defer response.Body.Close()
 			kept := newHiddenObjects(t)
 			gone := newCluster(t, kept.set)

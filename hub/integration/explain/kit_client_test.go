@@ -108,7 +108,8 @@ func sendToManager(t *testing.T, m *manager, config *rest.Config, method, path, 
 	to.CAData, to.CAFile, to.Insecure = nil, "", true // the test is about the client, not the server
 	client := kit.Must(rest.HTTPClientFor(to)).In(t)
 	request := kit.Must(http.NewRequestWithContext(t.Context(), method, "https://"+m.views+path, strings.NewReader(body))).In(t)
-	answer := kit.Must(client.Do(request)).In(t)
+	answer, err := client.Do(request)
+	kit.NoError(t, err)
 	defer answer.Body.Close()
 	data = kit.Must(io.ReadAll(answer.Body)).In(t)
 	return answer.StatusCode, answer.Header, data

@@ -94,7 +94,8 @@ func (f *fleet) evaluations(t *testing.T) float64 {
 	request := kit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+f.metrics+"/metrics", http.NoBody)).In(t)
 	request.Header.Set("Authorization", "Bearer "+issued.Status.Token)
 	scraping := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	response := kit.Must(scraping.Do(request)).In(t)
+	response, err := scraping.Do(request)
+	kit.NoError(t, err)
 	defer func() { _ = response.Body.Close() }() // it is read
 	body := kit.Must(io.ReadAll(response.Body)).In(t)
 	read := kit.Must(process.ParseMetrics(body)).In(t)
