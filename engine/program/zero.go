@@ -18,7 +18,7 @@ func nonZeroRequirements(in []metav1.LabelSelectorRequirement) []metav1.LabelSel
 	})
 }
 
-// nonZeroSelector leaves out requirements and expressions that say nothing.
+// nonZeroSelector leaves out empty requirements and expressions.
 func nonZeroSelector(in clusterv1beta1.ClusterSelector) clusterv1beta1.ClusterSelector {
 	in.LabelSelector.MatchExpressions = nonZeroRequirements(in.LabelSelector.MatchExpressions)
 	in.ClaimSelector.MatchExpressions = nonZeroRequirements(in.ClaimSelector.MatchExpressions)

@@ -67,7 +67,7 @@ const (
 	minSeconds = 1
 	// slowSuffix is the suffix of calls that run slow tests.
 	slowSuffix = " slow"
-	// fuzzTime is how long each target is fuzzed, unless FUZZTIME says otherwise.
+	// fuzzTime is how long each target is fuzzed, unless FUZZTIME is set.
 	fuzzTime = "2s"
 )
 

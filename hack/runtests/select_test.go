@@ -126,7 +126,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestPackagesAreFound looks at this repository: its packages are in the right module, and slow tests are told from others.
+// TestPackagesAreFound looks at this repository: its packages are in the right module, and slow tests are not among the others.
 func TestPackagesAreFound(t *testing.T) {
 	root, err := findRoot()
 	if err != nil {

@@ -171,7 +171,7 @@ func needs() map[string][]string {
 	}
 }
 
-// makeNeeds makes the programs of other projects that some units need. One that cannot be made is an error.
+// makeNeeds makes the programs of other projects that some units need. A program that cannot be made is an error.
 func makeNeeds(ctx context.Context, root string, of []unit) error {
 	var targets []string
 	for _, u := range of {

@@ -26,7 +26,7 @@ func Areas() []string {
 	}
 }
 
-// Sources stand for all Go files of the checkout. Tests that ask the go command about imports depend on them.
+// Sources stand for all Go files of the checkout. Tests that list imports by the go command depend on them.
 const Sources = "sources"
 
 // Variable returns the name of the variable with the digest of an area or with the path of a program.

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run serves until its context or its standard input ends. It prints the line of berth-hub by which other programs know that it is ready.
+// run serves until its context or its standard input ends. It prints the line that berth-hub prints when it is ready.
 func run(ctx context.Context, stop func(), args []string) error {
 	opts := hub.Options{
 		Manifests:       append([]fs.FS{config.CRDs(), config.Discovery()}, config.Access()...),

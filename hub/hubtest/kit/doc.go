@@ -22,5 +22,5 @@
 //	}
 //
 // The methods whose names begin with Must fail the test at once. The methods of the embedded client return errors, for tests of refusals and
-// for the checks of a wait. A method that reads into an object forgets what the object had before.
+// for the checks of a wait. A method that reads into an object replaces it as a whole.
 package kit
