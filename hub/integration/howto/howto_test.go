@@ -23,8 +23,8 @@ import (
 var update = flag.Bool("update", false, "write the pages")
 
 const (
-	// limit is for Berth, for a hub that starts, and for the API server, where new roles take effect with a delay.
-	limit = 40 * time.Second
+	// limit is for a command: a hub starts on a machine that is busy, and new roles take effect with a delay.
+	limit = 150 * time.Second
 	// home is where pages have the repository.
 	home = "/home/you/berth"
 	// kubectl is the kubectl that the hub embeds.
