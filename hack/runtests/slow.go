@@ -51,6 +51,9 @@ type unit struct {
 	seconds float64
 }
 
+// thoroughVariable is 1 in slow runs: tests with random cases try all of them, and in others a part.
+const thoroughVariable = "BERTH_THOROUGH"
+
 // unknownSeconds is the guess for a unit that no recorded run has.
 const unknownSeconds = 30
 
@@ -137,8 +140,8 @@ const (
 	formerSet = "bin/kubernetes/v1.35"
 )
 
-// variants are the oldest API server that Berth supports, for installation, decisions, permissions, webhooks, views, agents and delivery, and
-// the race detector, for the managers that do the most at a time.
+// variants are the oldest API server that Berth supports, for installation, decisions, permissions, webhooks, views, agents and delivery, the
+// race detector, for the managers that do the most at a time, and all random cases, of which make test tries a part.
 func variants() []variant {
 	return []variant{
 		{name: "v1.30", environment: "BERTH_KUBERNETES=" + oldestSet, target: oldestSet, packages: integration(
@@ -146,6 +149,7 @@ func variants() []variant {
 			"member", "memberagent", "agent", "delivery", "endtoend",
 		)},
 		{name: race, environment: "BERTH_RACE=1", packages: integration("admission", "failover", "placement", "tenancy")},
+		{name: "all random cases", packages: []string{"engine/enginetest"}},
 	}
 }
 
@@ -195,13 +199,18 @@ func slowRuns(root string, of []unit, opts options) []goTest {
 	var out []goTest
 	for _, group := range groups(of) {
 		first := group[0]
-		run := goTest{module: first.of.module, packages: []string{first.of.pattern()}, parallel: 1, flags: append(opts.goFlags(), "-count=1")}
+		run := goTest{
+			module: first.of.module, packages: []string{first.of.pattern()}, parallel: 1, flags: append(opts.goFlags(), "-count=1"),
+			environment: []string{thoroughVariable + "=1"},
+		}
 		switch {
 		case first.fuzz:
 			run.fuzz = first.of.folder
 		case first.on.name != "":
 			run.suffix = " on " + first.on.name
-			run.environment = []string{strings.Replace(first.on.environment, "=bin/", "="+root+"/bin/", 1)}
+			if first.on.environment != "" {
+				run.environment = append(run.environment, strings.Replace(first.on.environment, "=bin/", "="+root+"/bin/", 1))
+			}
 		default:
 			run.suffix = slowSuffix
 			run.flags = append(run.flags, "-tags="+strings.Join(slowTags(), ","))

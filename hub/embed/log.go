@@ -40,8 +40,11 @@ type Logs struct {
 // lateShutdown begins the message of a server some of whose requests, such as watches, outlive its grace. It has no error.
 const lateShutdown = "Failed to shutdown server: "
 
-// missingOpenAPI is in the error of an API server that reads the OpenAPI of the views after the manager that serves them has stopped.
-const missingOpenAPI = "loading OpenAPI spec for "
+// missingOpenAPI and missingResponse are in the errors of an API server that reads from the views after the manager that serves them has stopped.
+const (
+	missingOpenAPI  = "loading OpenAPI spec for "
+	missingResponse = "failing or missing response from "
+)
 
 // expected returns whether an error follows from stopping: canceled work, a closed server or connection, or a request without a
 // response.
@@ -49,7 +52,10 @@ func (l Logs) expected(err error, message string) bool {
 	if l.Stopping == nil || !l.Stopping() {
 		return false
 	}
-	if strings.HasPrefix(message, lateShutdown) || err != nil && strings.Contains(err.Error(), missingOpenAPI) {
+	if strings.HasPrefix(message, lateShutdown) {
+		return true
+	}
+	if err != nil && (strings.Contains(err.Error(), missingOpenAPI) || strings.Contains(err.Error(), missingResponse)) {
 		return true
 	}
 	unanswered := &url.Error{}

@@ -26,16 +26,6 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-// TestCertificateFromFiles serves a certificate from files and replaces it, as cert-manager does. The CAs of both are trusted
-// together, so no request fails.
-func TestCertificateFromFiles(t *testing.T) {
-	for sentence, issue := range map[string]func(*testing.T) (certificate, key, authorities []byte){
-		"a certificate of a CA": certificateOfCA, "a certificate of an issuer without a CA": selfSignedCertificate,
-	} {
-		t.Run(sentence, func(t *testing.T) { checkCertificateFromFiles(t, issue) })
-	}
-}
-
 func checkCertificateFromFiles(t *testing.T, issue func(*testing.T) (certificate, key, authorities []byte)) {
 	t.Helper()
 	requireWebhooks(t)

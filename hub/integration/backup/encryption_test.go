@@ -81,38 +81,6 @@ func requirePlanted(t *testing.T, hub *hubtest.Hub, secretEncrypted, workEncrypt
 	}
 }
 
-// TestWhatIsEncryptedFollowsTheFlag starts a hub on the same data with different choices. Stored objects follow each choice.
-func TestWhatIsEncryptedFollowsTheFlag(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "data")
-	first := true
-	for _, choice := range []struct {
-		flag         string
-		secret, work bool
-	}{
-		{flag: "--encrypt=", secret: false, work: false},
-		{flag: "--encrypt=secrets,works", secret: true, work: true},
-		{flag: "--encrypt=works", secret: false, work: true},
-		{flag: "--unsafe-no-fsync", secret: true, work: false}, // the default
-	} {
-		hub := hubtest.New(t, hubtest.Options{DataDir: data, Args: []string{choice.flag}})
-		if first {
-			plant(t, hub)
-		}
-		first = false
-		requirePlanted(t, hub, choice.secret, choice.work)
-		kit.NoError(t, hub.Stop())
-	}
-	key := filepath.Join(data, "pki", "encryption.key")
-	kit.NoError(t, os.Remove(key))
-	if err := startError(t, hubtest.Options{DataDir: data}); !strings.Contains(err.Error(), key+" is missing; restore it from a backup") {
-		t.Errorf("a hub without its key starts: %v", err)
-	}
-	requireMissing(t, key)
-	if err := startError(t, hubtest.Options{Args: []string{"--encrypt=pods"}}); !strings.Contains(err.Error(), `"pods" cannot be encrypted`) {
-		t.Errorf("a hub that is to encrypt something else starts: %v", err)
-	}
-}
-
 // TestNoFileOfANewHubHasASecret reads all files of etcd, the log of raft too.
 func TestNoFileOfANewHubHasASecret(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -236,59 +235,6 @@ func (h ocmHub) requireAdopted(ctx context.Context) error {
 	return nil
 }
 
-// TestAnInterruptedTakeoverIsContinued has a pod that does not end. The record keeps the replicas from before the first attempt.
-func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
-	h := newOCMHub(t)
-	pod := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "stuck", "namespace": controllersNamespace, "labels": map[string]any{"app": "ocm"}},
-		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "c"}}, "automountServiceAccountToken": false},
-	}}
-	in := h.to.Resource(pods).Namespace(controllersNamespace)
-	kit.Must(in.Create(t.Context(), pod, metav1.CreateOptions{})).In(t)
-	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
-	h.expect(2, []string{"the takeover was interrupted"}, "takeover", "verify")
-	t.Log("a repeated command waits for the same pod")
-	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
-	h.expect(2, []string{"the takeover was interrupted"}, "takeover", "verify")
-	got := h.replicas()
-	if got["cluster-manager"] != 0 || got["cluster-manager-placement-controller"] != 0 || got[workController] != 3 {
-		t.Fatalf("the controllers after the stuck one are off: %v", got)
-	}
-	for _, name := range []string{"cluster-manager-registration-controller", workController} {
-		patch(t, h.to.Resource(deployments).Namespace(controllersNamespace), name, `{"spec":{"replicas":0}}`)
-	}
-	h.expect(0, []string{"A takeover was interrupted: add --yes to continue it"}, "takeover")
-	h.expect(2, []string{"its pods have not ended: 1 are left"}, "takeover", "--yes", "--timeout=1s")
-	kit.NoError(t, in.Delete(t.Context(), "stuck", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
-	h.expect(0, []string{"2 decisions and 2 works recorded"}, "takeover", "--yes")
-	h.requireReplicas(0)
-
-	t.Log("a controller runs again and moves a decision: a second takeover records what it left")
-	const again = "cluster-manager-placement-controller"
-	patch(t, h.to.Resource(deployments).Namespace(controllersNamespace), again, `{"spec":{"replicas":2}}`)
-	moved, err := h.to.Resource(decisions).Namespace("shop").List(t.Context(), metav1.ListOptions{Limit: 1})
-	if err != nil || len(moved.Items) == 0 {
-		t.Fatal(len(moved.Items), err)
-	}
-	if _, err := h.to.Resource(decisions).Namespace("shop").Patch(t.Context(), moved.Items[0].GetName(), types.MergePatchType, []byte(`{"status":{"decisions":[]}}`), metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
-	h.expect(1, []string{"1 moved"}, "takeover", "verify", "--timeout=1s")
-	h.expect(0, []string{again + ": scaled from 2 to 0", "2 decisions and 2 works recorded"}, "takeover", "--yes")
-	h.expect(1, []string{"0 moved"}, "takeover", "verify", "--timeout=1s")
-
-	t.Log("a controller is gone: the others are turned on")
-	kit.NoError(t, h.to.Resource(deployments).Namespace(controllersNamespace).Delete(t.Context(), workController, metav1.DeleteOptions{}))
-	h.expect(0, []string{workController + ": it is gone, and is not turned on", "cluster-manager: scaled to 3"}, "takeover", "undo", "--yes")
-	want := map[string]int64{"cluster-manager": 3, again: 2, "cluster-manager-registration-controller": 3}
-	if diff := cmp.Diff(want, h.replicas()); diff != "" {
-		t.Errorf("replicas (-want +got):\n%s", diff)
-	}
-	if h.hasRecord() {
-		t.Error("the record is left")
-	}
-}
-
 // onePages reads each list page by page, with one object a page.
 type onePages struct{ client.Reader }
 
@@ -325,14 +271,4 @@ func TestATakeoverIsBlockedByWhatBerthWouldNotTake(t *testing.T) {
 	if h.hasRecord() {
 		t.Error("a blocked takeover left a record")
 	}
-}
-
-// TestAHubWithoutOCMIsNotTakenOver has nothing to turn off, and no namespace for a record.
-func TestAHubWithoutOCMIsNotTakenOver(t *testing.T) {
-	h := ocmHub{T: t, hub: hubtest.New(t, hubtest.Options{})}
-	h.to = newClient(t, h.hub)
-	for _, args := range [][]string{{"takeover"}, {"takeover", "--yes"}} {
-		h.expect(0, []string{"Everything that conflicts with Berth is off"}, args...)
-	}
-	h.expect(2, []string{"this hub has no record of a takeover"}, "takeover", "undo", "--yes")
 }
