@@ -64,11 +64,18 @@ func (d *Dir) StoreVersion(kubernetes string) error {
 
 func storeVersion(folder, kubernetes string) error {
 	path := filepath.Join(folder, versionFile)
-	next := path + temporaryMark + "0"
+	next := path + temporaryMark + "version"
 	if err := os.WriteFile(next, []byte(kubernetes+"\n"), 0o600); err != nil {
 		return fmt.Errorf("recording the version of Kubernetes: %w", err)
 	}
-	if err := errors.Join(durable.Sync(next), os.Rename(next, path), durable.Sync(folder)); err != nil {
+	// The file has its name only once it is on the disk.
+	if err := durable.Sync(next); err != nil {
+		return fmt.Errorf("recording the version of Kubernetes: %w", err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return fmt.Errorf("recording the version of Kubernetes: %w", err)
+	}
+	if err := durable.Sync(folder); err != nil {
 		return fmt.Errorf("recording the version of Kubernetes: %w", err)
 	}
 	return nil

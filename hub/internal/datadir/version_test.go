@@ -51,3 +51,20 @@ func TestTheVersionIsRecorded(t *testing.T) {
 		t.Errorf("the folder has %v, %v", left, err)
 	}
 }
+
+// TestAVersionThatIsNotOnTheDiskIsNotNamed writes to a device that cannot be synchronized.
+func TestAVersionThatIsNotOnTheDiskIsNotNamed(t *testing.T) {
+	dir := open(t, t.TempDir())
+	if err := dir.StoreVersion("v1.36.3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(os.DevNull, dir.Path(versionFile)+temporaryMark+"version"); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.StoreVersion("v1.37.0"); err == nil {
+		t.Error("no error")
+	}
+	if got, err := Version(dir.Path()); err != nil || got != "v1.36.3" {
+		t.Errorf("Version = %q, %v, want the former", got, err)
+	}
+}

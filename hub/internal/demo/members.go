@@ -114,7 +114,13 @@ func (m *members) story(ctx context.Context) error {
 		return err
 	}
 	began = m.clock.Now()
-	if err := errors.Join(m.start(ctx, stopped, nil), m.awaitStart(ctx, stopped), m.await(ctx, stopped, metav1.ConditionTrue)); err != nil {
+	if err := m.start(ctx, stopped, nil); err != nil {
+		return err
+	}
+	if err := m.awaitStart(ctx, stopped); err != nil {
+		return err
+	}
+	if err := m.await(ctx, stopped, metav1.ConditionTrue); err != nil {
 		return err
 	}
 	if err := m.report(ctx, stopped+" is started again with its certificate, and is available", began); err != nil {

@@ -151,7 +151,10 @@ func (a *Authority) Promote(now time.Time) error {
 	if err := pki.WriteFile(a.path(formerSuffix), append(limited, a.former...)); err != nil {
 		return err
 	}
-	if err := errors.Join(a.move(".key"), a.move(".crt")); err != nil {
+	if err := a.move(".key"); err != nil {
+		return err
+	}
+	if err := a.move(".crt"); err != nil {
 		return err
 	}
 	a.next = nil

@@ -179,8 +179,15 @@ func bar(n numbers, width int) string {
 	done := parts(n.done)
 	failed := parts(n.done+n.failed) - done
 	inFlight := parts(n.done+n.failed+n.inFlight) - done - failed
-	if failed == 0 && n.failed > 0 && done+inFlight < width {
-		failed = 1 // a failure is always seen
+	if failed == 0 && n.failed > 0 { // a failure is always seen
+		failed = 1
+		switch free := width - done - inFlight; {
+		case free > 0:
+		case inFlight > 0:
+			inFlight--
+		default:
+			done--
+		}
 	}
 	return "[" + strings.Repeat("#", done) + strings.Repeat("!", failed) + strings.Repeat(">", inFlight) + strings.Repeat(".", max(0, width-done-failed-inFlight)) + "]"
 }
