@@ -74,7 +74,7 @@ func Add(mgr manager.Manager, options Options) error {
 		MaxConcurrentReconciles: options.Workers,
 		Reconciler:              decider,
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workQueue {
-			queue := newFairQueue(name, limiter, newCoreLimiter(availableCores()))
+			queue := newFairQueue(name, limiter, availableCores())
 			decider.releaseCore = queue.Release
 			return queue
 		},

@@ -5,11 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -46,36 +49,96 @@ func TestNamespacesAreServedRoundRobin(t *testing.T) {
 	}
 }
 
-func newTestQueue(count int) *fairQueue {
-	return newFairQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), newCoreLimiter(count))
+func newTestQueue(cores int) *fairQueue {
+	return newFairQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), cores)
 }
 
-// TestANamespaceLeavesACoreToOthers lets one namespace use as many cores as it can. A placement of another namespace does not wait.
-func TestANamespaceLeavesACoreToOthers(t *testing.T) {
-	for count, want := range map[int]int{1: 1, 2: 1, 3: 2, 16: 15} {
-		c := newCoreLimiter(count)
-		busy := 0
-		for n := range 40 {
-			if c.acquire(requestOf(fmt.Sprintf("loud/%d", n))) {
-				busy++
+// TestANamespaceWaitsForOneDecision fills the queue with one namespace. A placement of another is the next to be decided.
+func TestANamespaceWaitsForOneDecision(t *testing.T) {
+	queue := newTestQueue(2)
+	defer queue.ShutDown()
+	for n := range 40 {
+		queue.Add(requestOf(fmt.Sprintf("loud/%d", n)))
+	}
+	first, _ := queue.Get()
+	if _, shutdown := queue.Get(); shutdown {
+		t.Fatal("the queue has ended")
+	}
+	queue.Add(requestOf("quiet/1"))
+	queue.Done(first)
+	// The namespace loud was before quiet in the round.
+	for range 2 {
+		request, _ := queue.Get()
+		if request.Namespace == "quiet" {
+			return
+		}
+		queue.Done(request)
+	}
+	t.Error("the other namespace is not served within a round")
+}
+
+// TestTheBacklogStaysInTheQueue has more workers than cores, as the controller has. What is not decided counts as waiting.
+func TestTheBacklogStaysInTheQueue(t *testing.T) {
+	const cores, workers, requests = 2, 24, 100
+	queue := newFairQueue("backlog", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), cores)
+	decided := make(chan struct{})
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for {
+				request, shutdown := queue.Get()
+				if shutdown {
+					return
+				}
+				<-decided
+				queue.Done(request)
 			}
-		}
-		if busy != want {
-			t.Errorf("of %d cores one namespace keeps %d busy, want %d", count, busy, want)
-		}
-		if !c.acquire(requestOf("quiet/1")) {
-			t.Errorf("all %d cores are busy with one namespace", count)
-		}
+		})
+	}
+	for n := range requests {
+		queue.Add(requestOf(fmt.Sprintf("a/%d", n)))
+	}
+	if got := queueDepth(t, "backlog"); got < requests-cores {
+		t.Errorf("workqueue_depth is %d, want at least %d", got, requests-cores)
+	}
+	close(decided)
+	queue.ShutDownWithDrain()
+	running.Wait()
+	if got := queueDepth(t, "backlog"); got != 0 {
+		t.Errorf("workqueue_depth of an empty queue is %d", got)
 	}
 }
 
+// queueDepth returns the metric that operators read.
+func queueDepth(t *testing.T, name string) int {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "workqueue_depth" {
+			continue
+		}
+		var depth float64
+		for _, metric := range family.GetMetric() {
+			if slices.ContainsFunc(metric.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == "name" && l.GetValue() == name }) {
+				depth += metric.GetGauge().GetValue()
+			}
+		}
+		return int(depth)
+	}
+	t.Fatal("there is no metric workqueue_depth")
+	return 0
+}
+
 // TestEveryRequestIsServedWithACore lets workers take, release and finish requests at random. The requests that are decided at once
-// never exceed the number of cores, or the limit of their namespace. At the end every request was served.
+// never exceed the number of cores. At the end every request was served.
 func TestEveryRequestIsServedWithACore(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		count := 1 + random.IntN(5)
-		queue := newTestQueue(count)
+		cores := 1 + random.IntN(5)
+		queue := newTestQueue(cores)
 		missing := map[reconcile.Request]bool{}
 		add := func(n int) {
 			request := requestOf(fmt.Sprintf("%d/%d", random.IntN(3), n))
@@ -102,45 +165,20 @@ func TestEveryRequestIsServedWithACore(t *testing.T) {
 				storing = append(storing, request)
 			case choice == 2 && len(storing) > 0:
 				queue.Done(take(&storing))
-			case len(deciding) > 0 && random.IntN(4) == 0:
+			case len(deciding) > 0 && (random.IntN(4) == 0 || len(deciding) == cores):
 				queue.Done(take(&deciding))
-			default:
-				if request, ok := tryGet(queue); ok {
-					deciding = append(deciding, request)
-					delete(missing, request)
-				}
+			case queue.Len() > 0:
+				request, _ := queue.Get() // a core is free
+				deciding = append(deciding, request)
+				delete(missing, request)
 			}
-			checkCores(t, seed, queue.cores, deciding)
+			if len(deciding) > cores || len(queue.cores) != len(deciding) {
+				t.Fatalf("seed %d: %d requests are decided, and %d of %d cores are held", seed, len(deciding), len(queue.cores), cores)
+			}
 		}
 		if len(missing) > 0 {
 			t.Fatalf("seed %d: %d requests were never served", seed, len(missing))
 		}
 		queue.ShutDown()
-	}
-}
-
-// tryGet is like Get, and does not block if no request can be served.
-func tryGet(queue *fairQueue) (request reconcile.Request, ok bool) {
-	for queue.Len() > 0 {
-		request, _ = queue.workQueue.Get()
-		if queue.cores.acquire(request) {
-			return request, true
-		}
-		queue.workQueue.Done(request)
-	}
-	return reconcile.Request{}, false
-}
-
-func checkCores(t *testing.T, seed uint64, c *coreLimiter, deciding []reconcile.Request) {
-	t.Helper()
-	per := map[string]int{}
-	for _, request := range deciding {
-		per[request.Namespace]++
-		if per[request.Namespace] > c.namespaceLimit {
-			t.Fatalf("seed %d: %d cores are busy with one namespace, want at most %d", seed, per[request.Namespace], c.namespaceLimit)
-		}
-	}
-	if len(deciding) > c.limit || len(c.busy) > c.limit {
-		t.Fatalf("seed %d: %d requests are decided on %d cores", seed, len(deciding), c.limit)
 	}
 }
