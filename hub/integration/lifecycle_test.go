@@ -144,16 +144,3 @@ func TestDamagedLogIsRefused(t *testing.T) {
 	kit.NoError(t, os.WriteFile(filepath.Join(wal, "0000000000000000-0000000000000000.wal"), []byte(strings.Repeat("garbage ", 1000)), 0o600))
 	refused(t, hubtest.Options{DataDir: dir}, "etcd's data in "+filepath.Join(dir, "etcd")+" cannot be read")
 }
-
-func TestHubStopsWithItsTest(t *testing.T) {
-	hub := hubtest.New(t, hubtest.Options{Args: []string{"--unsafe-no-fsync"}})
-	dir := hub.DataDir()
-	hub.CloseInput()
-	<-hub.Done()
-	if err := hub.Stop(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the temporary data folder %s is still there: %v", dir, err)
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,25 +23,6 @@ const (
 
 	lostMessage, heldMessage = "the hub has lost a work", "evictions are held"
 )
-
-// TestAHubThatReturnsFromItsStoppedDataEvictsNothing stops the hub, deletes its data, and starts it from a copy.
-func TestAHubThatReturnsFromItsStoppedDataEvictsNothing(t *testing.T) {
-	h := newTestHub(t, shortGrace)
-	w := h.deliver("first", "second")
-	before := h.uids(w)
-	h.stopHub()
-	h.restore(h.copyData())
-	h.startHub()
-	h.startManager()
-	h.awaitAgents()
-	h.settle(w)
-	h.requireSame(before, h.uids(w))
-	for _, m := range h.members {
-		if strings.Contains(m.agent.Log(), lostMessage) {
-			t.Errorf("the agent of %s reports a lost work", m.name)
-		}
-	}
-}
 
 // requireHeld requires that the members keep every object, also after a restart of the agents, and report it.
 func (h *testHub) requireHeld(w, all wanted, before map[string]map[string]types.UID) {

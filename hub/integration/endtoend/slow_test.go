@@ -4,6 +4,7 @@ package endtoend
 
 import (
 	"maps"
+	"strings"
 	"testing"
 )
 
@@ -46,5 +47,24 @@ func TestAHubThatReturnsFromAnOldCopyEvictsOnlyWhatTheBrakeAllows(t *testing.T) 
 			h.settle(w)
 			h.requireSame(before, h.uids(w))
 		})
+	}
+}
+
+// TestAHubThatReturnsFromItsStoppedDataEvictsNothing stops the hub, deletes its data, and starts it from a copy.
+func TestAHubThatReturnsFromItsStoppedDataEvictsNothing(t *testing.T) {
+	h := newTestHub(t, shortGrace)
+	w := h.deliver("first", "second")
+	before := h.uids(w)
+	h.stopHub()
+	h.restore(h.copyData())
+	h.startHub()
+	h.startManager()
+	h.awaitAgents()
+	h.settle(w)
+	h.requireSame(before, h.uids(w))
+	for _, m := range h.members {
+		if strings.Contains(m.agent.Log(), lostMessage) {
+			t.Errorf("the agent of %s reports a lost work", m.name)
+		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +24,6 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/hub/internal/scenario"
-	"github.com/berth-project/berth/internal/checkout"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -46,22 +44,6 @@ func TestMain(m *testing.M) {
 // otherFolders are the folders without such scenarios: controller is for TestControllerTemplate, how-to is for pages, pipeline for TestPipeline in integration/cli, and tenancy
 // for TestStories. Scenarios and simulate are for offline commands.
 var otherFolders = []string{"controller", "how-to", "pipeline", "scenarios", "simulate", "tenancy"}
-
-// TestExamples walks the folders.
-func TestExamples(t *testing.T) {
-	entries := kit.Must(os.ReadDir(checkout.Path(t, "examples"))).In(t)
-	played := 0
-	for _, entry := range entries {
-		if !entry.IsDir() || slices.Contains(otherFolders, entry.Name()) {
-			continue
-		}
-		played++
-		t.Run(entry.Name(), func(t *testing.T) { applyScenario(t, filepath.Join(checkout.Path(t, "examples"), entry.Name())) })
-	}
-	if played == 0 {
-		t.Error("no scenario in examples")
-	}
-}
 
 // applyScenario applies the steps of a scenario one after the other, compares the decisions after each, and deletes the objects.
 func applyScenario(t *testing.T, folder string) {

@@ -33,7 +33,7 @@ const (
 
 // everyChange are the pages that every change must pass: a user's first day. The others are slow tests.
 func everyChange() []string {
-	return []string{"deliver-a-workload", "join-a-cluster", "place-a-workload", "preview-a-change", "run-a-hub", "why-not-selected"}
+	return []string{"deliver-a-workload", "place-a-workload", "run-a-hub", "why-not-selected"}
 }
 
 // TestHowTos runs the pages, as many at a time as there are processors: each has a hub and folders of its own, and mostly waits. A page that

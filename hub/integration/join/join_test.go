@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/registration"
 )
@@ -329,15 +328,4 @@ func TestWhatTheHubWritesIsNoReportOfAnAgent(t *testing.T) {
 		}
 		return err
 	})
-}
-
-// TestBerthHubRegistersClusters holds that berth-hub runs the controllers and has their roles without any flag.
-func TestBerthHubRegistersClusters(t *testing.T) {
-	hub := hubtest.New(t, hubtest.Options{Manager: true})
-	s := &testHub{Client: kit.New(t, hub), t: t}
-	s.cluster("first")
-	s.awaitAccepted("first")
-	s.MustDelete(kit.Cluster("first"))
-	s.AwaitGone(kit.Cluster("first"))
-	s.AwaitGone(kit.Namespace("first"))
 }

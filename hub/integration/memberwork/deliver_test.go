@@ -75,13 +75,3 @@ func TestAReadOnlyObjectIsWatched(t *testing.T) {
 		t.Errorf("the agent has written %v %v", a.Labels, a.Data)
 	}
 }
-
-// TestAKindThatIsDefinedLaterIsApplied defines the kind of a resource by another work. No event of the first work follows.
-func TestAKindThatIsDefinedLaterIsApplied(t *testing.T) {
-	f := newFixture(t)
-	w := f.newWork("w", widget)
-	f.create(f.hub, w)
-	f.awaitMessage(w, workv1.WorkApplied, "the member does not know the kind Widget")
-	f.deliver(f.newWork("definition", definition))
-	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
-}
