@@ -70,8 +70,8 @@ RELEASE := bin/release
 REGISTRY ?=
 IMAGEFLAGS ?=
 
-# The release that this tree leads to. internal/version puts it into every binary.
-VERSION := $(shell sed -n 's/^const release = "\(.*\)"$$/\1/p' internal/version/version.go)
+# The release that this tree leads to. internal/kube/version puts it into every binary.
+VERSION := $(shell sed -n 's/^const release = "\(.*\)"$$/\1/p' internal/kube/version/version.go)
 
 comma := ,
 empty :=

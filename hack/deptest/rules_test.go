@@ -58,13 +58,13 @@ func TestTransitiveImports(t *testing.T) {
 			reason: "only hub/embed does, in a module of its own; the manager and the plugin must stay small",
 		},
 		"bridges import no surface": {
-			from:   []string{berth + "internal/source", berth + "internal/apply", berth + "internal/telemetry", berth + "internal/record"},
+			from:   []string{berth + "internal/source", berth + "internal/kube/apply", berth + "internal/kube/telemetry", berth + "internal/record"},
 			never:  append([]string{berth + "internal/app"}, surfaces...),
 			reason: "every surface depends on them",
 		},
 		"read-only surfaces cannot write": {
 			from:   []string{berth + "internal/webhook", berth + "internal/apiserver", berth + "internal/console"},
-			never:  []string{berth + "internal/apply"},
+			never:  []string{berth + "internal/kube/apply"},
 			reason: "admission and views only respond to requests; controllers apply plans",
 		},
 	}

@@ -17,8 +17,8 @@ import (
 	agenttelemetry "github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/app"
 	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/scenario"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // page is one file under docs and the function that writes it. A new reference is a new line in pages.

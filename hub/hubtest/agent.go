@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 	"github.com/berth-project/berth/internal/registration"
 )
 

@@ -9,7 +9,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/internal/addon"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 )
 
 // histories is how many random histories are followed, ticks how many things happen in each.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 

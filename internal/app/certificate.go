@@ -18,7 +18,7 @@ import (
 	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/certificate/cabundle"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 var errNoCertificate = errors.New("there is no certificate yet")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 // NewCommand returns the command "berth".

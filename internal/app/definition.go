@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/internal/definition"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 // newDefinitionsCommand returns the command "berth crds".

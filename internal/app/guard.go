@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/guard"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/registration/ocm"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // addGuards adds the monitor that warns of roles whose guard is missing.

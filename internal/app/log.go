@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/berth-project/berth/internal/terminal"
+	"github.com/berth-project/berth/internal/kube/terminal"
 )
 
 // configureLogging sends all log lines of the process, including those of the client library, to the logger of the options,

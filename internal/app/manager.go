@@ -58,13 +58,13 @@ import (
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
 	"github.com/berth-project/berth/internal/controller/setrole"
-	"github.com/berth-project/berth/internal/expectederror"
 	"github.com/berth-project/berth/internal/guard"
+	"github.com/berth-project/berth/internal/kube/expectederror"
+	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/kube/version"
 	"github.com/berth-project/berth/internal/preflight"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/registration/ocm"
-	"github.com/berth-project/berth/internal/telemetry"
-	"github.com/berth-project/berth/internal/version"
 )
 
 // controllers are the controllers of the manager by name, in the order in which they are added.

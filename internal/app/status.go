@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/controller/workcleanup"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/managerstatus"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // addStatus adds the monitor of the manager's own metrics, which the views and the console report.

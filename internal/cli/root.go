@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/suggest"
+	"github.com/berth-project/berth/internal/kube/suggest"
 )
 
 // NewRoot returns the command `kubectl berth` with every command below it.

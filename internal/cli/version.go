@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const versionLong = `Print the version of this plugin: the release, or the release that its commit leads to with the commit. json and yaml have it under

@@ -13,7 +13,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/definition"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 )
 
 // Memory holds the last writes of this process to the works of one set until the cache shows them. It keeps of a work what plans read.

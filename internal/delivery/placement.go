@@ -5,7 +5,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 

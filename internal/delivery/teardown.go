@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 )
 
 // Teardown is what to do about a deleted set.

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/managerstatus"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // apiServerSeries is how many series of histograms the API server of an idle hub with 1,000 clusters has.

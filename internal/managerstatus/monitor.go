@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/config/monitoring"
+	"github.com/berth-project/berth/internal/kube/version"
 	"github.com/berth-project/berth/internal/managerstatus/rule"
-	"github.com/berth-project/berth/internal/version"
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/managerstatus/rule"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const (

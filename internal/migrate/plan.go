@@ -18,7 +18,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/internal/definition"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const (

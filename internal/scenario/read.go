@@ -14,8 +14,8 @@ import (
 	kjson "sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
 
+	"github.com/berth-project/berth/internal/kube/yamlline"
 	"github.com/berth-project/berth/internal/source/file"
-	"github.com/berth-project/berth/internal/yamlline"
 )
 
 // MaxSize is how many bytes a scenario file may have.

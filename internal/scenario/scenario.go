@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/berth-project/berth/internal/yamlline"
+	"github.com/berth-project/berth/internal/kube/yamlline"
 )
 
 // The apiVersion and the kind of a scenario file.

@@ -21,7 +21,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agentfleet"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 // fleet is a hub and its agents.

@@ -23,11 +23,11 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/access"
 	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
+	"github.com/berth-project/berth/internal/kube/access"
 	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
 )

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/access"
+	"github.com/berth-project/berth/internal/kube/access"
 )
 
 // rbacSnapshot is the roles and bindings of one instant. It is immutable. Its index is built at the first use and dropped once the

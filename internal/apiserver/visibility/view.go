@@ -6,7 +6,7 @@ import (
 
 	"github.com/bits-and-blooms/bitset"
 
-	"github.com/berth-project/berth/internal/access"
+	"github.com/berth-project/berth/internal/kube/access"
 )
 
 // View is the visible part of a snapshot for one subject. Only one goroutine may use it.

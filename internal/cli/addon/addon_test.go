@@ -20,7 +20,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/addon"
 	"github.com/berth-project/berth/internal/cli/golden"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)

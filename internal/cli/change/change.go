@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/kube/suggest"
 	"github.com/berth-project/berth/internal/source/file"
-	"github.com/berth-project/berth/internal/suggest"
 )
 
 const (

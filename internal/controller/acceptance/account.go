@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/registration"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // ensureAccount gives the agent of a cluster with the driver token its service account, and withdraws the account where the driver is

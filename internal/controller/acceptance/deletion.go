@@ -13,7 +13,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 const (

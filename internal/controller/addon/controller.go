@@ -26,7 +26,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

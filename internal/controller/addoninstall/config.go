@@ -17,7 +17,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/internal/addon"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 // The kinds of configurations that the controller watches, and their resources.

@@ -24,10 +24,10 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/addon"
-	"github.com/berth-project/berth/internal/apply"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/source/placed"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

@@ -7,9 +7,9 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/internal/addon"
-	"github.com/berth-project/berth/internal/apply"
-	"github.com/berth-project/berth/internal/pacing"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // addOnState is what the process holds of one add-on between two passes. One pass of an add-on runs at a time; its writes run concurrently.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // report stores the status where it changed, at most once an interval, however often an add-on changes its report. Wait is how long after now it

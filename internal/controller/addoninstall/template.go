@@ -27,8 +27,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/addon"
-	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/work/validation"
 )

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

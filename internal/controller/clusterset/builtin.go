@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/builtin"
+	"github.com/berth-project/berth/internal/kube/builtin"
 )
 
 // create creates a missing built-in set. For any other name it does nothing.

@@ -23,7 +23,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/builtin"
+	"github.com/berth-project/berth/internal/kube/builtin"
 	"github.com/berth-project/berth/internal/source/informer"
 )
 

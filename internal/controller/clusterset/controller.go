@@ -20,7 +20,7 @@ import (
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

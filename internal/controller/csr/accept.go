@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/registration/approval"
 	"github.com/berth-project/berth/internal/registration/autoaccept"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // acceptByRule accepts the cluster of a request that waits for this, where a rule accepts it. It records the requester, whose request is

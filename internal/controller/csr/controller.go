@@ -24,11 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/registration/approval"
 	"github.com/berth-project/berth/internal/registration/autoaccept"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

@@ -30,9 +30,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/registration/approval"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 const uid = "11111111-2222-3333-4444-555555555555"

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/registration/approval"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // approvedReason is the reason on approved requests. Clients of Open Cluster Management match on it.

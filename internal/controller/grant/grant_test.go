@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/access"
+	"github.com/berth-project/berth/internal/kube/access"
 )
 
 var errBoom = errors.New("boom")

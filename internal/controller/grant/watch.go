@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/access"
+	"github.com/berth-project/berth/internal/kube/access"
 	"github.com/berth-project/berth/internal/source/rbac"
 )
 

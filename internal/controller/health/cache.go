@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // fleetRequest is the request for a fleet review. No cluster has an empty name. The queue holds it at most once, however many leases

@@ -11,7 +11,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // observe adds a cluster and its lease to a cache. The lease was last renewed this long before noon.

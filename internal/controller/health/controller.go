@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/apply"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

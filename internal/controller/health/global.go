@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // reviewFleet writes the conditions of the set `global`. It ends a disruption only after its end is stored, so that a restart in between

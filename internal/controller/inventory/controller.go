@@ -32,9 +32,9 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/source/page"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

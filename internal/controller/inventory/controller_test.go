@@ -20,7 +20,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 var errBoom = errors.New("boom")

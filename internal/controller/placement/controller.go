@@ -18,9 +18,9 @@ import (
 
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

@@ -22,9 +22,9 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // loop is the placement controller of a manager on a hub. The test controls its work queue.

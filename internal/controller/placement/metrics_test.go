@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // nonzeroMetrics returns the nonzero values of some metrics in a registry. The value of a histogram is its sum.

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
 )

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // recordAttempt records what an attempt did: in the history, the metrics, the log and an event.

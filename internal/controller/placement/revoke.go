@@ -9,8 +9,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/apply"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // revoke removes the clusters that a namespace may no longer reach from the slices of a placement that Berth does not decide.

@@ -12,7 +12,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // endings are the ways in which Berth stops to decide a placement that it decided before.

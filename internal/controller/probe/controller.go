@@ -31,10 +31,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/controller/probe/target"
-	"github.com/berth-project/berth/internal/expectederror"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/expectederror"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/member"
 	"github.com/berth-project/berth/internal/agent/status"
 	"github.com/berth-project/berth/internal/controller/probe/target"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const (

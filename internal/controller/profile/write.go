@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
-	"github.com/berth-project/berth/internal/apply"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // writer sends the writes of the controller at a bounded pace. Each is fenced by the UID and the resourceVersion that it was made from.

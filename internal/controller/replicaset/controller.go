@@ -24,10 +24,10 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/celenv"
-	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/source/placed"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

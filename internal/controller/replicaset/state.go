@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
-	"github.com/berth-project/berth/internal/pacing"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // setState is what the process holds of one set between two passes. One pass of a set runs at a time; its writes run concurrently.

@@ -14,8 +14,8 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 const (

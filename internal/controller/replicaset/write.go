@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/delivery"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // writeTimeout bounds each request.

@@ -27,10 +27,10 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/score"
-	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

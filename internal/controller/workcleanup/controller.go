@@ -23,8 +23,8 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/apply"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // Name is the name of the controller in logs and metrics.

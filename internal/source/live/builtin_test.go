@@ -7,7 +7,7 @@ import (
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/internal/builtin"
+	"github.com/berth-project/berth/internal/kube/builtin"
 )
 
 // TestBuiltInSetsStay creates, edits, deletes and restores the set global, with and without a controller that restores it.

@@ -10,7 +10,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/builtin"
+	"github.com/berth-project/berth/internal/kube/builtin"
 )
 
 // SetCluster records a cluster from the API server.

@@ -9,7 +9,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-project/berth/internal/expectederror"
+	"github.com/berth-project/berth/internal/kube/expectederror"
 )
 
 // TestExpectedErrorsAreInformation logs errors before and while a process stops, by a logger with values and a name.

@@ -9,7 +9,7 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // status returns a status with the conditions Progressing and ManifestworkApplied, such as "Breached: 1 failed" and "NotAsExpected: a".

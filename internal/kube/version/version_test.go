@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 func TestStringNamesEverything(t *testing.T) {
@@ -29,7 +29,7 @@ func TestTheReleaseIsTheSameEverywhere(t *testing.T) {
 		"charts/berth/Chart.yaml":       "\nversion: " + number + "\nappVersion: " + release + "\n",
 		"charts/berth-agent/Chart.yaml": "\nversion: " + number + "\nappVersion: " + release + "\n",
 	} {
-		content, err := os.ReadFile(filepath.Join("..", "..", file))
+		content, err := os.ReadFile(filepath.Join("..", "..", "..", file))
 		if err != nil {
 			t.Fatal(err)
 		}

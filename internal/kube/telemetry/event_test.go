@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 func manyNames(count int) []string {

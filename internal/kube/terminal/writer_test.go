@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/berth-project/berth/internal/terminal"
+	"github.com/berth-project/berth/internal/kube/terminal"
 )
 
 func TestWriterLetsItsOwnSequencesPass(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 var errBoom = errors.New("boom")

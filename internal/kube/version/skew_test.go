@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 func TestSkewIsReportedBeyondOneMinorVersion(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/berth-project/berth/internal/access"
+	"github.com/berth-project/berth/internal/kube/access"
 )
 
 const group = "cluster.open-cluster-management.io"
