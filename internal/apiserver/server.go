@@ -29,8 +29,8 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/storage"
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/certificate"
-	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // Name is the name of the server in logs and options.
@@ -55,7 +55,7 @@ type Options struct {
 	// Deliveries reads what is delivered; nil where the manager delivers no workloads.
 	Deliveries placementapi.Deliveries
 	// Status returns how the manager is.
-	Status func() managerstatus.Report
+	Status func() status.Report
 	// Namespace contains the Lease of the leader election. Address is host:port under which other replicas reach the
 	// listener. It is empty where they do not reach it.
 	Namespace, Address string

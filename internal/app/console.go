@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/app/pages"
 	"github.com/berth-project/berth/internal/controller/health"
-	"github.com/berth-project/berth/internal/managerstatus"
+	managerstatus "github.com/berth-project/berth/internal/status"
 )
 
 // ConsoleOptions configures the console: web pages for users with a token of the hub.

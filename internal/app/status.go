@@ -8,16 +8,16 @@ import (
 
 	"github.com/berth-project/berth/internal/controller/workcleanup"
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/internal/managerstatus"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // addStatus adds the monitor of the manager's own metrics, which the views and the console report.
-func (a *managerBuilder) addStatus() (*managerstatus.Monitor, error) {
+func (a *managerBuilder) addStatus() (*status.Monitor, error) {
 	registry, isolated := metrics.Registry.(telemetry.Registry)
 	if !isolated {
 		registry.Own, registry.Process = metrics.Registry, metrics.Registry
 	}
-	out, err := managerstatus.NewMonitor(managerstatus.Options{
+	out, err := status.NewMonitor(status.Options{
 		Metrics: registry.Own, Process: registry.Process, Clock: clock.RealClock{}, Replica: a.options.Identity, Elected: a.mgr.Elected(),
 		Queues:       append(controllerNames(), workcleanup.Name),
 		RequestLimit: max(0, float64(a.options.QPS)), BytesLimit: float64(a.options.FanoutBytes),

@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/internal/console/model"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/report"
-	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/source/completion"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // ErrNotFound reports an object that does not exist, or that the caller may not see. Both are the same to a page.
@@ -132,8 +132,8 @@ func NewWork(work *workv1.ManifestWork, now time.Time) Work {
 
 // HubReader reads how a hub and its managers are. It is safe for concurrent use.
 type HubReader interface {
-	// Hub returns how the hub is. The error is managerstatus.ErrNotPermitted if the caller may see nothing of it.
-	Hub(ctx context.Context) (*managerstatus.Hub, error)
+	// Hub returns how the hub is. The error is status.ErrNotPermitted if the caller may see nothing of it.
+	Hub(ctx context.Context) (*status.Hub, error)
 }
 
 // Deliveries reads how far sets of works are. It is safe for concurrent use.

@@ -28,8 +28,8 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/kube/access"
-	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/status"
 )
 
 const (
@@ -57,7 +57,7 @@ type Options struct {
 	// Deliveries reads what is delivered; nil where the manager delivers no workloads.
 	Deliveries Deliveries
 	// Status returns how the manager is; nil where no monitor runs.
-	Status func() managerstatus.Report
+	Status func() status.Report
 	// Views is the snapshot of what each user may see.
 	Views *viewcache.Cache
 	// Authorizer authorizes callers to get and create placements, to get sets of works, and to get metrics.

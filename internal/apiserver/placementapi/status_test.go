@@ -20,8 +20,8 @@ import (
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/internal/apiserver/placementapi"
-	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // TestStatusNeedsThePermissionForMetrics reads how the manager is, as a user who may get /metrics and as one who may get everything else.
@@ -32,8 +32,8 @@ func TestStatusNeedsThePermissionForMetrics(t *testing.T) {
 	handler := placementapi.New(placementapi.Options{
 		Record: record.New(record.Options{Clock: clocktesting.NewFakeClock(time.Now()), Env: enginetest.Env(t)}), Leader: noLeader{},
 		Serializer: serializer.NewCodecFactory(kinds).WithoutConversion(),
-		Status: func() managerstatus.Report {
-			return managerstatus.Report{Kind: managerstatus.Kind, Replica: "berth-1_x"}
+		Status: func() status.Report {
+			return status.Report{Kind: status.Kind, Replica: "berth-1_x"}
 		},
 		Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, of authorizer.Attributes) (authorizer.Decision, string, error) {
 			metrics := !of.IsResourceRequest() && of.GetPath() == "/metrics" && of.GetVerb() == "get"

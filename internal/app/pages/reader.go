@@ -32,9 +32,9 @@ import (
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/access"
-	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/file"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // maxNamespaces is for how many namespaces a state reviews the permissions of one user, who may not list placements everywhere.
@@ -268,10 +268,10 @@ func (r *reader) Past(ctx context.Context, set fleet.Key) (*model.Past, error) {
 }
 
 // Hub implements console.HubReader. The figures count the whole fleet, so the user needs the permission to read metrics.
-func (r *reader) Hub(ctx context.Context) (*managerstatus.Hub, error) {
+func (r *reader) Hub(ctx context.Context) (*status.Hub, error) {
 	attributes := authorizer.AttributesRecord{User: r.who, Verb: "get", Path: placementapi.MetricsPath}
 	if decision, _, err := r.users.authorizer.Authorize(ctx, attributes); err != nil || decision != authorizer.DecisionAllow {
-		return nil, managerstatus.ErrNotPermitted
+		return nil, status.ErrNotPermitted
 	}
 	return r.users.hub.Read(ctx), nil
 }

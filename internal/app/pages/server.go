@@ -27,9 +27,9 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/console"
-	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/informer"
+	"github.com/berth-project/berth/internal/status"
 )
 
 const (
@@ -56,7 +56,7 @@ type Options struct {
 	// Leases is set if the manager watches the leases of clusters.
 	Leases bool
 	// Status reports how this manager is. Namespace is that of its lease.
-	Status    *managerstatus.Monitor
+	Status    *status.Monitor
 	Namespace string
 	Clock     clock.WithTicker
 }
@@ -75,9 +75,9 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if _, err := informer.Watch(ctx, mgr.GetCache(), subscriptions...); err != nil {
 		return err //nolint:wrapcheck // it names the kind
 	}
-	hub, err := managerstatus.NewReader(managerstatus.ReaderOptions{
+	hub, err := status.NewReader(status.ReaderOptions{
 		Hub: mgr.GetConfig(), Namespace: options.Namespace, Holder: "the manager", Clock: options.Clock,
-		Manager: func(context.Context) (*managerstatus.Report, error) {
+		Manager: func(context.Context) (*status.Report, error) {
 			out := options.Status.Report()
 			return &out, nil
 		},

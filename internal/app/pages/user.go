@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/internal/console"
-	"github.com/berth-project/berth/internal/managerstatus"
+	"github.com/berth-project/berth/internal/status"
 )
 
 const (
@@ -40,7 +40,7 @@ type users struct {
 	changes    *changes
 	states     *states
 	// hub reads how the hub is, with the rights of the manager.
-	hub *managerstatus.Reader
+	hub *status.Reader
 
 	mu      sync.Mutex
 	readers map[string]*reader

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/managerstatus"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // managerNamespace is where the lease and the pods of the manager are.
@@ -15,11 +15,11 @@ const managerNamespace = "berth-system"
 
 // HubStatus reads how a hub is with the rights of its user: the lease and the pods of the manager, its figures from the views, and the
 // certificates of the connection. It implements console.HubReader, and is safe for concurrent use.
-type HubStatus struct{ reader *managerstatus.Reader }
+type HubStatus struct{ reader *status.Reader }
 
 // NewHubStatus returns a reader with the rights of a configuration.
 func NewHubStatus(config *rest.Config, hub *source.HubClient, clock clock.PassiveClock) (*HubStatus, error) {
-	reader, err := managerstatus.NewReader(managerstatus.ReaderOptions{
+	reader, err := status.NewReader(status.ReaderOptions{
 		Hub: config, Namespace: managerNamespace, Manager: hub.ManagerStatus, Pods: true, Holder: "your kubeconfig", Clock: clock,
 	})
 	if err != nil {
@@ -29,6 +29,6 @@ func NewHubStatus(config *rest.Config, hub *source.HubClient, clock clock.Passiv
 }
 
 // Hub implements console.HubReader.
-func (h *HubStatus) Hub(ctx context.Context) (*managerstatus.Hub, error) {
+func (h *HubStatus) Hub(ctx context.Context) (*status.Hub, error) {
 	return h.reader.Read(ctx), nil
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/internal/managerstatus"
+	managerstatus "github.com/berth-project/berth/internal/status"
 )
 
 // maxEvents is how many events of an object are read, the latest.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/berth-project/berth/internal/score"
+	"github.com/berth-project/berth/internal/source/score"
 )
 
 const (

@@ -30,7 +30,7 @@ import (
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/registration"
-	"github.com/berth-project/berth/internal/score"
+	"github.com/berth-project/berth/internal/source/score"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.

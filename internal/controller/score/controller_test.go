@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/score"
+	"github.com/berth-project/berth/internal/source/score"
 )
 
 // newQueries returns a controller of two scores of the object one, and of one of the object two. Its queries respond when respond returns.

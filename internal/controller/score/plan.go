@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berth-project/berth/internal/score"
+	"github.com/berth-project/berth/internal/source/score"
 )
 
 // objectScores are the scores of one AddOnPlacementScore of each cluster.

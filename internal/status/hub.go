@@ -1,11 +1,11 @@
-package managerstatus
+package status
 
 import (
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/berth-project/berth/internal/managerstatus/rule"
+	"github.com/berth-project/berth/internal/status/rule"
 )
 
 // certificateWarning is how long before its end a certificate is a problem. The shipped alert has the same time.

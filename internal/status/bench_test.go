@@ -1,4 +1,4 @@
-package managerstatus_test
+package status_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/internal/managerstatus"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // apiServerSeries is how many series of histograms the API server of an idle hub with 1,000 clusters has.
@@ -44,7 +44,7 @@ func BenchmarkGather(b *testing.B) {
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{Available: 1000} })
 	telemetry.NewCertificate(registry, func() (time.Time, bool) { return now.AddDate(1, 0, 0), true })
 	clock := clocktesting.NewFakeClock(now)
-	monitor, err := managerstatus.NewMonitor(managerstatus.Options{Metrics: registry.Own, Process: registry.Process, Clock: clock, Elected: make(chan struct{}), Queues: []string{"queue-1"}})
+	monitor, err := status.NewMonitor(status.Options{Metrics: registry.Own, Process: registry.Process, Clock: clock, Elected: make(chan struct{}), Queues: []string{"queue-1"}})
 	if err != nil {
 		b.Fatal(err)
 	}

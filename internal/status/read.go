@@ -1,4 +1,4 @@
-package managerstatus
+package status
 
 import (
 	"context"

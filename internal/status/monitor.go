@@ -1,4 +1,4 @@
-package managerstatus
+package status
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/berth-project/berth/config/monitoring"
 	"github.com/berth-project/berth/internal/kube/version"
-	"github.com/berth-project/berth/internal/managerstatus/rule"
+	"github.com/berth-project/berth/internal/status/rule"
 )
 
 const (

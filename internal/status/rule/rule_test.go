@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-project/berth/config/monitoring"
-	"github.com/berth-project/berth/internal/managerstatus/rule"
+	"github.com/berth-project/berth/internal/status/rule"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-package managerstatus_test
+package status_test
 
 import (
 	"testing"
@@ -10,8 +10,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/internal/managerstatus"
-	"github.com/berth-project/berth/internal/managerstatus/rule"
+	"github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/status/rule"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -38,7 +38,7 @@ func TestReport(t *testing.T) {
 	from.depth.WithLabelValues("health").Set(0)
 	from.depth.WithLabelValues("of another program").Set(9)
 	clock, elected := clocktesting.NewFakeClock(now), make(chan struct{})
-	monitor, err := managerstatus.NewMonitor(managerstatus.Options{
+	monitor, err := status.NewMonitor(status.Options{
 		Metrics: from, Process: from, Clock: clock, Replica: "pod-1_x", Elected: elected, Queues: []string{"placement", "health"}, RequestLimit: 1000, BytesLimit: 200e6,
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func TestReport(t *testing.T) {
 	if got.Leads || got.Replica != "pod-1_x" || !got.At.Equal(now) {
 		t.Errorf("the replica %s leads: %v, at %s", got.Replica, got.Leads, got.At)
 	}
-	if diff := cmp.Diff([]managerstatus.Queue{{Name: "placement", Waiting: 7}, {Name: "health"}}, got.Queues); diff != "" {
+	if diff := cmp.Diff([]status.Queue{{Name: "placement", Waiting: 7}, {Name: "health"}}, got.Queues); diff != "" {
 		t.Errorf("queues (-want +got):\n%s", diff)
 	}
 	if state, first := stateOf(got, "BerthCertificateEnds"), got.Alerts[0].Name; state != rule.Pending || first != "BerthCertificateEnds" {
@@ -93,7 +93,7 @@ func TestTheProcessIsReadForReportsOnly(t *testing.T) {
 	retries.WithLabelValues("placement").Add(100)
 	depth.WithLabelValues("placement").Set(3)
 	read, clock := &counted{Gatherer: process}, clocktesting.NewFakeClock(now)
-	monitor, err := managerstatus.NewMonitor(managerstatus.Options{Metrics: own, Process: read, Clock: clock, Elected: make(chan struct{}), Queues: []string{"placement"}})
+	monitor, err := status.NewMonitor(status.Options{Metrics: own, Process: read, Clock: clock, Elected: make(chan struct{}), Queues: []string{"placement"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +110,12 @@ func TestTheProcessIsReadForReportsOnly(t *testing.T) {
 	retries.WithLabelValues("placement").Add(2)
 	monitor.Report()
 	clock.Step(15 * time.Second)
-	if diff := cmp.Diff([]managerstatus.Queue{{Name: "placement", Waiting: 3, Retries: 2}}, monitor.Report().Queues); diff != "" || read.times != 2 {
+	if diff := cmp.Diff([]status.Queue{{Name: "placement", Waiting: 3, Retries: 2}}, monitor.Report().Queues); diff != "" || read.times != 2 {
 		t.Errorf("the metrics of the process were read %d times, want once in 15 seconds; queues (-want +got):\n%s", read.times, diff)
 	}
 }
 
-func stateOf(of managerstatus.Report, alert string) rule.State {
+func stateOf(of status.Report, alert string) rule.State {
 	for _, each := range of.Alerts {
 		if each.Name == alert {
 			return each.State
@@ -125,28 +125,28 @@ func stateOf(of managerstatus.Report, alert string) rule.State {
 }
 
 func TestVerdict(t *testing.T) {
-	held := &managerstatus.Lease{Holder: "pod-1_x", Renewed: now.Add(-2 * time.Second), Duration: 6 * time.Second}
-	alert := func(severity string, state rule.State) *managerstatus.Report {
-		return &managerstatus.Report{Alerts: []rule.Alert{{Name: "A", Severity: severity, State: state, Summary: "s", Action: "a"}}}
+	held := &status.Lease{Holder: "pod-1_x", Renewed: now.Add(-2 * time.Second), Duration: 6 * time.Second}
+	alert := func(severity string, state rule.State) *status.Report {
+		return &status.Report{Alerts: []rule.Alert{{Name: "A", Severity: severity, State: state, Summary: "s", Action: "a"}}}
 	}
-	ends := func(in time.Duration) []managerstatus.Certificate {
-		return []managerstatus.Certificate{{Name: "c", End: now.Add(in)}}
+	ends := func(in time.Duration) []status.Certificate {
+		return []status.Certificate{{Name: "c", End: now.Add(in)}}
 	}
 	cases := map[string]struct {
-		hub  managerstatus.Hub
+		hub  status.Hub
 		want string
 	}{
-		"nothing is visible":               {managerstatus.Hub{}, managerstatus.Unknown},
-		"a leader":                         {managerstatus.Hub{Lease: held}, managerstatus.Well},
-		"a lease that was not renewed":     {managerstatus.Hub{Lease: &managerstatus.Lease{Holder: "pod-1_x", Renewed: now.Add(-time.Minute), Duration: 6 * time.Second}}, managerstatus.Failing},
-		"a lease that was released":        {managerstatus.Hub{Lease: &managerstatus.Lease{Renewed: now, Duration: time.Second}}, managerstatus.Failing},
-		"a critical alert":                 {managerstatus.Hub{Lease: held, Manager: alert("critical", rule.Firing)}, managerstatus.Failing},
-		"a warning":                        {managerstatus.Hub{Lease: held, Manager: alert("warning", rule.Firing)}, managerstatus.Attention},
-		"a critical alert that waits":      {managerstatus.Hub{Lease: held, Manager: alert("critical", rule.Pending)}, managerstatus.Well},
-		"a pod that is not ready":          {managerstatus.Hub{Lease: held, Replicas: []managerstatus.Replica{{Name: "pod-1"}}}, managerstatus.Attention},
-		"a certificate that ends soon":     {managerstatus.Hub{Lease: held, Certificates: ends(24 * time.Hour)}, managerstatus.Attention},
-		"a certificate that has ended":     {managerstatus.Hub{Lease: held, Certificates: ends(-time.Hour)}, managerstatus.Failing},
-		"a certificate that lasts a month": {managerstatus.Hub{Lease: held, Certificates: ends(30 * 24 * time.Hour)}, managerstatus.Well},
+		"nothing is visible":               {status.Hub{}, status.Unknown},
+		"a leader":                         {status.Hub{Lease: held}, status.Well},
+		"a lease that was not renewed":     {status.Hub{Lease: &status.Lease{Holder: "pod-1_x", Renewed: now.Add(-time.Minute), Duration: 6 * time.Second}}, status.Failing},
+		"a lease that was released":        {status.Hub{Lease: &status.Lease{Renewed: now, Duration: time.Second}}, status.Failing},
+		"a critical alert":                 {status.Hub{Lease: held, Manager: alert("critical", rule.Firing)}, status.Failing},
+		"a warning":                        {status.Hub{Lease: held, Manager: alert("warning", rule.Firing)}, status.Attention},
+		"a critical alert that waits":      {status.Hub{Lease: held, Manager: alert("critical", rule.Pending)}, status.Well},
+		"a pod that is not ready":          {status.Hub{Lease: held, Replicas: []status.Replica{{Name: "pod-1"}}}, status.Attention},
+		"a certificate that ends soon":     {status.Hub{Lease: held, Certificates: ends(24 * time.Hour)}, status.Attention},
+		"a certificate that has ended":     {status.Hub{Lease: held, Certificates: ends(-time.Hour)}, status.Failing},
+		"a certificate that lasts a month": {status.Hub{Lease: held, Certificates: ends(30 * 24 * time.Hour)}, status.Well},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestVerdict(t *testing.T) {
 			}
 		})
 	}
-	if !(managerstatus.Replica{Name: "pod-1"}).Leads(held) || (managerstatus.Replica{Name: "pod"}).Leads(held) {
+	if !(status.Replica{Name: "pod-1"}).Leads(held) || (status.Replica{Name: "pod"}).Leads(held) {
 		t.Error("the leader is not found among the pods")
 	}
 }

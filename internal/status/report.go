@@ -1,9 +1,9 @@
-package managerstatus
+package status
 
 import (
 	"time"
 
-	"github.com/berth-project/berth/internal/managerstatus/rule"
+	"github.com/berth-project/berth/internal/status/rule"
 )
 
 // Kind is the kind of reports in JSON.
