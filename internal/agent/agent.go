@@ -25,7 +25,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/token"
 	"github.com/berth-project/berth/internal/agent/work/remote"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const (

@@ -25,7 +25,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/usage"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/kube/version"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // lookPause is the time between two looks at a cluster that the agent cannot read; renewalPatience is how long a renewal takes

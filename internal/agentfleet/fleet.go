@@ -28,8 +28,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/agent"
 	"github.com/berth-project/berth/internal/agent/credential"
-	"github.com/berth-project/berth/internal/cli/join"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/join"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const (

@@ -22,7 +22,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/remote"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // agentName is the name of every agent, rightsName that of the ClusterRole with what all agents may do, and of its binding.

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/controller/addoninstall"
-	"github.com/berth-project/berth/internal/registration/ocm"
+	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
 // AddOnControllers returns the controllers that install add-ons. "*" does not include them, because they need permissions of their own, and

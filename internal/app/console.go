@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/app/pages"
-	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/membership/health"
 	managerstatus "github.com/berth-project/berth/internal/status"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/workcleanup"
-	"github.com/berth-project/berth/internal/registration/ocm"
+	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
 // DeliveryControllers returns the controllers that deliver workloads. "*" does not include them, because they need permissions of their

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/internal/registration/ocm"
+	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
 // addGuards adds the monitor that warns of roles whose guard is missing.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/membership/health"
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
 )
 

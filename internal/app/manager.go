@@ -42,14 +42,8 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/apiserver"
 	"github.com/berth-project/berth/internal/certificate"
-	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/addon"
 	"github.com/berth-project/berth/internal/controller/addoninstall"
-	"github.com/berth-project/berth/internal/controller/binding"
-	"github.com/berth-project/berth/internal/controller/clusterset"
-	"github.com/berth-project/berth/internal/controller/csr"
-	"github.com/berth-project/berth/internal/controller/grant"
-	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/placement"
@@ -57,21 +51,27 @@ import (
 	"github.com/berth-project/berth/internal/controller/profile"
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
-	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/kube/expectederror"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/version"
+	"github.com/berth-project/berth/internal/membership/acceptance"
+	"github.com/berth-project/berth/internal/membership/binding"
+	"github.com/berth-project/berth/internal/membership/csr"
+	"github.com/berth-project/berth/internal/membership/grant"
+	"github.com/berth-project/berth/internal/membership/health"
+	"github.com/berth-project/berth/internal/membership/registration/ocm"
+	"github.com/berth-project/berth/internal/membership/set"
+	"github.com/berth-project/berth/internal/membership/setrole"
 	"github.com/berth-project/berth/internal/preflight"
 	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/registration/ocm"
 )
 
 // controllers are the controllers of the manager by name, in the order in which they are added.
 func controllers() []controllerEntry {
 	return []controllerEntry{
 		{name: placement.Name, add: addPlacement},
-		{name: clusterset.Name, add: func(_ context.Context, a *managerBuilder) error { return clusterset.Add(a.mgr, clock.RealClock{}) }},
+		{name: set.Name, add: func(_ context.Context, a *managerBuilder) error { return set.Add(a.mgr, clock.RealClock{}) }},
 		{name: binding.Name, add: func(ctx context.Context, a *managerBuilder) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
 		{name: grant.Name, add: func(_ context.Context, a *managerBuilder) error {
 			return grant.Add(a.mgr, grant.Options{GrantLabelGuarded: a.guards.GrantLabelGuarded})
@@ -137,7 +137,7 @@ func controllerNames() []string {
 func addPlacement(_ context.Context, a *managerBuilder) error {
 	return placement.Add(a.mgr, placement.Options{
 		Workers: a.options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
-		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(clusterset.Name), Tainted: a.tainted, Hub: a.preflight,
+		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight,
 	})
 }
 

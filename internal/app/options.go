@@ -14,8 +14,6 @@ import (
 
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/controller/addoninstall"
-	"github.com/berth-project/berth/internal/controller/clusterset"
-	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/probe"
@@ -23,8 +21,10 @@ import (
 	"github.com/berth-project/berth/internal/controller/profile"
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
-	"github.com/berth-project/berth/internal/registration/approval"
-	"github.com/berth-project/berth/internal/registration/autoaccept"
+	"github.com/berth-project/berth/internal/membership/health"
+	"github.com/berth-project/berth/internal/membership/registration/approval"
+	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
+	"github.com/berth-project/berth/internal/membership/set"
 	"github.com/berth-project/berth/internal/webhook/work"
 	"github.com/berth-project/berth/internal/work/validation"
 )
@@ -264,7 +264,7 @@ type EnabledServers struct{ Webhooks, Views, TaintsUnjoined bool }
 func (o *Options) EnabledServers() EnabledServers {
 	return EnabledServers{
 		Webhooks: o.Webhooks.enabled(), Views: o.servesViews(),
-		TaintsUnjoined: o.runsController(health.Name) && o.runsController(clusterset.Name) && o.Health.unjoinedPolicy() != health.TaintReportedOnly,
+		TaintsUnjoined: o.runsController(health.Name) && o.runsController(set.Name) && o.Health.unjoinedPolicy() != health.TaintReportedOnly,
 	}
 }
 

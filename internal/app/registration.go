@@ -10,10 +10,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/berth-project/berth/internal/controller/acceptance"
 	"github.com/berth-project/berth/internal/controller/addon"
 	"github.com/berth-project/berth/internal/controller/addoninstall"
-	"github.com/berth-project/berth/internal/controller/csr"
 	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/probe"
@@ -21,8 +19,10 @@ import (
 	"github.com/berth-project/berth/internal/controller/profile"
 	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
-	"github.com/berth-project/berth/internal/registration/autoaccept"
-	"github.com/berth-project/berth/internal/registration/ocm"
+	"github.com/berth-project/berth/internal/membership/acceptance"
+	"github.com/berth-project/berth/internal/membership/csr"
+	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
+	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
 // maxInventoryNamespaces bounds --inventory-namespaces.

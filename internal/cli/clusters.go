@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 func newClusters(streams genericiooptions.IOStreams) *cobra.Command {

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/join"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const createLong = `Create a join token: the right of one agent to request the first certificate of one cluster.

@@ -9,9 +9,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 const unjoinLong = `Remove a cluster from the hub: delete its ManagedCluster and wait until it is gone.

@@ -31,7 +31,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // TestAClusterJoinsFallsSilentRecoversAndLeaves follows a cluster from its join token to its end.

@@ -27,7 +27,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/remote"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // ocmInterval is the time between two looks of an agent for another one.

@@ -9,8 +9,8 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/delivery"
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/console"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 // Writer carries out the writes of pages as the commands accept, deny and rollout do. It implements console.Writer.

@@ -29,7 +29,7 @@ import (
 	"github.com/berth-project/berth/internal/addon"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/work/validation"
 )
 

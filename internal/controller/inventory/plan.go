@@ -17,7 +17,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // maxClaims is how many properties of a profile become claims. The others are left out, and the condition ClaimsTruncated reports them.

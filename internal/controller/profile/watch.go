@@ -15,7 +15,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // Decisions selects the PlacementDecisions of multicluster.x-k8s.io that a cluster manager writes.

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/berth-project/berth/internal/registration/ocm"
+	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
 const (
