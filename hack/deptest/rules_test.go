@@ -58,7 +58,7 @@ func TestTransitiveImports(t *testing.T) {
 			reason: "only hub/embed does, in a module of its own; the manager and the plugin must stay small",
 		},
 		"bridges import no surface": {
-			from:   []string{berth + "internal/source", berth + "internal/kube/apply", berth + "internal/kube/telemetry", berth + "internal/record"},
+			from:   []string{berth + "internal/source", berth + "internal/kube/apply", berth + "internal/kube/telemetry", berth + "internal/placement/history"},
 			never:  append([]string{berth + "internal/app"}, surfaces...),
 			reason: "every surface depends on them",
 		},

@@ -29,7 +29,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/storage"
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/certificate"
-	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/status"
 )
 
@@ -51,7 +51,7 @@ type Options struct {
 	Certificate certificate.Source
 	Clock       clock.WithTicker
 	// Record holds the recent decisions of the manager.
-	Record *record.Record
+	Record *history.Record
 	// Deliveries reads what is delivered; nil where the manager delivers no workloads.
 	Deliveries placementapi.Deliveries
 	// Status returns how the manager is.

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/apiserver"
-	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/replicaset"
+	"github.com/berth-project/berth/internal/placement"
 )
 
 // addressOff is the address of a server that is switched off.

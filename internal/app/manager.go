@@ -46,7 +46,6 @@ import (
 	"github.com/berth-project/berth/internal/controller/addoninstall"
 	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/kueue"
-	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/profile"
 	"github.com/berth-project/berth/internal/controller/replicaset"
@@ -63,8 +62,9 @@ import (
 	"github.com/berth-project/berth/internal/membership/registration/ocm"
 	"github.com/berth-project/berth/internal/membership/set"
 	"github.com/berth-project/berth/internal/membership/setrole"
+	"github.com/berth-project/berth/internal/placement"
+	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/preflight"
-	"github.com/berth-project/berth/internal/record"
 )
 
 // controllers are the controllers of the manager by name, in the order in which they are added.
@@ -107,7 +107,7 @@ type managerBuilder struct {
 	certificates certificate.Source
 	// env compiles the expressions of placements. record records their decisions.
 	env    *celenv.Env
-	record *record.Record
+	record *history.Record
 	// leases observes the watch of the leases.
 	leases *health.LeaseWatch
 	// tainted is closed by the health controller once clusters that never joined are tainted; nil without that controller.
@@ -195,7 +195,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 	if err != nil {
 		return err
 	}
-	remembered := record.New(record.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
+	remembered := history.New(history.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
 	if err := (&managerBuilder{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases, preflight: hub}).addAll(ctx); err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/generate"
-	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 var (
@@ -51,7 +51,7 @@ type memory struct {
 	clock   *clocktesting.FakeClock
 	state   *live.State
 	views   *visibility.Snapshot
-	record  *record.Record
+	record  *history.Record
 	caches  cache.Options
 	stores  []toolscache.Store
 	queued  []fleet.Key
@@ -73,7 +73,7 @@ func newMemory(b *testing.B) *memory {
 		b.Fatal(err)
 	}
 	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions(DefaultOptions().ProfileManager)}
-	m.record = record.New(record.Options{Clock: m.clock, Env: env})
+	m.record = history.New(history.Options{Clock: m.clock, Env: env})
 	enqueue := func(key fleet.Key, cause explain.Cause) {
 		m.record.AddCause(key, cause)
 		m.queued = append(m.queued, key)
@@ -115,7 +115,7 @@ func (m *memory) fill(f *generate.Fleet) {
 	}
 	m.queued = nil
 	m.measure("decisions")
-	m.record = record.New(record.Options{Clock: m.clock})
+	m.record = history.New(history.Options{Clock: m.clock})
 	m.measure("freed with the record")
 	edit := visibility.Empty().Edit(1)
 	for _, object := range clusters {

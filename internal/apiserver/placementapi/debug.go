@@ -18,7 +18,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
-	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/placement/history"
 )
 
 // DebugPath is the path of OCM's debug server, which this server implements too.
@@ -81,7 +81,7 @@ func (h *Handler) debug(r *http.Request, w http.ResponseWriter, who user.Info) (
 		return nil, err
 	}
 	defer release()
-	var answer *record.Explanation
+	var answer *history.Explanation
 	if verb == "get" {
 		answer, err = h.Record.Explain(r.Context(), key)
 	} else {

@@ -24,8 +24,8 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/apiserver/placementapi"
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
-	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // noLeader is the Leader of a single replica: it forwards nothing.
@@ -45,7 +45,7 @@ func (noLeader) Caller(_ *http.Request, sender user.Info) (user.Info, bool, erro
 func newHandler(f *testing.F) *placementapi.Handler {
 	f.Helper()
 	clock, env := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), enginetest.Env(f)
-	recorded := record.New(record.Options{Clock: clock, Env: env})
+	recorded := history.New(history.Options{Clock: clock, Env: env})
 	world := live.New(env, recorded.AddCause, recorded.AddCause)
 	world.SetSet(nil, enginetest.Set("sea").Obj())
 	world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})

@@ -28,7 +28,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/kube/access"
-	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/status"
 )
 
@@ -53,7 +53,7 @@ var errNoUser = errors.New("the request has no user")
 
 // Options configures a Handler.
 type Options struct {
-	Record *record.Record
+	Record *history.Record
 	// Deliveries reads what is delivered; nil where the manager delivers no workloads.
 	Deliveries Deliveries
 	// Status returns how the manager is; nil where no monitor runs.
@@ -230,12 +230,12 @@ func apiError(err error, key fleet.Key) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, record.ErrUnknown):
+	case errors.Is(err, history.ErrUnknown):
 		return apierrors.NewNotFound(clusterv1beta1.Resource(placements), key.Name)
-	case errors.Is(err, record.ErrIdle):
+	case errors.Is(err, history.ErrIdle):
 		return apierrors.NewServiceUnavailable(err.Error() +
 			": try again, or read the log of the replica that holds the lease berth-manager")
-	case errors.Is(err, record.ErrInvalid):
+	case errors.Is(err, history.ErrInvalid):
 		return apierrors.NewBadRequest(err.Error())
 	default:
 		return apierrors.NewServiceUnavailable(err.Error() + ": try again")

@@ -9,7 +9,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/verdict"
-	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/placement/history"
 )
 
 // debugReport is the response of OCM's debug server for one run, followed by the fields that Berth adds. Clusters are sorted by
@@ -46,7 +46,7 @@ type aggregatedScore struct {
 	Score   int64  `json:"score"`
 }
 
-func newDebugReport(answer *record.Explanation, sees func(string) bool) *debugReport {
+func newDebugReport(answer *history.Explanation, sees func(string) bool) *debugReport {
 	shown := answer.Explanation(sees)
 	out := &debugReport{
 		Placement: trimmedPlacement(answer.Placement), Filtered: []filterResult{}, Scored: []prioritizerResult{}, Aggregated: []aggregatedScore{},

@@ -20,7 +20,7 @@ import (
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/internal/apiserver/placementapi"
-	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/status"
 )
 
@@ -30,7 +30,7 @@ func TestStatusNeedsThePermissionForMetrics(t *testing.T) {
 	metav1.AddToGroupVersion(kinds, schema.GroupVersion{Version: "v1"})
 	kinds.AddUnversionedTypes(schema.GroupVersion{Version: "v1"}, &metav1.Status{})
 	handler := placementapi.New(placementapi.Options{
-		Record: record.New(record.Options{Clock: clocktesting.NewFakeClock(time.Now()), Env: enginetest.Env(t)}), Leader: noLeader{},
+		Record: history.New(history.Options{Clock: clocktesting.NewFakeClock(time.Now()), Env: enginetest.Env(t)}), Leader: noLeader{},
 		Serializer: serializer.NewCodecFactory(kinds).WithoutConversion(),
 		Status: func() status.Report {
 			return status.Report{Kind: status.Kind, Replica: "berth-1_x"}

@@ -32,7 +32,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/access"
-	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/internal/status"
 )
@@ -167,7 +167,7 @@ func (r *reader) Explain(ctx context.Context, key fleet.Key, cluster string) (*e
 		return nil, console.ErrNotFound
 	}
 	answer, err := r.users.options.Record.Explain(ctx, key)
-	if errors.Is(err, record.ErrUnknown) {
+	if errors.Is(err, history.ErrUnknown) {
 		return nil, console.ErrNotFound
 	}
 	if err != nil {
@@ -195,7 +195,7 @@ func (r *reader) Verdict(ctx context.Context, key fleet.Key, cluster string) (*e
 		return nil, console.ErrNotFound
 	}
 	answer, err := r.users.options.Record.Explain(ctx, key)
-	if errors.Is(err, record.ErrUnknown) {
+	if errors.Is(err, history.ErrUnknown) {
 		return nil, console.ErrNotFound
 	}
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/console"
-	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/source/informer"
 	"github.com/berth-project/berth/internal/status"
 )
@@ -51,7 +51,7 @@ type Options struct {
 	// Views is the snapshot of what each user may see.
 	Views *viewcache.Cache
 	// Record holds the recent decisions. Deliveries reads what is delivered; nil where the manager delivers no workloads.
-	Record     *record.Record
+	Record     *history.Record
 	Deliveries placementapi.Deliveries
 	// Leases is set if the manager watches the leases of clusters.
 	Leases bool

@@ -1,4 +1,4 @@
-package record
+package history
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 var (

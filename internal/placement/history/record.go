@@ -1,4 +1,4 @@
-package record
+package history
 
 import (
 	"sync/atomic"
@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // Options configures a Record.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // hubRetry is when to retry while a required field is missing. Once the field is there, every placement is enqueued at once.

@@ -23,8 +23,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // loop is the placement controller of a manager on a hub. The test controls its work queue.
@@ -51,7 +51,7 @@ func startLoop(t *testing.T, h *fakeHub) *loop {
 		client: h, clock: h.clock, recorder: eventRecorder{l},
 		metrics:     telemetry.NewMetrics(prometheus.NewRegistry()),
 		conflicts:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
-		record:      record.New(record.Options{Clock: h.clock, Env: env}),
+		record:      history.New(history.Options{Clock: h.clock, Env: env}),
 		releaseCore: func(reconcile.Request) {},
 	}
 	enqueue := func(key fleet.Key) { l.queued[key] = true }

@@ -17,8 +17,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 type source struct {
 	cache  cache.Cache
 	clock  clock.WithTicker
-	record *record.Record
+	record *history.Record
 	world  *live.State
 	scores *scoreDebouncer
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]

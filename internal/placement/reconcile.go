@@ -11,14 +11,14 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // attempt is one pass of a placement through the sequence. Each step adds its result.
 type attempt struct {
 	key    fleet.Key
-	record *record.Attempt
+	record *history.Attempt
 
 	input   live.Input
 	started time.Time

@@ -19,8 +19,8 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.
@@ -40,7 +40,7 @@ type Options struct {
 	Clock   clock.WithTickerAndDelayedExecution
 	Metrics *telemetry.Metrics
 	// Record keeps runs and changes, to explain them.
-	Record *record.Record
+	Record *history.Record
 	// Env compiles CEL expressions.
 	Env *celenv.Env
 	// BuiltIn means that the clusterset controller restores the sets `default` and `global`. While such a set is missing, decisions
@@ -94,7 +94,7 @@ type reconciler struct {
 	client   client.Client
 	world    *live.State
 	scores   *scoreDebouncer
-	record   *record.Record
+	record   *history.Record
 	hub      Hub
 	clock    clock.WithTicker
 	metrics  *telemetry.Metrics

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/placement/history"
 )
 
 // recordAttempt records what an attempt did: in the history, the metrics, the log and an event.
@@ -27,7 +27,7 @@ func (r *reconciler) recordAttempt(ctx context.Context, a *attempt) {
 }
 
 // log writes the one line of a stored plan.
-func (a *attempt) log(ctx context.Context, change *record.Change, held int) {
+func (a *attempt) log(ctx context.Context, change *history.Change, held int) {
 	fields := []any{
 		"selected", a.result.Selected, "added", len(a.plan.Newcomers()), "removed", len(a.plan.Removed),
 		"restored", len(a.plan.Restored), "regrouped", len(a.plan.Regrouped),

@@ -1,4 +1,4 @@
-package record
+package history
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 var (
