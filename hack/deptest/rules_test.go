@@ -116,7 +116,7 @@ func TestDirectImports(t *testing.T) {
 		},
 		"only celenv uses CEL": {
 			from:   []string{strings.TrimSuffix(berth, "/")},
-			except: []string{berth + "engine/celenv", berth + "internal/work/expression"},
+			except: []string{berth + "engine/celenv", berth + "internal/delivery/expression"},
 			trees:  []string{"github.com/google/cel-go", "k8s.io/apiserver/pkg/cel"},
 			reason: "limits, environment and cache are in one place; a second place could accept what the first rejects",
 		},

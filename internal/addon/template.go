@@ -18,7 +18,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // NameLabel on a ManifestWork names the add-on that it delivers.
@@ -265,8 +265,8 @@ func NewWork(addOn *addonv1alpha1.ManagedClusterAddOn, spec *workv1.ManifestWork
 
 // WorkPatch returns the patch that replaces the spec of a work. It conflicts where another client wrote first.
 func WorkPatch(work *workv1.ManifestWork, spec *workv1.ManifestWorkSpec, hash string) (types.PatchType, []byte, error) {
-	write := delivery.Write{
-		Verb: delivery.Update, Cluster: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.ResourceVersion, Bare: len(work.Annotations) == 0,
+	write := plan.Write{
+		Verb: plan.Update, Cluster: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.ResourceVersion, Bare: len(work.Annotations) == 0,
 		Annotations: map[string]string{
 			workv1.TemplateHashAnnotation: hash, workv1.TemplateGenerationAnnotation: strconv.FormatInt(work.Generation+1, 10),
 		},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/apiserver"
-	"github.com/berth-project/berth/internal/controller/replicaset"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/placement"
 )
 
@@ -64,7 +64,7 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 		Status: status.Report,
 	}
 	if a.options.Delivers() {
-		a.deliveries = &replicaset.Reader{}
+		a.deliveries = &delivery.Reader{}
 		options.Deliveries = a.deliveries
 	}
 	if a.options.LeaderElection && a.options.runsController(placement.Name) {

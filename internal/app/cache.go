@@ -21,7 +21,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/profile"
-	"github.com/berth-project/berth/internal/controller/replicaset"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/membership/acceptance"
 	"github.com/berth-project/berth/internal/membership/grant"
 	"github.com/berth-project/berth/internal/membership/health"
@@ -56,8 +56,8 @@ func cacheOptions(profiles string) cache.Options {
 			&clusterv1beta1.PlacementDecision{}:         {Transform: slimmer.Slice},
 			&multiclusterv1alpha1.ClusterProfile{}:      {Transform: slimmer.Profile},
 			&multiclusterv1alpha1.PlacementDecision{}:   {Label: profile.Decisions(profiles), Transform: slimmer.Object},
-			&workv1.ManifestWork{}:                      {Transform: replicaset.Transform},
-			&appsv1.ControllerRevision{}:                {Label: replicaset.Revisions(), Transform: slimmer.Object},
+			&workv1.ManifestWork{}:                      {Transform: delivery.Transform},
+			&appsv1.ControllerRevision{}:                {Label: delivery.Revisions(), Transform: slimmer.Object},
 			grant.AccountKind():                         {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
 			&certificatesv1.CertificateSigningRequest{}: {Label: acceptance.ClusterObjects(), Transform: slimmer.Object},
 			&corev1.Secret{}:                            {Namespaces: map[string]cache.Config{probe.Namespace: {LabelSelector: probe.Secrets()}}},

@@ -7,17 +7,17 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/berth-project/berth/internal/controller/replicaset"
-	"github.com/berth-project/berth/internal/controller/workcleanup"
+	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/cleanup"
 	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
 // DeliveryControllers returns the controllers that deliver workloads. "*" does not include them, because they need permissions of their
 // own, and because another product may deliver the workloads of a hub.
-func DeliveryControllers() []string { return []string{replicaset.Name} }
+func DeliveryControllers() []string { return []string{delivery.Name} }
 
 // Delivers reports whether a controller runs that delivers workloads.
-func (o *Options) Delivers() bool { return o.runsController(replicaset.Name) }
+func (o *Options) Delivers() bool { return o.runsController(delivery.Name) }
 
 // addReplicaSet adds the controllers of sets and of works that end, and the monitor that stops them while that of Open Cluster Management runs.
 func addReplicaSet(ctx context.Context, a *managerBuilder) error {
@@ -25,10 +25,10 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 	if err := a.mgr.Add(a.ocmWork); err != nil {
 		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
 	}
-	if err := workcleanup.Add(a.mgr, workcleanup.Options{Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Timeout: a.options.WorkCleanupTimeout}); err != nil {
+	if err := cleanup.Add(a.mgr, cleanup.Options{Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Timeout: a.options.WorkCleanupTimeout}); err != nil {
 		return err //nolint:wrapcheck // it names the controller
 	}
-	return replicaset.Add(ctx, a.mgr, replicaset.Options{
+	return delivery.Add(ctx, a.mgr, delivery.Options{
 		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
 		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry, Reader: a.deliveries,
 	})

@@ -48,8 +48,8 @@ import (
 	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/profile"
-	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/kube/expectederror"
 	"github.com/berth-project/berth/internal/kube/telemetry"
@@ -84,7 +84,7 @@ func controllers() []controllerEntry {
 		{name: acceptance.Name, add: addAcceptance},
 		{name: csr.Name, add: addCSR},
 		{name: addon.Name, add: addAddOn},
-		{name: replicaset.Name, add: addReplicaSet},
+		{name: delivery.Name, add: addReplicaSet},
 		{name: addoninstall.Name, add: addAddOnInstall},
 		{name: probe.Name, add: addProbe},
 		{name: score.Name, add: addScore},
@@ -119,7 +119,7 @@ type managerBuilder struct {
 	// ocm finds the registration controller of Open Cluster Management; nil where no controller registers clusters.
 	ocm *ocm.Monitor
 	// deliveries reads what the controller of sets plans from; nil where the views or that controller are off.
-	deliveries *replicaset.Reader
+	deliveries *delivery.Reader
 	// ocmWork finds the controller of sets of Open Cluster Management; nil where Berth delivers nothing.
 	ocmWork *ocm.Monitor
 	// ocmAddOns finds the controller of add-ons of Open Cluster Management; nil where Berth installs none.

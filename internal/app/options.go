@@ -19,14 +19,14 @@ import (
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/controller/profile"
-	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
+	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/validation"
 	"github.com/berth-project/berth/internal/membership/health"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
 	"github.com/berth-project/berth/internal/membership/set"
 	"github.com/berth-project/berth/internal/webhook/work"
-	"github.com/berth-project/berth/internal/work/validation"
 )
 
 // maxManifestLimit is how many bytes etcd accepts in one request.
@@ -143,7 +143,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of the kubeconfig of the hub; empty: in-cluster, or $KUBECONFIG")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
 		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+", which register clusters and need config/registration, "+
-			replicaset.Name+", which delivers workloads and needs config/delivery, "+
+			delivery.Name+", which delivers workloads and needs config/delivery, "+
 			addoninstall.Name+", which installs add-ons and needs config/addon, "+
 			probe.Name+", which needs config/probe and --probe-allow, "+
 			score.Name+", which needs config/score and --score-config, "+
@@ -171,7 +171,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
 		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
 	flags.Int64Var(&o.FanoutBytes, "fanout-bytes", o.FanoutBytes,
-		"bytes of specs of ManifestWorks that the controller "+replicaset.Name+" may write at once, and then in each 5 minutes; 0: no bound")
+		"bytes of specs of ManifestWorks that the controller "+delivery.Name+" may write at once, and then in each 5 minutes; 0: no bound")
 	flags.BoolVar(&o.BindAgentUser, "bind-agent-user", o.BindAgentUser,
 		"give the permissions of a cluster to the user of its recorded agent only, instead of to the groups of the cluster, so that a former certificate has none")
 	flags.StringSliceVar(&o.ProbeAllow, "probe-allow", o.ProbeAllow,

@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/internal/controller/probe"
 	"github.com/berth-project/berth/internal/controller/probe/target"
 	"github.com/berth-project/berth/internal/controller/profile"
-	"github.com/berth-project/berth/internal/controller/replicaset"
 	"github.com/berth-project/berth/internal/controller/score"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/membership/acceptance"
 	"github.com/berth-project/berth/internal/membership/csr"
 	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
@@ -34,7 +34,7 @@ func RegistrationControllers() []string { return []string{acceptance.Name, csr.N
 
 // namedControllers returns the controllers that run only where they are named.
 func namedControllers() []string {
-	return append(RegistrationControllers(), replicaset.Name, addoninstall.Name, probe.Name, score.Name, profile.Name, inventory.Name, kueue.Name)
+	return append(RegistrationControllers(), delivery.Name, addoninstall.Name, probe.Name, score.Name, profile.Name, inventory.Name, kueue.Name)
 }
 
 // ProbesClusters reports whether the controller runs that reads clusters without an agent.

@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/berth-project/berth/internal/controller/workcleanup"
+	"github.com/berth-project/berth/internal/delivery/cleanup"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/status"
 )
@@ -19,7 +19,7 @@ func (a *managerBuilder) addStatus() (*status.Monitor, error) {
 	}
 	out, err := status.NewMonitor(status.Options{
 		Metrics: registry.Own, Process: registry.Process, Clock: clock.RealClock{}, Replica: a.options.Identity, Elected: a.mgr.Elected(),
-		Queues:       append(controllerNames(), workcleanup.Name),
+		Queues:       append(controllerNames(), cleanup.Name),
 		RequestLimit: max(0, float64(a.options.QPS)), BytesLimit: float64(a.options.FanoutBytes),
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/berth-project/berth/internal/delivery/validation"
 	"github.com/berth-project/berth/internal/webhook/binding"
 	"github.com/berth-project/berth/internal/webhook/clusterset"
 	"github.com/berth-project/berth/internal/webhook/conversion"
@@ -23,7 +24,6 @@ import (
 	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/placement"
 	"github.com/berth-project/berth/internal/webhook/work"
-	"github.com/berth-project/berth/internal/work/validation"
 )
 
 const (

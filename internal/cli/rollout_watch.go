@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
@@ -108,7 +108,7 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 	if overridden {
 		kinds = append(kinds, source.ClusterKind())
 	}
-	works := labels.SelectorFromSet(labels.Set{workv1.ReplicaSetLabel: planner.SetLabelValue(h.Namespace, name)})
+	works := labels.SelectorFromSet(labels.Set{workv1.ReplicaSetLabel: plan.SetLabelValue(h.Namespace, name)})
 	cache := source.NewWatchCache(h, source.Scope{
 		Kinds: kinds, Namespace: h.Namespace, Works: works, Uncompiled: true,
 	})

@@ -12,14 +12,14 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/status"
 	"github.com/berth-project/berth/internal/status/rule"
 )
 
 // rollout is the set shop/web as its planner sees it. It implements console.Deliveries and console.Members.
-type rollout struct{ *deliverytest.World }
+type rollout struct{ *plantest.World }
 
 // Delivery implements console.Deliveries.
 func (r rollout) Delivery(_ context.Context, set fleet.Key) (*report.Report, error) {
@@ -43,7 +43,7 @@ func (r rollout) Member(_ context.Context, cluster string) (*console.Member, err
 // rollingOut is a session with a rollout: eu-1, the canary, has the template, and the member eu-2 refuses it.
 func rollingOut(t *testing.T) console.Session {
 	t.Helper()
-	w := deliverytest.New(t, now.Add(-time.Hour), "type: ProgressivePerGroup", deliverytest.Group{Name: "canary", Clusters: []string{"eu-1"}}, deliverytest.Group{Name: "rest", Clusters: []string{"eu-2", "eu-3"}})
+	w := plantest.New(t, now.Add(-time.Hour), "type: ProgressivePerGroup", plantest.Group{Name: "canary", Clusters: []string{"eu-1"}}, plantest.Group{Name: "rest", Clusters: []string{"eu-2", "eu-3"}})
 	w.Step()
 	w.Wait(10 * time.Second)
 	w.Succeed("eu-1")

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/source/completion"
 	"github.com/berth-project/berth/internal/status"
@@ -121,7 +121,7 @@ type Work struct {
 // NewWork returns a work as pages show it.
 func NewWork(work *workv1.ManifestWork, now time.Time) Work {
 	out := Work{Work: report.OfWork(work, now), Created: work.CreationTimestamp.Time}
-	if namespace, name, ok := delivery.SetOf(work.Labels, work.Annotations); ok {
+	if namespace, name, ok := plan.SetOf(work.Labels, work.Annotations); ok {
 		out.Set = fleet.Key{Namespace: namespace, Name: name}
 	}
 	if names := work.Annotations[workv1.PlacementsAnnotation]; names != "" {

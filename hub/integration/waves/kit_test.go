@@ -26,7 +26,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agentfleet"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 const (
@@ -154,7 +154,7 @@ func (f *fleet) awaitRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) map[str
 		return nil
 	})
 	list := &workv1.ManifestWorkList{}
-	f.MustList(list, client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)})
+	f.MustList(list, client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(set.Namespace, set.Name)})
 	out := map[string]delivered{}
 	for i := range list.Items {
 		work := &list.Items[i]

@@ -12,7 +12,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
@@ -20,7 +20,7 @@ import (
 type Deliveries interface {
 	// Input returns what the plan of a set is made from, as of now. It must not be changed. The error of a set that does not exist is
 	// NotFound.
-	Input(ctx context.Context, set types.NamespacedName) (delivery.Input, error)
+	Input(ctx context.Context, set types.NamespacedName) (plan.Input, error)
 }
 
 // delivery returns how far the delivery of a set is, with the clusters that the caller may see. The caller needs no permission in the

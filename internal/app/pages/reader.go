@@ -29,7 +29,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/access"
 	"github.com/berth-project/berth/internal/placement/history"
@@ -250,12 +250,12 @@ func (r *reader) Past(ctx context.Context, set fleet.Key) (*model.Past, error) {
 		return nil, fmt.Errorf("reading the set %s: %w", set, err)
 	}
 	kept := &appsv1.ControllerRevisionList{}
-	of := client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)}
+	of := client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(set.Namespace, set.Name)}
 	if err := r.users.objects.List(ctx, kept, client.InNamespace(set.Namespace), of); err != nil {
 		return nil, fmt.Errorf("reading the former templates of the set %s: %w", set, err)
 	}
 	for i := range kept.Items {
-		hash := delivery.RevisionHash(owner, &kept.Items[i])
+		hash := plan.RevisionHash(owner, &kept.Items[i])
 		if hash == "" {
 			continue // it is of another owner
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/cli/printer"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -24,19 +24,19 @@ func FromBundle(bundle *file.Bundle, namespace, name string) (Delivery, error) {
 }
 
 func fromBundle(bundle *file.Bundle, set *workv1alpha1.ManifestWorkReplicaSet) Delivery {
-	out := Delivery{Set: set, Placements: map[string]planner.Placement{}}
+	out := Delivery{Set: set, Placements: map[string]plan.Placement{}}
 	for _, placement := range bundle.Placements {
 		if placement.Namespace != set.Namespace {
 			continue
 		}
 		slices := bundle.Decisions[fleet.Key{Namespace: placement.Namespace, Name: placement.Name}]
-		out.Placements[placement.Name] = planner.Placement{Object: placement, Decisions: decision.Of(slices...)}
+		out.Placements[placement.Name] = plan.Placement{Object: placement, Decisions: decision.Of(slices...)}
 	}
 	out.Clusters = map[string]*clusterv1.ManagedCluster{}
 	for _, cluster := range bundle.Clusters {
 		out.Clusters[cluster.Name] = cluster
 	}
-	label := planner.SetLabelValue(set.Namespace, set.Name)
+	label := plan.SetLabelValue(set.Namespace, set.Name)
 	for _, work := range bundle.Works {
 		if work.Labels[workv1.ReplicaSetLabel] == label {
 			out.addWork(work)

@@ -15,7 +15,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 var errNoGroup = errors.New("no group is named: give --group, a name or an index")
@@ -59,7 +59,7 @@ func Approve(set *workv1alpha1.ManifestWorkReplicaSet, placement string, groups 
 	if err != nil {
 		return nil, err
 	}
-	revision, err := planner.TemplateHash(&set.Spec.ManifestWorkTemplate)
+	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", set.Namespace, set.Name, err)
 	}

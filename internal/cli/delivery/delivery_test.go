@@ -20,7 +20,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/golden"
 	"github.com/berth-project/berth/internal/cli/printer"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -51,7 +51,7 @@ spec:
 // succeeded, that of the second one has failed.
 func world(t *testing.T, clusters int) delivery.Delivery {
 	t.Helper()
-	out := delivery.Delivery{Set: set(t), Placements: map[string]planner.Placement{}}
+	out := delivery.Delivery{Set: set(t), Placements: map[string]plan.Placement{}}
 	out.Set.Spec.PlacementRefs[1].RolloutStrategy.Approval = nil
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "fleet-0", Labels: map[string]string{clusterv1beta1.PlacementLabel: "fleet", clusterv1beta1.DecisionGroupIndexLabel: "0"},
@@ -61,13 +61,13 @@ func world(t *testing.T, clusters int) delivery.Delivery {
 	}
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "fleet"}}
 	object.Status.NumberOfSelectedClusters = int32(clusters)
-	out.Placements["fleet"] = planner.Placement{Object: object, Decisions: decision.Of(slice)}
-	hash, err := planner.TemplateHash(&out.Set.Spec.ManifestWorkTemplate)
+	out.Placements["fleet"] = plan.Placement{Object: object, Decisions: decision.Of(slice)}
+	hash, err := plan.TemplateHash(&out.Set.Spec.ManifestWorkTemplate)
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := now.Add(-10 * time.Minute)
-	for i, write := range planner.Plan(planner.Input{Set: out.Set, Hash: hash, Placements: out.Placements, Now: began}).Writes {
+	for i, write := range plan.Plan(plan.Input{Set: out.Set, Hash: hash, Placements: out.Placements, Now: began}).Writes {
 		work := write.Object(&out.Set.Spec.ManifestWorkTemplate)
 		work.UID, work.Generation = types.UID(fmt.Sprint(i)), 1
 		for _, kind := range []string{workv1.WorkApplied, []string{workv1.WorkAvailable, workv1.WorkDegraded}[i%2]} {
@@ -132,7 +132,7 @@ func TestChanges(t *testing.T) {
 			return delivery.Approve(of, placement, groups)
 		}
 	}
-	revision, err := planner.TemplateHash(&set(t).Spec.ManifestWorkTemplate)
+	revision, err := plan.TemplateHash(&set(t).Spec.ManifestWorkTemplate)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
-	planner "github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/compare"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -28,7 +28,7 @@ type SetDiff struct {
 	Failed []string `json:"failed,omitempty"`
 
 	// plan is what the manager would do with the changed set at once.
-	plan planner.Result
+	plan plan.Result
 }
 
 // VersionDiff is the clusters with one former template, and the objects that change there.
@@ -73,7 +73,7 @@ func DiffSet(stored Delivery, changed *workv1alpha1.ManifestWorkReplicaSet, now 
 	if err != nil {
 		return nil, err
 	}
-	out := &SetDiff{Set: changed.Namespace + "/" + changed.Name, Versions: []VersionDiff{}, plan: planner.Plan(in)}
+	out := &SetDiff{Set: changed.Namespace + "/" + changed.Name, Versions: []VersionDiff{}, plan: plan.Plan(in)}
 	before, err := stored.input(now)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func DiffSet(stored Delivery, changed *workv1alpha1.ManifestWorkReplicaSet, now 
 }
 
 // hashIn returns the hash of the template that a cluster has; empty without a work.
-func (d *Delivery) hashIn(v planner.Verdict, stored string) string {
+func (d *Delivery) hashIn(v plan.Verdict, stored string) string {
 	if d.WorksHidden {
 		return stored
 	}

@@ -9,7 +9,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // FormerReader reads the last template that all clusters of a set reached, once for each revision. It is not safe for concurrent use.
@@ -39,16 +39,16 @@ func (f *FormerReader) Read(ctx context.Context, set *workv1alpha1.ManifestWorkR
 
 // keptOf selects the kept templates of a set.
 func keptOf(set *workv1alpha1.ManifestWorkReplicaSet) client.MatchingLabels {
-	return client.MatchingLabels{workv1.ReplicaSetLabel: planner.SetLabelValue(set.Namespace, set.Name)}
+	return client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(set.Namespace, set.Name)}
 }
 
 // formerIn finds the template of status.currentRevision. A template that cannot be read is not used, as in the manager.
 func formerIn(set *workv1alpha1.ManifestWorkReplicaSet, kept []appsv1.ControllerRevision) *workv1.ManifestWorkSpec {
 	for i := range kept {
-		if planner.RevisionHash(set, &kept[i]) != set.Status.CurrentRevision {
+		if plan.RevisionHash(set, &kept[i]) != set.Status.CurrentRevision {
 			continue
 		}
-		if template, err := planner.RevisionTemplate(&kept[i]); err == nil {
+		if template, err := plan.RevisionTemplate(&kept[i]); err == nil {
 			return template
 		}
 	}

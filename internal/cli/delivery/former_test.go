@@ -11,8 +11,8 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
-	planner "github.com/berth-project/berth/internal/delivery"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 )
 
 var instant = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -20,8 +20,8 @@ var instant = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 const oneByOne = "{type: Progressive, progressive: {maxConcurrency: 1}}"
 
 // deliveryOf returns the set of a world as a hub has it.
-func deliveryOf(w *deliverytest.World) Delivery {
-	out := Delivery{Set: w.Set, Placements: map[string]planner.Placement{"fleet": {Object: w.Placement, Decisions: decision.Of(w.Slices...)}}}
+func deliveryOf(w *plantest.World) Delivery {
+	out := Delivery{Set: w.Set, Placements: map[string]plan.Placement{"fleet": {Object: w.Placement, Decisions: decision.Of(w.Slices...)}}}
 	for _, work := range w.Works {
 		out.addWork(work)
 	}
@@ -36,7 +36,7 @@ func templateWith(text string) *workv1.ManifestWorkSpec {
 }
 
 func TestABreachedRolloutIsReportedAsTheManagerReportsIt(t *testing.T) {
-	w := deliverytest.New(t, instant, oneByOne, deliverytest.Group{Clusters: []string{"a", "b"}})
+	w := plantest.New(t, instant, oneByOne, plantest.Group{Clusters: []string{"a", "b"}})
 	w.Set.Spec.PlacementRefs[0].RolloutStrategy.FailureStrategy = workv1alpha1.AbortAll
 	for range 3 {
 		w.Succeed(w.Step()...)

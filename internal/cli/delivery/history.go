@@ -13,7 +13,7 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 var (
@@ -56,7 +56,7 @@ func History(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestW
 	out := []Revision{}
 	for i := range list.Items {
 		stored := &list.Items[i]
-		hash := planner.RevisionHash(set, stored)
+		hash := plan.RevisionHash(set, stored)
 		if hash == "" {
 			continue // it is of another owner
 		}
@@ -72,7 +72,7 @@ func History(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestW
 // Undo returns the patch that writes a former template into a set, and its revision. Number 0 is the last template that all clusters
 // reached, or the newest other than the present where that is the present. The patch is empty if the set has the template.
 func Undo(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, number int64) ([]byte, Revision, error) {
-	present, err := planner.TemplateHash(&set.Spec.ManifestWorkTemplate)
+	present, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 	if err != nil {
 		return nil, Revision{}, fmt.Errorf("reading the template of the set %s/%s: %w", set.Namespace, set.Name, err)
 	}
@@ -83,7 +83,7 @@ func Undo(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, number i
 	if target.Hash == present {
 		return nil, target, nil
 	}
-	template, err := planner.RevisionTemplate(target.stored)
+	template, err := plan.RevisionTemplate(target.stored)
 	if err != nil {
 		return nil, Revision{}, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // versions returns a set with the template of the last name, and its history. The current one is marked.
@@ -23,7 +23,7 @@ func versions(t *testing.T, current string, names ...string) (*workv1alpha1.Mani
 		manifest := workv1.Manifest{}
 		manifest.Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"}}`)
 		set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{manifest}
-		hash, err := planner.TemplateHash(&set.Spec.ManifestWorkTemplate)
+		hash, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func versions(t *testing.T, current string, names ...string) (*workv1alpha1.Mani
 		for _, one := range history {
 			stored = append(stored, one.stored)
 		}
-		planned, err := planner.PlanRevisions(set, hash, stored)
+		planned, err := plan.PlanRevisions(set, hash, stored)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
 // rolloutOf310 is a rollout over 310 clusters, as an operator follows it: the canary group, then groups of 150. One cluster fails.
 type rolloutOf310 struct {
-	*deliverytest.World
+	*plantest.World
 
 	out  strings.Builder
 	live *delivery.Live
@@ -29,9 +29,9 @@ const strategyOf310 = `{type: ProgressivePerGroup, progressivePerGroup: {maxFail
 
 func newRolloutOf310(t *testing.T, terminal bool) *rolloutOf310 {
 	t.Helper()
-	clusters := deliverytest.Clusters("edge", 300)
-	w := deliverytest.New(t, now, strategyOf310,
-		deliverytest.Group{Name: "canary", Clusters: deliverytest.Clusters("canary", 10)}, deliverytest.Group{Clusters: clusters[:150]}, deliverytest.Group{Clusters: clusters[150:]})
+	clusters := plantest.Clusters("edge", 300)
+	w := plantest.New(t, now, strategyOf310,
+		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 10)}, plantest.Group{Clusters: clusters[:150]}, plantest.Group{Clusters: clusters[150:]})
 	return &rolloutOf310{World: w, live: delivery.NewLive(printer.Screen{Width: printer.DefaultWidth}, terminal)}
 }
 
@@ -107,27 +107,27 @@ func TestWatchEnds(t *testing.T) {
 	const lenient = "{type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 0}}"
 	for name, tc := range map[string]struct {
 		strategy     string
-		change       func(w *deliverytest.World)
+		change       func(w *plantest.World)
 		ended        bool
 		reason, next string
 	}{
 		"under way": {lenient, nil, false, "", ""},
-		"finished":  {"{type: All}", func(w *deliverytest.World) { w.Succeed("a", "b") }, true, "", ""},
+		"finished":  {"{type: All}", func(w *plantest.World) { w.Succeed("a", "b") }, true, "", ""},
 		"breached": {
-			lenient, func(w *deliverytest.World) { w.Degrade("a", "no image") }, true, "fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
+			lenient, func(w *plantest.World) { w.Degrade("a", "no image") }, true, "fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
 			"starts when fewer clusters fail: correct the template, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`",
 		},
-		"paused with a cluster under way": {lenient, func(w *deliverytest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", ""},
+		"paused with a cluster under way": {lenient, func(w *plantest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", ""},
 		"paused": {
-			lenient, func(w *deliverytest.World) {
+			lenient, func(w *plantest.World) {
 				w.Succeed("a")
 				w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
 			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`",
 		},
-		"no decision": {lenient, func(w *deliverytest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "look at the placement: `kubectl berth explain placement`"},
+		"no decision": {lenient, func(w *plantest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "look at the placement: `kubectl berth explain placement`"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := deliverytest.New(t, now, tc.strategy, deliverytest.Group{Clusters: []string{"a", "b"}})
+			w := plantest.New(t, now, tc.strategy, plantest.Group{Clusters: []string{"a", "b"}})
 			w.Step()
 			if tc.change != nil {
 				tc.change(w)

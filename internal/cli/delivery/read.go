@@ -19,7 +19,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
@@ -52,7 +52,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 // Delivery is a set with what its plan depends on.
 type Delivery struct {
 	Set        *workv1alpha1.ManifestWorkReplicaSet
-	Placements map[string]planner.Placement
+	Placements map[string]plan.Placement
 	// Former is the template of status.currentRevision; nil where it is not kept or was not read.
 	Former *workv1.ManifestWorkSpec
 	// Works are the works of the set, without their manifests. WorksHidden is set if the caller may not list them, or
@@ -74,7 +74,7 @@ func (d *Delivery) addWork(work *workv1.ManifestWork) {
 		d.Specs, d.Manifests = map[string]*workv1.ManifestWorkSpec{}, map[string][]report.Manifest{}
 	}
 	d.Manifests[work.Namespace] = report.Manifests(work)
-	if _, known := d.Specs[hash]; !known && planner.IsCurrent(work, hash) {
+	if _, known := d.Specs[hash]; !known && plan.IsCurrent(work, hash) {
 		d.Specs[hash] = work.Spec.DeepCopy()
 	}
 	d.Works = append(d.Works, work)
@@ -82,7 +82,7 @@ func (d *Delivery) addWork(work *workv1.ManifestWork) {
 
 // Read reads a set, its placements, their decisions, and where the caller may, its works and its former template.
 func Read(ctx context.Context, hub client.Reader, key client.ObjectKey) (Delivery, error) {
-	out := Delivery{Set: &workv1alpha1.ManifestWorkReplicaSet{}, Placements: map[string]planner.Placement{}}
+	out := Delivery{Set: &workv1alpha1.ManifestWorkReplicaSet{}, Placements: map[string]plan.Placement{}}
 	if err := hub.Get(ctx, key, out.Set); err != nil {
 		return out, fmt.Errorf("reading the set %s: %w", key, err)
 	}
@@ -104,7 +104,7 @@ func Read(ctx context.Context, hub client.Reader, key client.ObjectKey) (Deliver
 
 // ReadNew returns what the plan of a set depends on that is not stored yet.
 func ReadNew(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestWorkReplicaSet) (Delivery, error) {
-	out := Delivery{Set: set, Placements: map[string]planner.Placement{}}
+	out := Delivery{Set: set, Placements: map[string]plan.Placement{}}
 	return out, out.readPlacements(ctx, hub, set)
 }
 
@@ -137,24 +137,24 @@ func SetsOf(ctx context.Context, hub client.Reader, namespace, placement string)
 }
 
 // readPlacement returns a placement with its decisions; a missing one is without an object.
-func readPlacement(ctx context.Context, hub client.Reader, key client.ObjectKey) (planner.Placement, error) {
+func readPlacement(ctx context.Context, hub client.Reader, key client.ObjectKey) (plan.Placement, error) {
 	object := &clusterv1beta1.Placement{}
 	err := hub.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
-		return planner.Placement{}, nil
+		return plan.Placement{}, nil
 	}
 	if err != nil {
-		return planner.Placement{}, fmt.Errorf("reading the placement %s: %w", key, err)
+		return plan.Placement{}, fmt.Errorf("reading the placement %s: %w", key, err)
 	}
 	stored := &clusterv1beta1.PlacementDecisionList{}
 	if err := hub.List(ctx, stored, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name}); err != nil {
-		return planner.Placement{}, fmt.Errorf("listing the decisions of the placement %s: %w", key, err)
+		return plan.Placement{}, fmt.Errorf("listing the decisions of the placement %s: %w", key, err)
 	}
-	return planner.Placement{Object: object, Decisions: decision.OfList(stored)}, nil
+	return plan.Placement{Object: object, Decisions: decision.OfList(stored)}, nil
 }
 
 func (d *Delivery) readWorks(ctx context.Context, hub client.Reader) error {
-	of := client.MatchingLabels{workv1.ReplicaSetLabel: planner.SetLabelValue(d.Set.Namespace, d.Set.Name)}
+	of := client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(d.Set.Namespace, d.Set.Name)}
 	next := ""
 	for {
 		page := &workv1.ManifestWorkList{}
@@ -164,7 +164,7 @@ func (d *Delivery) readWorks(ctx context.Context, hub client.Reader) error {
 		for i := range page.Items {
 			work := &page.Items[i]
 			d.addWork(work)
-			planner.Strip(work)
+			plan.Strip(work)
 		}
 		if next = page.Continue; next == "" {
 			return nil
@@ -173,20 +173,20 @@ func (d *Delivery) readWorks(ctx context.Context, hub client.Reader) error {
 }
 
 // input returns what the manager plans from at an instant. Without works it is not meaningful.
-func (d *Delivery) input(now time.Time) (planner.Input, error) {
-	hash, err := planner.TemplateHash(&d.Set.Spec.ManifestWorkTemplate)
+func (d *Delivery) input(now time.Time) (plan.Input, error) {
+	hash, err := plan.TemplateHash(&d.Set.Spec.ManifestWorkTemplate)
 	if err != nil {
-		return planner.Input{}, fmt.Errorf("hashing the template: %w", err)
+		return plan.Input{}, fmt.Errorf("hashing the template: %w", err)
 	}
-	out := planner.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Now: now}
+	out := plan.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Now: now}
 	rendered, err := d.rendering(hash)
 	if err != nil {
-		return planner.Input{}, err
+		return plan.Input{}, err
 	}
 	out.Kept = map[string]bool{hash: true}
 	if d.Former != nil {
 		out.Kept[d.Set.Status.CurrentRevision] = true
-		out.Obstacle = planner.ReturnObstacle(&d.Set.Spec.ManifestWorkTemplate, d.Former)
+		out.Obstacle = plan.ReturnObstacle(&d.Set.Spec.ManifestWorkTemplate, d.Former)
 	}
 	rendered.addTo(&out, d.Former)
 	return out, nil

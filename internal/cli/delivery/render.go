@@ -9,8 +9,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/engine/celenv"
-	planner "github.com/berth-project/berth/internal/delivery"
-	"github.com/berth-project/berth/internal/work/validation"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/delivery/validation"
 )
 
 // clusterPage is how many clusters a request lists.
@@ -36,7 +36,7 @@ func (d *Delivery) ReadClusters(ctx context.Context, hub client.Reader) error {
 
 // rendering is what a template becomes on each cluster.
 type rendering struct {
-	renderer *planner.Renderer
+	renderer *plan.Renderer
 	template *workv1.ManifestWorkSpec
 	hash     string
 	clusters map[string]*clusterv1.ManagedCluster
@@ -51,22 +51,22 @@ func (d *Delivery) rendering(hash string) (*rendering, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing expressions: %w", err)
 	}
-	out.renderer = planner.NewRenderer(d.Set, env, validation.DefaultManifestLimit)
+	out.renderer = plan.NewRenderer(d.Set, env, validation.DefaultManifestLimit)
 	return out, nil
 }
 
 // of returns what the template becomes on a cluster.
-func (r *rendering) of(cluster string) (*workv1.ManifestWorkSpec, planner.Rendering) {
+func (r *rendering) of(cluster string) (*workv1.ManifestWorkSpec, plan.Rendering) {
 	return r.renderer.Render(r.template, r.hash, r.clusters[cluster])
 }
 
 // addTo adds to the input of a plan what the template becomes on each selected cluster, and what the former one becomes; nil for none.
-func (r *rendering) addTo(in *planner.Input, former *workv1.ManifestWorkSpec) {
+func (r *rendering) addTo(in *plan.Input, former *workv1.ManifestWorkSpec) {
 	in.Invalid = r.renderer.Invalid()
 	if r.renderer == nil || in.Invalid != "" {
 		return
 	}
-	in.Rendered, in.Former = map[string]planner.Rendering{}, map[string]planner.Rendering{}
+	in.Rendered, in.Former = map[string]plan.Rendering{}, map[string]plan.Rendering{}
 	for _, placement := range in.Placements {
 		for name := range placement.Decisions.ClusterNames() {
 			_, in.Rendered[name] = r.of(name)

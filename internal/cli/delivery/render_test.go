@@ -7,15 +7,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	planner "github.com/berth-project/berth/internal/delivery"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 )
 
 // overridden returns a delivery to the clusters a and b, where b has no ManagedCluster. Its overrides write the label site into the
 // Deployment.
 func overridden(t *testing.T, path string) Delivery {
 	t.Helper()
-	w := deliverytest.New(t, instant, oneByOne, deliverytest.Group{Clusters: []string{"a", "b"}})
+	w := plantest.New(t, instant, oneByOne, plantest.Group{Clusters: []string{"a", "b"}})
 	overrides := `[{targets: [{group: apps, resource: deployments, namespace: shop, name: web}], patches: [{op: add, path: ` + path + `, value: "${cluster.labels['site']}"}]}]`
 	if err := yaml.UnmarshalStrict([]byte(overrides), &w.Set.Spec.Overrides); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestOverridesAreRenderedForEachCluster(t *testing.T) {
 	read := overridden(t, "/spec/paused")
 	former := read.Set.Spec.ManifestWorkTemplate.DeepCopy()
 	former.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":{}}`)
-	hash, err := planner.TemplateHash(former)
+	hash, err := plan.TemplateHash(former)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/work/validation"
+	"github.com/berth-project/berth/internal/delivery/validation"
 )
 
 // Validate returns an error that names the fields for which the webhooks refuse sets and works. The size of manifests is not checked: its

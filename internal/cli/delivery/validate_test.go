@@ -8,11 +8,11 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 )
 
 func TestValidateNamesTheField(t *testing.T) {
-	good := deliverytest.New(t, instant, oneByOne).Set
+	good := plantest.New(t, instant, oneByOne).Set
 	bad := good.DeepCopy()
 	bad.Spec.ManifestWorkTemplate = *templateWith(`{"apiVersion":"v1","kind":"ConfigMap"}`)
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "edge-1", Name: "x"}, Spec: bad.Spec.ManifestWorkTemplate}

@@ -27,10 +27,10 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/addon"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/delivery/validation"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/membership/registration"
-	"github.com/berth-project/berth/internal/work/validation"
 )
 
 const (
@@ -114,7 +114,7 @@ func changesReport() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*workv1.ManifestWork)
 		after, also := e.ObjectNew.(*workv1.ManifestWork)
-		return !ok || !also || !delivery.SameState(before, after) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+		return !ok || !also || !plan.SameState(before, after) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 	}}
 }
 
@@ -245,7 +245,7 @@ func isOfFormer(work *workv1.ManifestWork, addOn *addonv1alpha1.ManagedClusterAd
 func (r *templateReconciler) deliver(ctx context.Context, on addon.OnCluster, desired *addonv1alpha1.ConfigSpecHash) (again time.Duration, err error) {
 	addOn, work := on.AddOn, on.Work
 	last := r.last(addOn)
-	if last.fault == "" && (work == nil || !delivery.IsCurrent(work, last.hash)) {
+	if last.fault == "" && (work == nil || !plan.IsCurrent(work, last.hash)) {
 		spec, current, err := r.render(ctx, addOn, desired)
 		switch {
 		case err != nil:
@@ -255,14 +255,14 @@ func (r *templateReconciler) deliver(ctx context.Context, on addon.OnCluster, de
 		case !current:
 			return 0, nil
 		}
-		if last = r.last(addOn); last.fault == "" && (work == nil || !delivery.IsCurrent(work, last.hash)) {
+		if last = r.last(addOn); last.fault == "" && (work == nil || !plan.IsCurrent(work, last.hash)) {
 			return r.write(ctx, on, spec, last.hash)
 		}
 	}
 	if last.fault != "" {
 		return r.fail(ctx, on, last.fault)
 	}
-	state, _ := delivery.StateOf(work, last.hash, on.Now)
+	state, _ := plan.StateOf(work, last.hash, on.Now)
 	return 0, r.report(ctx, addOn, addon.TemplateReport(on, state, last.namespace))
 }
 
@@ -314,7 +314,7 @@ func (r *templateReconciler) render(
 	}
 	if err == nil {
 		out.namespace = rendering.Namespace
-		out.hash, err = delivery.TemplateHash(rendering.Spec)
+		out.hash, err = plan.TemplateHash(rendering.Spec)
 	}
 	if err != nil {
 		out.fault = err.Error()

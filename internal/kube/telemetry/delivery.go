@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -37,7 +37,7 @@ func NewDeliveries(registry prometheus.Registerer, read func() DeliveryState) *D
 	c := &metricSet{}
 	out := newDeliveries(c, read)
 	registry.MustRegister(c.collectors...)
-	for _, verb := range delivery.Verbs() {
+	for _, verb := range plan.Verbs() {
 		for _, result := range workResults() {
 			out.writes.WithLabelValues(verb.String(), result)
 		}
@@ -79,7 +79,7 @@ func newDeliveries(c *metricSet, read func() DeliveryState) *Deliveries {
 	return &Deliveries{
 		writes: c.counter("berth_work_writes_total",
 			"Attempted writes of the ManifestWorks of sets, by verb and result: stored, conflict (another client wrote first), refused (the API server refuses the work) or failed.",
-			Label{Name: "verb", Values: texts(delivery.Verbs())}, Label{Name: "result", Values: workResults()}),
+			Label{Name: "verb", Values: texts(plan.Verbs())}, Label{Name: "result", Values: workResults()}),
 		bytes: c.counter("berth_work_bytes_total", "Bytes of the manifests that were stored in ManifestWorks of sets.").WithLabelValues(),
 	}
 }
@@ -93,7 +93,7 @@ func texts[T ~string](values []T) []string {
 }
 
 // AddWrite counts an attempted write of a work, and its bytes if it was stored.
-func (d *Deliveries) AddWrite(verb delivery.Verb, result string, bytes int) {
+func (d *Deliveries) AddWrite(verb plan.Verb, result string, bytes int) {
 	d.writes.WithLabelValues(verb.String(), result).Inc()
 	if result == WorkStored {
 		d.bytes.Add(float64(bytes))

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -43,7 +43,7 @@ func DeliveryEvents(before, after *workv1alpha1.ManifestWorkReplicaSetStatus) []
 	add(aborted, corev1.EventTypeWarning, ReasonRolloutAborted, is.Message)
 	add(!aborted && after.AbortedTime == nil && reached(rollout.PhaseBreached), corev1.EventTypeWarning, ReasonRolloutBreached, is.Message+failures(after))
 	add(reached(rollout.PhaseFinished), corev1.EventTypeNormal, ReasonRolloutFinished, is.Message)
-	add(strings.HasPrefix(is.Message, delivery.PaceHold) && !strings.HasPrefix(was.Message, delivery.PaceHold), corev1.EventTypeWarning, ReasonRolloutHeld, is.Message)
+	add(strings.HasPrefix(is.Message, plan.PaceHold) && !strings.HasPrefix(was.Message, plan.PaceHold), corev1.EventTypeWarning, ReasonRolloutHeld, is.Message)
 	add(foreign(after) != "" && foreign(before) == "", corev1.EventTypeWarning, ReasonForeignWork, foreign(after))
 	return out
 }
@@ -58,7 +58,7 @@ func progressing(of *workv1alpha1.ManifestWorkReplicaSetStatus) metav1.Condition
 
 // failures returns which clusters failed, from the condition ManifestworkApplied; empty without any.
 func failures(of *workv1alpha1.ManifestWorkReplicaSetStatus) string {
-	if found := meta.FindStatusCondition(of.Conditions, workv1alpha1.ManifestworkApplied); found != nil && found.Reason == delivery.ReasonNotAsExpected {
+	if found := meta.FindStatusCondition(of.Conditions, workv1alpha1.ManifestworkApplied); found != nil && found.Reason == plan.ReasonNotAsExpected {
 		return "; " + found.Message
 	}
 	return ""
@@ -70,9 +70,9 @@ func foreign(of *workv1alpha1.ManifestWorkReplicaSetStatus) string {
 	if found == nil {
 		return ""
 	}
-	_, named, has := strings.Cut(found.Message, delivery.ForeignWorks)
+	_, named, has := strings.Cut(found.Message, plan.ForeignWorks)
 	if !has {
 		return ""
 	}
-	return delivery.ForeignWorks + named
+	return plan.ForeignWorks + named
 }

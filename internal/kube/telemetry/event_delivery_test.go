@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
@@ -28,7 +28,7 @@ func aborted(of *workv1alpha1.ManifestWorkReplicaSetStatus) *workv1alpha1.Manife
 }
 
 func TestEachChangeOfADeliveryHasOneEvent(t *testing.T) {
-	const held, foreign = delivery.PaceHold + ": 3 clusters", "Processing: x; " + delivery.ForeignWorks + "a/web"
+	const held, foreign = plan.PaceHold + ": 3 clusters", "Processing: x; " + plan.ForeignWorks + "a/web"
 	waiting := status("1", "Waiting: w", "Processing: x")
 	for sentence, test := range map[string]struct {
 		before, after *workv1alpha1.ManifestWorkReplicaSetStatus
@@ -47,8 +47,8 @@ func TestEachChangeOfADeliveryHasOneEvent(t *testing.T) {
 		"it is breached and aborted":  {waiting, aborted(status("1", "Breached: The rollout is aborted", "x: y")), "Warning RolloutAborted The rollout is aborted"},
 		"it stays aborted":            {aborted(status("1", "Breached: 1 of 2", "x: y")), aborted(status("1", "Breached: 2 of 2", "x: y")), ""},
 		"the pace holds it":           {waiting, status("1", "Advancing: "+held, "Processing: x"), "Warning RolloutHeld " + held},
-		"the pace still holds it":     {status("1", "Advancing: "+held, "Processing: x"), status("1", "Advancing: "+delivery.PaceHold+": 2 clusters", "Processing: x"), ""},
-		"a foreign work is found":     {waiting, status("1", "Waiting: w", foreign), "Warning ForeignWork " + delivery.ForeignWorks + "a/web"},
+		"the pace still holds it":     {status("1", "Advancing: "+held, "Processing: x"), status("1", "Advancing: "+plan.PaceHold+": 2 clusters", "Processing: x"), ""},
+		"a foreign work is found":     {waiting, status("1", "Waiting: w", foreign), "Warning ForeignWork " + plan.ForeignWorks + "a/web"},
 		"the foreign work stays":      {status("1", "Waiting: w", foreign), status("1", "Waiting: w", foreign), ""},
 		"a second foreign work comes": {status("1", "Waiting: w", foreign), status("1", "Waiting: w", foreign+", b/web"), ""},
 	} {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/delivery/validation"
 	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/review"
-	"github.com/berth-project/berth/internal/work/validation"
 )
 
 // Path is where the API server calls the webhook of works. Open Cluster Management has the same path.

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/delivery/validation"
 	"github.com/berth-project/berth/internal/webhook/work"
-	"github.com/berth-project/berth/internal/work/validation"
 )
 
 var errBoom = errors.New("boom")
