@@ -40,10 +40,10 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/internal/addon"
+	addonhealth "github.com/berth-project/berth/internal/addon/health"
 	"github.com/berth-project/berth/internal/apiserver"
 	"github.com/berth-project/berth/internal/certificate"
-	"github.com/berth-project/berth/internal/controller/addon"
-	"github.com/berth-project/berth/internal/controller/addoninstall"
 	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/probe"
@@ -83,9 +83,9 @@ func controllers() []controllerEntry {
 		{name: health.Name, add: addHealth},
 		{name: acceptance.Name, add: addAcceptance},
 		{name: csr.Name, add: addCSR},
-		{name: addon.Name, add: addAddOn},
+		{name: addonhealth.Name, add: addAddOn},
 		{name: delivery.Name, add: addReplicaSet},
-		{name: addoninstall.Name, add: addAddOnInstall},
+		{name: addon.Name, add: addAddOnInstall},
 		{name: probe.Name, add: addProbe},
 		{name: score.Name, add: addScore},
 		{name: profile.Name, add: addProfile},

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/berth-project/berth/internal/addon"
 	"github.com/berth-project/berth/internal/certificate"
-	"github.com/berth-project/berth/internal/controller/addoninstall"
 	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/probe"
@@ -144,7 +144,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
 		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+", which register clusters and need config/registration, "+
 			delivery.Name+", which delivers workloads and needs config/delivery, "+
-			addoninstall.Name+", which installs add-ons and needs config/addon, "+
+			addon.Name+", which installs add-ons and needs config/addon, "+
 			probe.Name+", which needs config/probe and --probe-allow, "+
 			score.Name+", which needs config/score and --score-config, "+
 			profile.Name+", which publishes the fleet as ClusterProfiles and needs config/profile, "+

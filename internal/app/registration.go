@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/berth-project/berth/internal/controller/addon"
-	"github.com/berth-project/berth/internal/controller/addoninstall"
+	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/health"
 	"github.com/berth-project/berth/internal/controller/inventory"
 	"github.com/berth-project/berth/internal/controller/kueue"
 	"github.com/berth-project/berth/internal/controller/probe"
@@ -30,11 +30,11 @@ const maxInventoryNamespaces = 64
 
 // RegistrationControllers returns the controllers that register clusters. "*" does not include them, because they need
 // permissions of their own, and because another product may register the clusters of a hub.
-func RegistrationControllers() []string { return []string{acceptance.Name, csr.Name, addon.Name} }
+func RegistrationControllers() []string { return []string{acceptance.Name, csr.Name, health.Name} }
 
 // namedControllers returns the controllers that run only where they are named.
 func namedControllers() []string {
-	return append(RegistrationControllers(), delivery.Name, addoninstall.Name, probe.Name, score.Name, profile.Name, inventory.Name, kueue.Name)
+	return append(RegistrationControllers(), delivery.Name, addon.Name, probe.Name, score.Name, profile.Name, inventory.Name, kueue.Name)
 }
 
 // ProbesClusters reports whether the controller runs that reads clusters without an agent.
@@ -77,7 +77,7 @@ func addAcceptance(_ context.Context, a *managerBuilder) error {
 }
 
 func addAddOn(_ context.Context, a *managerBuilder) error {
-	return addon.Add(a.mgr, addon.Options{Blocked: a.ocm.Blocked})
+	return health.Add(a.mgr, health.Options{Blocked: a.ocm.Blocked})
 }
 
 func addProbe(_ context.Context, a *managerBuilder) error {

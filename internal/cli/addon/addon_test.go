@@ -16,7 +16,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
-	planner "github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/cli/addon"
 	"github.com/berth-project/berth/internal/cli/golden"
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -39,9 +39,9 @@ func parse[T any](t *testing.T, text string) *T {
 
 // world returns an add-on whose configuration "next" has come to the canary edge-1 and has failed there. edge-2 has the configuration before,
 // edge-3 has joined since, edge-4 keeps add-ons out, edge-5 is selected no longer, and edge-6 has the add-on by hand.
-func world(t *testing.T) planner.Input {
+func world(t *testing.T) plan.Input {
 	t.Helper()
-	in := planner.Input{
+	in := plan.Input{
 		AddOn: parse[addonv1alpha1.ClusterManagementAddOn](t, `
 metadata: {name: metrics, uid: u, generation: 2}
 spec:
@@ -62,7 +62,7 @@ status:
       resource: addondeploymentconfigs
       lastKnownGoodConfig: {namespace: fleet, name: base, specHash: "1"}
 `),
-		Placements: map[types.NamespacedName]pacing.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Configs: map[planner.Object]planner.Config{}, Now: now,
+		Placements: map[types.NamespacedName]pacing.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Configs: map[plan.Object]plan.Config{}, Now: now,
 	}
 	for i := 1; i <= 6; i++ {
 		name := fmt.Sprintf("edge-%d", i)
@@ -71,7 +71,7 @@ status:
 	in.Clusters["edge-4"].Annotations = map[string]string{addonv1alpha1.DisableInstallationAnnotation: "true"}
 	selects(t, &in, "edge-1", "edge-2 edge-3 edge-4")
 	for name, hash := range map[string]string{"base": "1", "next": "2"} {
-		in.Configs[planner.Object{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs", Namespace: "fleet", Name: name}] = planner.Config{Hash: hash}
+		in.Configs[plan.Object{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs", Namespace: "fleet", Name: name}] = plan.Config{Hash: hash}
 	}
 	in.Installed = []*addonv1alpha1.ManagedClusterAddOn{
 		installed(t, "edge-1", "next", "{type: Progressing, status: 'False', reason: Failed, message: no such interval, lastTransitionTime: '2026-11-20T09:50:00Z'}", true),
@@ -83,7 +83,7 @@ status:
 }
 
 // selects sets the decision: the clusters of the group canary, and those of the other.
-func selects(t *testing.T, in *planner.Input, canary, rest string) *clusterv1beta1.Placement {
+func selects(t *testing.T, in *plan.Input, canary, rest string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 1}}
 	object.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
@@ -130,43 +130,43 @@ status:
 
 func TestTable(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(in *planner.Input)
+		change func(in *plan.Input)
 		all    bool
 	}{
 		"breached.txt": {},
 		"all.txt":      {all: true},
-		"waits.txt": {change: func(in *planner.Input) { // the canary applies it still
+		"waits.txt": {change: func(in *plan.Input) { // the canary applies it still
 			in.Installed[0].Status.Conditions[1].Status, in.Installed[0].Status.Conditions[1].Reason = metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing
 		}},
-		"undecided.txt": {change: func(in *planner.Input) { in.Placements[key].Object.Generation = 2 }},
-		"missing.txt":   {change: func(in *planner.Input) { clear(in.Placements) }},
-		"unconfigured.txt": {change: func(in *planner.Input) {
+		"undecided.txt": {change: func(in *plan.Input) { in.Placements[key].Object.Generation = 2 }},
+		"missing.txt":   {change: func(in *plan.Input) { clear(in.Placements) }},
+		"unconfigured.txt": {change: func(in *plan.Input) {
 			for object := range in.Configs {
 				if object.Name == "next" {
-					in.Configs[object] = planner.Config{Fault: "does not exist"}
+					in.Configs[object] = plan.Config{Fault: "does not exist"}
 				}
 			}
 		}},
-		"content.txt": {change: func(in *planner.Input) { // the object that the clusters have gets another content
+		"content.txt": {change: func(in *plan.Input) { // the object that the clusters have gets another content
 			in.AddOn.Spec.SupportedConfigs[0].DefaultConfig.Name = "base"
 			for object := range in.Configs {
-				in.Configs[object] = planner.Config{Hash: "3"}
+				in.Configs[object] = plan.Config{Hash: "3"}
 			}
 		}},
-		"manual.txt": {change: func(in *planner.Input) {
+		"manual.txt": {change: func(in *plan.Input) {
 			in.AddOn.Spec.InstallStrategy = addonv1alpha1.InstallStrategy{Type: addonv1alpha1.AddonInstallStrategyManual}
 		}},
-		"reported.txt": {change: func(in *planner.Input) {
+		"reported.txt": {change: func(in *plan.Input) {
 			in.Installed = nil
 			in.AddOn.Status.InstallProgressions[0].Conditions = []metav1.Condition{{
 				Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ProgressingReasonProgressing,
 				Message: `Starting 1 cluster, 1 of 3 under way then; 1 of 3 clusters not written yet: edge-1 (the API server refused the write: namespaces "edge-1" not found)`,
 			}}
 		}},
-		"self.txt": {change: func(in *planner.Input) {
+		"self.txt": {change: func(in *plan.Input) {
 			in.AddOn.Annotations = map[string]string{addonv1alpha1.LifecycleAnnotation: addonv1alpha1.LifecycleSelf}
 		}},
-		"many.txt": {change: func(in *planner.Input) {
+		"many.txt": {change: func(in *plan.Input) {
 			var rest []string
 			for i := range 40 {
 				rest = append(rest, fmt.Sprintf("site-%02d", i))

@@ -22,7 +22,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	planner "github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/internal/source/placed"
 )
@@ -54,10 +54,10 @@ func NewHub(config *rest.Config) (Hub, error) {
 }
 
 // Read reads an add-on and what its plan depends on.
-func Read(ctx context.Context, hub Hub, name string, now time.Time) (planner.Input, error) {
-	in := planner.Input{
+func Read(ctx context.Context, hub Hub, name string, now time.Time) (plan.Input, error) {
+	in := plan.Input{
 		AddOn: &addonv1alpha1.ClusterManagementAddOn{}, Placements: map[types.NamespacedName]pacing.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{},
-		Configs: map[planner.Object]planner.Config{}, Now: now,
+		Configs: map[plan.Object]plan.Config{}, Now: now,
 	}
 	if err := hub.Get(ctx, client.ObjectKey{Name: name}, in.AddOn); err != nil {
 		return in, withPermission(err, "get clustermanagementaddons", "reading the ClusterManagementAddOn "+name)
@@ -76,7 +76,7 @@ func Read(ctx context.Context, hub Hub, name string, now time.Time) (planner.Inp
 	if err := readClusters(ctx, hub, &in); err != nil {
 		return in, withPermission(err, "list managedclusters", "listing the clusters")
 	}
-	for _, object := range planner.Objects(in.AddOn, in.Installed) {
+	for _, object := range plan.Objects(in.AddOn, in.Installed) {
 		config, err := readConfig(ctx, hub, object)
 		if err != nil {
 			return in, withPermission(err, "get "+object.String(), "reading the configuration "+object.String())
@@ -98,7 +98,7 @@ func withPermission(err error, permission, doing string) error {
 }
 
 // readInstalled reads the ManagedClusterAddOns with the name of the add-on.
-func readInstalled(ctx context.Context, hub Hub, in *planner.Input) error {
+func readInstalled(ctx context.Context, hub Hub, in *plan.Input) error {
 	next := ""
 	for {
 		page := &addonv1alpha1.ManagedClusterAddOnList{}
@@ -115,7 +115,7 @@ func readInstalled(ctx context.Context, hub Hub, in *planner.Input) error {
 }
 
 // readClusters reads the clusters. The plan reads their metadata alone.
-func readClusters(ctx context.Context, hub Hub, in *planner.Input) error {
+func readClusters(ctx context.Context, hub Hub, in *plan.Input) error {
 	next := ""
 	for {
 		page := &clusterv1.ManagedClusterList{}
@@ -132,7 +132,7 @@ func readClusters(ctx context.Context, hub Hub, in *planner.Input) error {
 }
 
 // readConfig reads what a plan reads of a configuration.
-func readConfig(ctx context.Context, hub Hub, of planner.Object) (planner.Config, error) {
+func readConfig(ctx context.Context, hub Hub, of plan.Object) (plan.Config, error) {
 	found := &unstructured.Unstructured{}
 	kind, err := hub.Mapper.KindFor(schema.GroupVersionResource{Group: of.Group, Resource: of.Resource})
 	if err == nil {
@@ -141,12 +141,12 @@ func readConfig(ctx context.Context, hub Hub, of planner.Object) (planner.Config
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return planner.Config{Fault: "does not exist"}, nil
+		return plan.Config{Fault: "does not exist"}, nil
 	case meta.IsNoMatchError(err):
-		return planner.Config{Fault: "is of a kind that the hub does not serve"}, nil
+		return plan.Config{Fault: "is of a kind that the hub does not serve"}, nil
 	case err != nil:
-		return planner.Config{}, err //nolint:wrapcheck // the caller wraps it
+		return plan.Config{}, err //nolint:wrapcheck // the caller wraps it
 	}
-	hash, err := planner.SpecHash(found.Object)
-	return planner.Config{Hash: hash}, err //nolint:wrapcheck // the caller wraps it
+	hash, err := plan.SpecHash(found.Object)
+	return plan.Config{Hash: hash}, err //nolint:wrapcheck // the caller wraps it
 }

@@ -10,7 +10,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
-	planner "github.com/berth-project/berth/internal/addon"
+	addonplan "github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
@@ -84,8 +84,8 @@ const (
 )
 
 // New returns the report from what the plan depends on.
-func New(in planner.Input) Report {
-	plan := planner.Plan(in)
+func New(in addonplan.Input) Report {
+	plan := addonplan.Plan(in)
 	out := Report{Kind: Kind, AddOn: in.AddOn.Name, Strategy: in.AddOn.Spec.InstallStrategy.Type, Placements: []Placement{}, Clusters: []Cluster{}}
 	if out.Note = note(in.AddOn); out.Note != "" {
 		return out
@@ -116,7 +116,7 @@ func note(addOn *addonv1alpha1.ClusterManagementAddOn) string {
 	}
 }
 
-func placementOf(in planner.Input, progression addonv1alpha1.InstallProgression, verdicts []planner.Verdict) Placement {
+func placementOf(in addonplan.Input, progression addonv1alpha1.InstallProgression, verdicts []addonplan.Verdict) Placement {
 	out := Placement{Name: progression.Namespace + "/" + progression.Name}
 	for _, placement := range in.AddOn.Spec.InstallStrategy.Placements {
 		if placement.PlacementRef == progression.PlacementRef {
@@ -159,7 +159,7 @@ func configOf(kind addonv1alpha1.ConfigGroupResource, config addonv1alpha1.Confi
 }
 
 // selections returns the placement that rules each selected cluster: the last of the spec that selects it.
-func selections(in planner.Input) map[string]string {
+func selections(in addonplan.Input) map[string]string {
 	out := map[string]string{}
 	for _, placement := range in.AddOn.Spec.InstallStrategy.Placements {
 		key := types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name}
@@ -175,7 +175,7 @@ func selections(in planner.Input) map[string]string {
 }
 
 // obstacle returns why the first placement without a complete decision has none; empty where all have one.
-func obstacle(in planner.Input) string {
+func obstacle(in addonplan.Input) string {
 	for _, placement := range in.AddOn.Spec.InstallStrategy.Placements {
 		key := types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name}
 		found := in.Placements[key]
@@ -195,14 +195,14 @@ func obstacle(in planner.Input) string {
 
 // builder builds the reports of clusters.
 type builder struct {
-	in        planner.Input
+	in        addonplan.Input
 	obstacle  string
 	installed map[string]*addonv1alpha1.ManagedClusterAddOn
 	// selects has the placement that selects each cluster.
 	selects map[string]string
 }
 
-func (b *builder) cluster(verdict planner.Verdict) Cluster {
+func (b *builder) cluster(verdict addonplan.Verdict) Cluster {
 	out := Cluster{
 		Cluster: verdict.Cluster, Placement: b.selects[verdict.Cluster], State: verdict.State, Code: verdict.Code, Message: b.message(verdict), Since: timeOrNil(verdict.Since),
 	}
@@ -214,7 +214,7 @@ func (b *builder) cluster(verdict planner.Verdict) Cluster {
 		return out
 	}
 	out.Installed, out.Leaving, out.Health = true, !object.DeletionTimestamp.IsZero(), healthOf(object)
-	out.ByHand = !planner.Controls(b.in.AddOn, object)
+	out.ByHand = !addonplan.Controls(b.in.AddOn, object)
 	for _, reference := range object.Status.ConfigReferences {
 		if reference.DesiredConfig != nil {
 			out.Desired = append(out.Desired, configOf(reference.ConfigGroupResource, *reference.DesiredConfig))
@@ -234,7 +234,7 @@ func timeOrNil(at time.Time) *metav1.Time {
 }
 
 // message returns why a cluster is where it is; empty where there is nothing to add.
-func (b *builder) message(verdict planner.Verdict) string {
+func (b *builder) message(verdict addonplan.Verdict) string {
 	object := b.installed[verdict.Cluster]
 	switch {
 	case object != nil && !object.DeletionTimestamp.IsZero():
@@ -249,7 +249,7 @@ func (b *builder) message(verdict planner.Verdict) string {
 		return "a configuration is not read yet"
 	case b.selects[verdict.Cluster] != "" || object == nil:
 		return ""
-	case !planner.Controls(b.in.AddOn, object):
+	case !addonplan.Controls(b.in.AddOn, object):
 		return "installed by hand"
 	default:
 		return "no placement selects the cluster, and it keeps the add-on"

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -18,7 +18,7 @@ func NewAddOns(registry prometheus.Registerer, read func() RolloutState) *AddOns
 	c := &metricSet{}
 	out := newAddOns(c, read)
 	registry.MustRegister(c.collectors...)
-	for _, verb := range addon.Verbs() {
+	for _, verb := range plan.Verbs() {
 		for _, result := range workResults() {
 			out.writes.WithLabelValues(verb.String(), result)
 		}
@@ -42,11 +42,11 @@ func newAddOns(c *metricSet, read func() RolloutState) *AddOns {
 		}, Label{Name: "state", Values: texts(rollout.States())})
 	return &AddOns{writes: c.counter("berth_addon_writes_total",
 		"Attempted writes of ManagedClusterAddOns, by verb and result: stored, conflict (another client wrote first), refused (the API server refuses the object) or failed.",
-		Label{Name: "verb", Values: texts(addon.Verbs())}, Label{Name: "result", Values: workResults()})}
+		Label{Name: "verb", Values: texts(plan.Verbs())}, Label{Name: "result", Values: workResults()})}
 }
 
 // AddWrite counts an attempted write of a ManagedClusterAddOn.
-func (d *AddOns) AddWrite(verb addon.Verb, result string) {
+func (d *AddOns) AddWrite(verb plan.Verb, result string) {
 	d.writes.WithLabelValues(verb.String(), result).Inc()
 }
 

@@ -1,10 +1,10 @@
-// Package addoninstall runs the controller that installs add-ons on the clusters of placements, and brings their configurations to them.
+// Package addon runs the controller that installs add-ons on the clusters of placements, and brings their configurations to them.
 //
 // It decides nothing: package addon plans, and this package reads, writes and reports. It keeps in memory its own writes until the cache
 // shows them, the refusals of the API server, the removals of the last minute, and the hashes of configurations that it does not watch. All
 // of them may be lost: a restart on a settled hub writes nothing. The invariant: an object without an owner reference to its add-on is never
 // deleted.
-package addoninstall
+package addon
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/internal/kube/telemetry"
@@ -70,7 +70,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	r := &reconciler{
 		client: mgr.GetClient(), options: options, pool: make(apply.Pool, maxConcurrent), addOns: map[string]*addOnState{},
 		configs: &configReader{
-			cached: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), pool: make(apply.Pool, concurrentReads), read: map[addon.Object]readConfig{},
+			cached: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), pool: make(apply.Pool, concurrentReads), read: map[plan.Object]readConfig{},
 		},
 	}
 	r.recorder, r.metrics = mgr.GetEventRecorder("addoninstall-controller"), telemetry.NewAddOns(options.Registry, r.observed)
@@ -150,7 +150,7 @@ func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alph
 	if err != nil {
 		return 0, err
 	}
-	out := addon.Plan(in)
+	out := plan.Plan(in)
 	s.observe(out)
 	writes := out.Writes[:min(len(out.Writes), maxWrites)]
 	conflict := r.send(ctx, s, addOn.Name, writes)
@@ -173,9 +173,9 @@ func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alph
 }
 
 // gather reads what a plan is made from. Refresh is when to read configurations again that are not watched; 0 without any.
-func (r *reconciler) gather(ctx context.Context, s *addOnState, addOn *addonv1alpha1.ClusterManagementAddOn) (in addon.Input, refresh time.Duration, err error) {
+func (r *reconciler) gather(ctx context.Context, s *addOnState, addOn *addonv1alpha1.ClusterManagementAddOn) (in plan.Input, refresh time.Duration, err error) {
 	now := r.options.Clock.Now()
-	in = addon.Input{
+	in = plan.Input{
 		AddOn: addOn, Now: now, Placements: map[types.NamespacedName]pacing.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Faults: s.faults.ByCluster(now),
 		Removals: s.recentRemovals(now), Started: s.started,
 	}
@@ -201,6 +201,6 @@ func (r *reconciler) gather(ctx context.Context, s *addOnState, addOn *addonv1al
 	for i := range clusters.Items {
 		in.Clusters[clusters.Items[i].Name] = &clusters.Items[i]
 	}
-	in.Configs, refresh = r.configs.readAll(ctx, addon.Objects(addOn, in.Installed), now)
+	in.Configs, refresh = r.configs.readAll(ctx, plan.Objects(addOn, in.Installed), now)
 	return in, refresh, nil
 }

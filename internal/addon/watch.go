@@ -1,4 +1,4 @@
-package addoninstall
+package addon
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package addoninstall
+package addon
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/internal/kube/telemetry"
@@ -23,7 +23,7 @@ type addOnState struct {
 	started time.Time
 
 	mu sync.Mutex
-	// removals are when the add-on was removed from a cluster, within addon.RemovalWindow.
+	// removals are when the add-on was removed from a cluster, within plan.RemovalWindow.
 	removals []time.Time
 	// observed is what the metrics report of the last plan.
 	observed telemetry.RolloutState
@@ -55,12 +55,12 @@ func (s *addOnState) removed(now time.Time) {
 func (s *addOnState) recentRemovals(now time.Time) []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removals = slices.DeleteFunc(s.removals, func(at time.Time) bool { return now.Sub(at) >= addon.RemovalWindow })
+	s.removals = slices.DeleteFunc(s.removals, func(at time.Time) bool { return now.Sub(at) >= plan.RemovalWindow })
 	return slices.Clone(s.removals)
 }
 
 // observe records what the metrics report of a plan.
-func (s *addOnState) observe(out addon.Result) {
+func (s *addOnState) observe(out plan.Result) {
 	state := telemetry.RolloutState{}
 	for _, step := range out.Rollouts {
 		state.AddRollout(step.Phase)

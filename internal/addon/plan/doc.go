@@ -1,4 +1,4 @@
-// Package addon decides on which clusters an add-on with placements is installed, which configuration each of them has to reach, which of
+// Package plan decides on which clusters an add-on with placements is installed, which configuration each of them has to reach, which of
 // them change now, and what the status of the ClusterManagementAddOn is.
 //
 // Plan takes the add-on, the decisions of its placements, its ManagedClusterAddOns, the hashes of its configurations and an instant, and
@@ -25,4 +25,4 @@
 //  2. Pass the hash, or the fault, of each object of Objects.
 //  3. Pass refused writes back as Faults, and the instants of removals as Removals for RemovalWindow.
 //  4. Plan again when the add-on, a placement, a slice, a cluster, a configuration or a ManagedClusterAddOn changes, and at Result.Until.
-package addon
+package plan

@@ -1,4 +1,4 @@
-package addon_test
+package plan_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -87,7 +87,7 @@ func TestRender(t *testing.T) {
 		"too deep":                    {`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, variables(), "", "nested"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			out, err := addon.Render(onCluster(), templateOf(test.manifest), []*addonv1alpha1.AddOnDeploymentConfig{test.config})
+			out, err := plan.Render(onCluster(), templateOf(test.manifest), []*addonv1alpha1.AddOnDeploymentConfig{test.config})
 			if test.want == "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Fatalf("error %v, want %q", err, test.err)
@@ -104,17 +104,17 @@ func TestRender(t *testing.T) {
 	}
 	finishes := templateOf()
 	finishes.Spec.AgentSpec.DeleteOption = &workv1.DeleteOption{TTLSecondsAfterFinished: new(int64(0))}
-	if out, err := addon.Render(onCluster(), finishes, nil); err != nil || out.Spec.DeleteOption.TTLSecondsAfterFinished != nil {
+	if out, err := plan.Render(onCluster(), finishes, nil); err != nil || out.Spec.DeleteOption.TTLSecondsAfterFinished != nil {
 		t.Errorf("a work that would be deleted and created for ever: %+v, %v", out.Spec, err)
 	}
 	identity := templateOf()
 	identity.Spec.Registration = []addonv1alpha1.RegistrationSpec{{Type: "KubeClient"}}
-	if _, err := addon.Render(onCluster(), identity, nil); err == nil || !strings.Contains(err.Error(), "spec.registration is not supported") {
+	if _, err := plan.Render(onCluster(), identity, nil); err == nil || !strings.Contains(err.Error(), "spec.registration is not supported") {
 		t.Errorf("a template with an identity: %v", err)
 	}
 	other := templateOf()
 	other.Spec.AddonName = "other"
-	if _, err := addon.Render(onCluster(), other, nil); err == nil || !strings.Contains(err.Error(), `of the add-on "other"`) {
+	if _, err := plan.Render(onCluster(), other, nil); err == nil || !strings.Contains(err.Error(), `of the add-on "other"`) {
 		t.Errorf("a template of another add-on: %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestTheReportOfAWork(t *testing.T) {
 		"it degrades while it rolls": {"Applied=True Available=True Degraded=True", "Available=False/ProbeUnavailable Progressing=False/Failed applied=false", rollout.StateFailed},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			addOn, work := onCluster(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: addon.WorkName("metrics")}}
+			addOn, work := onCluster(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: plan.WorkName("metrics")}}
 			addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{DesiredConfig: &addonv1alpha1.ConfigSpecHash{SpecHash: "1"}}}
 			addOn.Status.Conditions = []metav1.Condition{{Type: "Progressing", Status: metav1.ConditionTrue, Reason: "Progressing"}}
 			for text := range strings.FieldsSeq(test.conditions) {
@@ -141,7 +141,7 @@ func TestTheReportOfAWork(t *testing.T) {
 				work.Status.Conditions = append(work.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status)})
 			}
 			own(work, addOn)
-			out := addon.TemplateReport(addon.OnCluster{AddOn: addOn, Work: work, Now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}, test.state, "agents")
+			out := plan.TemplateReport(plan.OnCluster{AddOn: addOn, Work: work, Now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}, test.state, "agents")
 			var got []string
 			for _, kind := range []string{"Available", "Progressing"} {
 				condition := meta.FindStatusCondition(out.Conditions, kind)
@@ -160,7 +160,7 @@ func TestTheReportOfAWork(t *testing.T) {
 
 // TestTheReportOverTime follows an add-on whose work is healthy, cannot be read, fails, recovers and returns to former content.
 func TestTheReportOverTime(t *testing.T) {
-	addOn, work := onCluster(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: addon.WorkName("metrics"), Generation: 1}}
+	addOn, work := onCluster(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: plan.WorkName("metrics"), Generation: 1}}
 	addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{DesiredConfig: &addonv1alpha1.ConfigSpecHash{SpecHash: "1"}}}
 	own(work, addOn)
 	now, lost := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC), (*metav1.Condition)(nil)
@@ -170,7 +170,7 @@ func TestTheReportOverTime(t *testing.T) {
 		for kind, status := range map[string]metav1.ConditionStatus{workv1.WorkApplied: metav1.ConditionTrue, workv1.WorkAvailable: available, workv1.WorkDegraded: degraded} {
 			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: kind, Status: status, ObservedGeneration: 1})
 		}
-		addOn.Status = *addon.TemplateReport(addon.OnCluster{AddOn: addOn, Work: work, Lost: lost, Now: now}, state, "agents")
+		addOn.Status = *plan.TemplateReport(plan.OnCluster{AddOn: addOn, Work: work, Lost: lost, Now: now}, state, "agents")
 		is := meta.FindStatusCondition(addOn.Status.Conditions, "Available")
 		progress := meta.FindStatusCondition(addOn.Status.Conditions, "Progressing")
 		if got := fmt.Sprintf("%s, %s since 10:%02d", is.Status, progress.Reason, progress.LastTransitionTime.Minute()); got != want {
@@ -199,15 +199,15 @@ func own(work *workv1.ManifestWork, addOn *addonv1alpha1.ManagedClusterAddOn) {
 // TestTheHealthOfWhatRunsIsReported degrades the work of an add-on whose template has a mistake, is named by nothing, or is gone. Without the
 // work, the health is by Lease again.
 func TestTheHealthOfWhatRunsIsReported(t *testing.T) {
-	for sentence, status := range map[string]func(addon.OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus{
-		"a mistake": func(on addon.OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
-			return addon.TemplateFailed(on, "a mistake")
+	for sentence, status := range map[string]func(plan.OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus{
+		"a mistake": func(on plan.OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
+			return plan.TemplateFailed(on, "a mistake")
 		},
-		"not named":      addon.NotNamed,
-		"another object": addon.TemplateHealth,
-		"no template":    addon.WithoutTemplate,
+		"not named":      plan.NotNamed,
+		"another object": plan.TemplateHealth,
+		"no template":    plan.WithoutTemplate,
 	} {
-		on := addon.OnCluster{AddOn: onCluster(), Work: &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "w", Generation: 1}}, Now: time.Now()}
+		on := plan.OnCluster{AddOn: onCluster(), Work: &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "w", Generation: 1}}, Now: time.Now()}
 		own(on.Work, on.AddOn)
 		on.Work.Status.Conditions = []metav1.Condition{{Type: workv1.WorkApplied, Status: metav1.ConditionTrue}, {Type: workv1.WorkDegraded, Status: metav1.ConditionTrue}}
 		out := status(on)
@@ -216,18 +216,18 @@ func TestTheHealthOfWhatRunsIsReported(t *testing.T) {
 		}
 		on.AddOn.Status, on.Work = *out, nil
 		meta.SetStatusCondition(&on.AddOn.Status.Conditions, metav1.Condition{Type: "TemplateDelivered", Status: metav1.ConditionTrue, Reason: "Delivered"})
-		gone := addon.WithoutTemplate(on)
+		gone := plan.WithoutTemplate(on)
 		if len(gone.Conditions) > 1 || meta.FindStatusCondition(gone.Conditions, "Available") != nil || gone.HealthCheck.Mode != addonv1alpha1.HealthCheckModeLease {
 			t.Errorf("%s, and the work is gone: %+v by %s, want the health by Lease", sentence, gone.Conditions, gone.HealthCheck.Mode)
 		}
 	}
-	program := addon.OnCluster{AddOn: onCluster(), Now: time.Now()}
+	program := plan.OnCluster{AddOn: onCluster(), Now: time.Now()}
 	program.AddOn.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
 	program.AddOn.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "ProbeAvailable"}}
-	if out := addon.WithoutTemplate(program); len(out.Conditions) != 1 || out.HealthCheck.Mode != addonv1alpha1.HealthCheckModeCustomized {
+	if out := plan.WithoutTemplate(program); len(out.Conditions) != 1 || out.HealthCheck.Mode != addonv1alpha1.HealthCheckModeCustomized {
 		t.Errorf("an add-on with its own program: %+v", out)
 	}
-	failed := addon.TemplateFailed(addon.OnCluster{AddOn: onCluster(), Now: time.Now()}, "a mistake")
+	failed := plan.TemplateFailed(plan.OnCluster{AddOn: onCluster(), Now: time.Now()}, "a mistake")
 	if failed.HealthCheck.Mode != "" {
 		t.Errorf("without a work, the health is by %s, want by Lease", failed.HealthCheck.Mode)
 	}
@@ -242,7 +242,7 @@ func TestNamesConfigs(t *testing.T) {
 		addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{ConfigGroupResource: kind, DesiredConfig: &addonv1alpha1.ConfigSpecHash{
 			ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "fleet", Name: name}, SpecHash: "1",
 		}}}
-		if got := addon.NamesConfigs(of, addOn); got != want {
+		if got := plan.NamesConfigs(of, addOn); got != want {
 			t.Errorf("%s is named: %t, want %t", name, got, want)
 		}
 	}
@@ -268,7 +268,7 @@ func TestTheTemplateOfAnAddOn(t *testing.T) {
 	} {
 		addOn := onCluster()
 		addOn.Status.ConfigReferences = test.references
-		desired, err := addon.DesiredTemplate(addOn)
+		desired, err := plan.DesiredTemplate(addOn)
 		if got := desired; (got == nil) != (test.want == "") || got != nil && got.Name != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %+v, %v", sentence, desired, err)
 		}

@@ -1,4 +1,4 @@
-package addon_test
+package plan_test
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
@@ -117,26 +117,26 @@ func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
 	return object
 }
 
-func (w *world) input() addon.Input {
-	in := addon.Input{
-		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Now: w.now, Configs: map[addon.Object]addon.Config{},
+func (w *world) input() plan.Input {
+	in := plan.Input{
+		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Now: w.now, Configs: map[plan.Object]plan.Config{},
 		Installed: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
 	}
-	for _, object := range addon.Objects(w.addOn, in.Installed) {
-		if in.Configs[object] = (addon.Config{Hash: w.configs[object.Name]}); w.configs[object.Name] == "" {
-			in.Configs[object] = addon.Config{Fault: "does not exist"}
+	for _, object := range plan.Objects(w.addOn, in.Installed) {
+		if in.Configs[object] = (plan.Config{Hash: w.configs[object.Name]}); w.configs[object.Name] == "" {
+			in.Configs[object] = plan.Config{Fault: "does not exist"}
 		}
 		if w.unread {
-			in.Configs[object] = addon.Config{Unread: true}
+			in.Configs[object] = plan.Config{Unread: true}
 		}
 	}
 	return in
 }
 
 // pass plans, applies every write and stores the status. The cache follows unless it is frozen.
-func (w *world) pass(t testing.TB) addon.Result {
+func (w *world) pass(t testing.TB) plan.Result {
 	t.Helper()
-	out := addon.Plan(w.input())
+	out := plan.Plan(w.input())
 	for _, write := range out.Writes {
 		if err := w.apply(write, true); err != nil {
 			t.Fatalf("%s in %s: %v", write.Verb, write.Cluster, err)
@@ -148,7 +148,7 @@ func (w *world) pass(t testing.TB) addon.Result {
 }
 
 // settle passes until nothing is written any more, and returns the last result.
-func (w *world) settle(t testing.TB) addon.Result {
+func (w *world) settle(t testing.TB) plan.Result {
 	t.Helper()
 	for range 20 {
 		if out := w.pass(t); len(out.Writes) == 0 {
@@ -156,7 +156,7 @@ func (w *world) settle(t testing.TB) addon.Result {
 		}
 	}
 	t.Fatal("the plans never end")
-	return addon.Result{}
+	return plan.Result{}
 }
 
 // observe lets the cache catch up.
@@ -176,9 +176,9 @@ func (w *world) observe() {
 }
 
 // apply stores one write as the API server would. If the response is lost, the memory does not learn of it.
-func (w *world) apply(write addon.Write, response bool) error {
+func (w *world) apply(write plan.Write, response bool) error {
 	before := w.stored[write.Cluster]
-	if write.Verb == addon.Create {
+	if write.Verb == plan.Create {
 		if before != nil {
 			return errConflict
 		}
@@ -192,14 +192,14 @@ func (w *world) apply(write addon.Write, response bool) error {
 	}
 	after := before.DeepCopy()
 	switch write.Verb {
-	case addon.Delete:
+	case plan.Delete:
 		delete(w.stored, write.Cluster)
 		w.removals = append(w.removals, w.now)
 		if response {
 			w.memory.Deleted(types.NamespacedName{Namespace: write.Cluster, Name: "metrics"}, write.UID)
 		}
 		return nil
-	case addon.UpdateMetadata:
+	case plan.UpdateMetadata:
 		if after.Annotations == nil {
 			after.Annotations = map[string]string{}
 		}
@@ -274,7 +274,7 @@ func (w *world) progressing() string {
 }
 
 // codes lists the codes of the last plan, such as "a Done, b WaitsForRepair".
-func codes(out addon.Result) string {
+func codes(out plan.Result) string {
 	var texts []string
 	for _, verdict := range out.Verdicts {
 		texts = append(texts, verdict.Cluster+" "+string(verdict.Code))
@@ -282,7 +282,7 @@ func codes(out addon.Result) string {
 	return strings.Join(texts, ", ")
 }
 
-func inState(out addon.Result, state rollout.State) int {
+func inState(out plan.Result, state rollout.State) int {
 	count := 0
 	for _, verdict := range out.Verdicts {
 		if verdict.State == state {

@@ -1,11 +1,11 @@
-// Package addon runs the controller that labels each ManagedCluster with the health of its add-ons:
+// Package health runs the controller that labels each ManagedCluster with the health of its add-ons:
 // feature.open-cluster-management.io/addon-<name> is available, unhealthy or unreachable. Placements select by these labels.
 //
 // It reads condition Available of the ManagedClusterAddOns in the namespace of the cluster, and writes no other label. While the cluster is
 // Unknown, the controller sets this condition of its add-ons to Unknown too, since no agent reports it then. An add-on with customized health
 // keeps it. The controller installs no add-on. The invariant: a cluster has a feature label exactly for each add-on in its namespace that is
 // not being deleted.
-package addon
+package health
 
 import (
 	"context"

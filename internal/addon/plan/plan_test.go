@@ -1,4 +1,4 @@
-package addon_test
+package plan_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
@@ -167,7 +167,7 @@ func TestWhereAnAddOnIsInstalled(t *testing.T) {
 			}
 		}, ""},
 		"the API server refuses it": {func(w *world) {
-			hash := addon.Plan(w.input()).Writes[0].Hash
+			hash := plan.Plan(w.input()).Writes[0].Hash
 			w.faults["a"] = pacing.Fault{Hash: hash, Permanent: true, Message: "no", Since: w.now, Retry: w.now.Add(time.Hour)}
 		}, ""},
 	} {
@@ -197,10 +197,10 @@ func TestTheRemovalBudget(t *testing.T) {
 	w.selects("p", "")
 	for i, want := range []int{36, 33, 30} {
 		out := w.settle(t)
-		if len(w.stored) != want || !out.Until.Equal(w.now.Add(addon.RemovalWindow)) {
+		if len(w.stored) != want || !out.Until.Equal(w.now.Add(plan.RemovalWindow)) {
 			t.Errorf("window %d: %d are left, want %d; until %s", i, len(w.stored), want, out.Until)
 		}
-		w.now = w.now.Add(addon.RemovalWindow)
+		w.now = w.now.Add(plan.RemovalWindow)
 	}
 	w = newWorld(t, "p")
 	w.selects("p", "a b c")
@@ -218,7 +218,7 @@ func TestARefusedRemovalHoldsUpNoOther(t *testing.T) {
 	w.selects("p", "a b c")
 	w.settle(t)
 	w.selects("p", "")
-	write := addon.Plan(w.input()).Writes[0]
+	write := plan.Plan(w.input()).Writes[0]
 	w.faults[write.Cluster] = pacing.Fault{Hash: write.Hash, Permanent: true, Message: "a policy keeps it", Since: w.now, Retry: w.now.Add(time.Hour)}
 	out := w.settle(t)
 	if got, want := w.reaches(), "a=1 c=1"; got != want || write.Cluster != "a" {
@@ -242,10 +242,10 @@ func TestANewProcessRemovesOneAtMost(t *testing.T) {
 	w.selects("p", "")
 	w.started = w.now
 	out := w.settle(t)
-	if len(w.stored) != 39 || !out.Until.Equal(w.started.Add(addon.RemovalWindow)) {
+	if len(w.stored) != 39 || !out.Until.Equal(w.started.Add(plan.RemovalWindow)) {
 		t.Errorf("%d are left, want 39; until %s", len(w.stored), out.Until)
 	}
-	w.now = w.now.Add(addon.RemovalWindow)
+	w.now = w.now.Add(plan.RemovalWindow)
 	if w.settle(t); len(w.stored) != 36 {
 		t.Errorf("a window later %d are left, want 36", len(w.stored))
 	}
@@ -400,7 +400,7 @@ func TestAnUnavailableCanaryHasFailed(t *testing.T) {
 // TestSpecHash holds what the hash of a configuration covers.
 func TestSpecHash(t *testing.T) {
 	hash := func(content map[string]any) string {
-		out, err := addon.SpecHash(content)
+		out, err := plan.SpecHash(content)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -447,7 +447,7 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 func TestADelayedWriteIsReported(t *testing.T) {
 	w := newWorld(t, "p")
 	w.selects("p", "a b")
-	out := addon.Plan(w.input())
+	out := plan.Plan(w.input())
 	w.faults["a"] = pacing.Fault{Hash: out.Writes[0].Hash, Message: `namespaces "a" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
 	w.settle(t)
 	condition := w.addOn.Status.InstallProgressions[0].Conditions[0]

@@ -1,4 +1,4 @@
-package addoninstall
+package addon
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
@@ -24,7 +24,7 @@ const writeTimeout = 30 * time.Second
 
 // send sends writes concurrently and records their outcomes. A failure does not stop the others. Conflict reports whether another client
 // wrote first somewhere.
-func (r *reconciler) send(ctx context.Context, s *addOnState, name string, writes []addon.Write) (conflict bool) {
+func (r *reconciler) send(ctx context.Context, s *addOnState, name string, writes []plan.Write) (conflict bool) {
 	var conflicts atomic.Bool
 	r.pool.Run(ctx, len(writes), func(i int) {
 		write := writes[i]
@@ -49,25 +49,25 @@ func (r *reconciler) send(ctx context.Context, s *addOnState, name string, write
 }
 
 // write sends one write and records what was stored.
-func (r *reconciler) write(ctx context.Context, s *addOnState, name string, write addon.Write) error {
+func (r *reconciler) write(ctx context.Context, s *addOnState, name string, write plan.Write) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	stored := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: name}}
 	var err error
 	switch write.Verb {
-	case addon.Create:
+	case plan.Create:
 		stored = write.Object.DeepCopy()
 		if err = r.client.Create(ctx, stored); apierrors.IsAlreadyExists(err) { // the cache shows it soon, so the cluster has no fault
 			err = apierrors.NewConflict(addonv1alpha1.GroupVersion.WithResource("managedclusteraddons").GroupResource(), name, err)
 		}
-	case addon.Delete:
+	case plan.Delete:
 		return r.delete(ctx, s, stored, write)
 	default:
 		var data []byte
 		if data, err = patchOf(write); err != nil {
 			return err
 		}
-		if write.Verb == addon.UpdateStatus {
+		if write.Verb == plan.UpdateStatus {
 			err = r.client.Status().Patch(ctx, stored, client.RawPatch(types.MergePatchType, data))
 		} else {
 			err = r.client.Patch(ctx, stored, client.RawPatch(types.MergePatchType, data))
@@ -82,7 +82,7 @@ func (r *reconciler) write(ctx context.Context, s *addOnState, name string, writ
 }
 
 // delete removes the add-on of a cluster. A removal whose outcome is unknown counts towards the budget.
-func (r *reconciler) delete(ctx context.Context, s *addOnState, object *addonv1alpha1.ManagedClusterAddOn, write addon.Write) error {
+func (r *reconciler) delete(ctx context.Context, s *addOnState, object *addonv1alpha1.ManagedClusterAddOn, write plan.Write) error {
 	err := r.client.Delete(ctx, object, client.Preconditions{UID: &write.UID, ResourceVersion: &write.ResourceVersion})
 	if !isConflict(err) && !apply.Refused(err) {
 		s.removed(r.options.Clock.Now())
@@ -95,10 +95,10 @@ func (r *reconciler) delete(ctx context.Context, s *addOnState, object *addonv1a
 }
 
 // patchOf returns the merge patch of an update. It conflicts where another client wrote first.
-func patchOf(write addon.Write) ([]byte, error) {
+func patchOf(write plan.Write) ([]byte, error) {
 	metadata := map[string]any{"uid": write.UID, "resourceVersion": write.ResourceVersion}
 	content := map[string]any{"metadata": metadata}
-	if write.Verb == addon.UpdateStatus {
+	if write.Verb == plan.UpdateStatus {
 		content["status"] = map[string]any{ // a merge patch keeps what it does not have
 			"addOnMeta": write.Status.AddOnMeta, "supportedConfigs": write.Status.SupportedConfigs, "relatedObjects": write.Status.RelatedObjects,
 			"configReferences": write.Status.ConfigReferences, "conditions": write.Status.Conditions,

@@ -1,4 +1,4 @@
-package addon_test
+package plan_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/pacing"
 )
 
@@ -121,7 +121,7 @@ func (h *history) tick() {
 }
 
 // faulty applies the writes of a plan in random order; any of them may fail before it is stored, or after.
-func (h *history) faulty(t *testing.T, writes []addon.Write) {
+func (h *history) faulty(t *testing.T, writes []plan.Write) {
 	shuffled := slices.Clone(writes)
 	h.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	for _, write := range shuffled {
@@ -140,7 +140,7 @@ func (h *history) faulty(t *testing.T, writes []addon.Write) {
 }
 
 // check fails unless decisions and owners allow the write that was just stored.
-func (h *history) check(t *testing.T, write addon.Write, before *addonv1alpha1.ManagedClusterAddOn) {
+func (h *history) check(t *testing.T, write plan.Write, before *addonv1alpha1.ManagedClusterAddOn) {
 	cluster := h.clusters[write.Cluster]
 	_, disabled := cluster.Annotations[addonv1alpha1.DisableInstallationAnnotation]
 	byPlacements := h.addOn.Spec.InstallStrategy.Type == addonv1alpha1.AddonInstallStrategyPlacements
@@ -148,12 +148,12 @@ func (h *history) check(t *testing.T, write addon.Write, before *addonv1alpha1.M
 		t.Errorf("%s: %s in %s, which is being deleted", h.at, write.Verb, write.Cluster)
 	}
 	switch write.Verb {
-	case addon.Create:
+	case plan.Create:
 		selected := slices.Contains(h.read["p"], write.Cluster) || slices.Contains(h.read["q"], write.Cluster)
 		if !byPlacements || disabled || !selected {
 			t.Errorf("%s: installed on %s, placements %t, disabled %t, selected %t", h.at, write.Cluster, byPlacements, disabled, selected)
 		}
-	case addon.Delete:
+	case plan.Delete:
 		for _, placement := range []string{"p", "q"} {
 			if names := h.selected[placement]; names == nil || slices.Contains(names, write.Cluster) {
 				t.Errorf("%s: removed from %s, but %s decides %v", h.at, write.Cluster, placement, names)
@@ -165,10 +165,10 @@ func (h *history) check(t *testing.T, write addon.Write, before *addonv1alpha1.M
 				recent++
 			}
 		}
-		if !byPlacements || disabled || !addon.Controls(h.addOn, before) || recent > 1 {
+		if !byPlacements || disabled || !plan.Controls(h.addOn, before) || recent > 1 {
 			t.Errorf("%s: removed from %s, placements %t, disabled %t, owners %v, %d removals within a minute", h.at, write.Cluster, byPlacements, disabled, before.OwnerReferences, recent)
 		}
-	case addon.UpdateStatus:
+	case plan.UpdateStatus:
 		if hash := desired(h.stored[write.Cluster]); hash == "" && desired(before) != "" {
 			t.Errorf("%s: %s has nothing to reach any more", h.at, write.Cluster)
 		}
@@ -190,7 +190,7 @@ func (h *history) wanted(cluster string) (hash string, ok bool) {
 }
 
 // checkPace fails if the step of a placement starts more clusters than its strategy allows.
-func (h *history) checkPace(t *testing.T, out addon.Result) {
+func (h *history) checkPace(t *testing.T, out plan.Result) {
 	for i, step := range out.Rollouts {
 		strategy := h.addOn.Spec.InstallStrategy.Placements[i].RolloutStrategy
 		if strategy.Progressive == nil {
@@ -209,7 +209,7 @@ func TestRandomHistories(t *testing.T) {
 		h := newHistory(t, seed)
 		for tick := range ticks {
 			h.at = fmt.Sprintf("seed %d, tick %d", seed, tick)
-			out := addon.Plan(h.input())
+			out := plan.Plan(h.input())
 			h.checkPace(t, out)
 			h.faulty(t, out.Writes)
 			if h.IntN(3) > 0 {
@@ -245,7 +245,7 @@ func (h *history) end(t *testing.T) {
 		h.now = h.now.Add(3 * time.Minute)
 		out := h.pass(t)
 		for _, write := range out.Writes {
-			if write.Verb == addon.Delete && slices.Contains([]string{"a", "b", "c"}, write.Cluster) {
+			if write.Verb == plan.Delete && slices.Contains([]string{"a", "b", "c"}, write.Cluster) {
 				t.Errorf("%s: removed from %s", h.at, write.Cluster)
 			}
 		}
@@ -258,7 +258,7 @@ func (h *history) end(t *testing.T) {
 		want, selected := h.wanted(name)
 		object := h.stored[name]
 		switch {
-		case object == nil && selected, object != nil && !selected && addon.Controls(h.addOn, object):
+		case object == nil && selected, object != nil && !selected && plan.Controls(h.addOn, object):
 			t.Errorf("%s: %s is selected %t, and the add-on is there %t", h.at, name, selected, object != nil)
 		case object != nil && desired(object) != want:
 			t.Errorf("%s: %s has to reach %q, want %q", h.at, name, desired(object), want)
