@@ -14,7 +14,7 @@ import (
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/internal/agent"
-	agenttelemetry "github.com/berth-project/berth/internal/agent/telemetry"
+	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/app"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/kube/telemetry"
@@ -34,7 +34,7 @@ func main() {
 			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand(), agent.NewCommand())
 		}},
 		{"reference/scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
-		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions(), agenttelemetry.Definitions()) }},
+		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions(), metrics.Definitions()) }},
 		{"contributing/packages.md", func(w io.Writer) error { return writePackages(w, ".") }},
 	}
 	for _, p := range pages {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	agenttelemetry "github.com/berth-project/berth/internal/agent/telemetry"
+	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
@@ -25,7 +25,7 @@ What ` + "`berth-agent`" + ` serves at ` + "`/metrics`" + ` of ` + "`--health-pr
 `
 
 // writeMetrics writes a section for each metric, in the given order: those of the manager, then those of the agent.
-func writeMetrics(w io.Writer, manager []telemetry.Definition, agents []agenttelemetry.Definition) error {
+func writeMetrics(w io.Writer, manager []telemetry.Definition, agents []metrics.Definition) error {
 	var out bytes.Buffer
 	out.WriteString(metricsIntro)
 	for _, metric := range manager {

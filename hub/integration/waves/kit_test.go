@@ -25,7 +25,7 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/agentfleet"
+	"github.com/berth-project/berth/internal/agent/agenttest"
 	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
@@ -56,7 +56,7 @@ func newFleet(t *testing.T) *fleet {
 	config := f.hub.Config()
 	config.WarningHandler = rest.NoWarnings{} // a new cluster is tainted until its agent reports it
 	f.Client = kit.For(t, config)
-	started, err := agentfleet.Start(t.Context(), agentfleet.Options{Hub: f.hub.Config(), Agents: f.simulated, Lease: time.Minute, Folder: t.TempDir()})
+	started, err := agenttest.Start(t.Context(), agenttest.Options{Hub: f.hub.Config(), Agents: f.simulated, Lease: time.Minute, Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package agentfleet
+package agenttest
 
 import (
 	"encoding/json"

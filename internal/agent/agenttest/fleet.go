@@ -1,9 +1,9 @@
-// Package agentfleet runs many agents of one hub in this process, for tests and benchmarks. The agents run the code of berth-agent, and
+// Package agenttest runs many agents of one hub in this process, for tests and benchmarks. The agents run the code of berth-agent, and
 // join with real tokens and certificates. Their members are simulated: they store ConfigMaps and the
 // records of works, and change nothing by themselves.
 //
 // It owns the agents, their credentials and their members, from Start to Stop. It starts no hub.
-package agentfleet
+package agenttest
 
 import (
 	"context"

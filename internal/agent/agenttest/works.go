@@ -1,4 +1,4 @@
-package agentfleet
+package agenttest
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/client"
-	"github.com/berth-project/berth/internal/agent/telemetry"
+	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/remote"
 	"github.com/berth-project/berth/internal/membership/registration"
@@ -106,7 +106,7 @@ func (w *Works) controller(cluster string) (*work.Controller, error) {
 	member, err3 := remote.New(toMember, clock.RealClock{})
 	return &work.Controller{
 		Hub: hub, Records: records, Member: member, Cluster: cluster, HubHash: work.HubHash(w.hub.Host), AgentID: "agent-of-" + cluster,
-		Clock: clock.RealClock{}, Random: rand.Float64, Report: func(error) {}, Held: func(string) {}, Metrics: telemetry.New(), Log: slog.New(slog.DiscardHandler),
+		Clock: clock.RealClock{}, Random: rand.Float64, Report: func(error) {}, Held: func(string) {}, Metrics: metrics.New(), Log: slog.New(slog.DiscardHandler),
 	}, errors.Join(err1, err2, err3)
 }
 

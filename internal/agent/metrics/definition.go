@@ -1,7 +1,7 @@
-// Package telemetry owns the metrics of the agent: names, types, labels, and the page that serves them.
+// Package metrics owns the metrics of the agent: names, types, labels, and the page that serves them.
 //
 // It measures nothing. The invariant: the series of a metric are bounded, and none names a work or an object.
-package telemetry
+package metrics
 
 // Types of metrics, as Prometheus calls them.
 const (
