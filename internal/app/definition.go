@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/internal/definition"
+	"github.com/berth-project/berth/internal/install/definition"
 	"github.com/berth-project/berth/internal/kube/version"
 )
 

@@ -51,6 +51,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/score"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/guard"
+	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/expectederror"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/version"
@@ -64,7 +65,6 @@ import (
 	"github.com/berth-project/berth/internal/membership/setrole"
 	"github.com/berth-project/berth/internal/placement"
 	"github.com/berth-project/berth/internal/placement/history"
-	"github.com/berth-project/berth/internal/preflight"
 )
 
 // controllers are the controllers of the manager by name, in the order in which they are added.

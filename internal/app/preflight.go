@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/internal/preflight"
 )
 
 var errMissingRequirement = errors.New("the hub lacks a requirement of the manager")

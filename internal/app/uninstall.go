@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-project/berth/internal/uninstall"
+	"github.com/berth-project/berth/internal/install/uninstall"
 )
 
 // newUninstallCommand returns the command "berth uninstall", which a Job runs after the manager's Deployment is deleted.

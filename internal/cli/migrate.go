@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/migrate"
+	"github.com/berth-project/berth/internal/install/migrate"
 )
 
 const migrateLong = `Convert what earlier versions of Open Cluster Management stored on a hub to the form that Berth reads:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/preflight/upgrade"
+	"github.com/berth-project/berth/internal/install/preflight/upgrade"
 )
 
 const preflightLong = `Check whether Berth may take over a hub of Open Cluster Management, with the registration of clusters.

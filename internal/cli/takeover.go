@@ -16,9 +16,9 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/preflight/upgrade"
-	"github.com/berth-project/berth/internal/takeover"
-	"github.com/berth-project/berth/internal/uninstall"
+	"github.com/berth-project/berth/internal/install/preflight/upgrade"
+	"github.com/berth-project/berth/internal/install/takeover"
+	"github.com/berth-project/berth/internal/install/uninstall"
 )
 
 const takeoverLong = `Turn the controllers of Open Cluster Management on a hub off, so that Berth takes their place.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/uninstall"
+	"github.com/berth-project/berth/internal/install/uninstall"
 )
 
 const uninstallLong = `Remove from a hub what would hinder it without Berth: webhooks, conversions and the APIService that no manager serves any more,

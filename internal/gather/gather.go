@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-project/berth/internal/install/preflight/upgrade"
 	"github.com/berth-project/berth/internal/kube/version"
-	"github.com/berth-project/berth/internal/preflight/upgrade"
 )
 
 // Defaults of Options.

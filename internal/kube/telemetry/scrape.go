@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-project/berth/internal/guard"
-	"github.com/berth-project/berth/internal/preflight"
+	"github.com/berth-project/berth/internal/install/preflight"
 )
 
 // emit sends one value of a gauge, with the values of its labels.

@@ -34,7 +34,7 @@ func TestPermissionsMatchTheRoles(t *testing.T) {
 
 func comparePermissions(t *testing.T, folder string, runs func(part string) bool) {
 	t.Helper()
-	data, err := os.ReadFile("../../" + folder + "/role.yaml")
+	data, err := os.ReadFile("../../../" + folder + "/role.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/membership/registration"
-	"github.com/berth-project/berth/internal/preflight"
 )
 
 // maxNamed bounds how many things of a kind a finding names.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/config"
-	crd "github.com/berth-project/berth/internal/definition"
+	crd "github.com/berth-project/berth/internal/install/definition"
 )
 
 // shipped returns the definitions of clusters and placements that Berth ships, by resource. No decision reads the kinds of

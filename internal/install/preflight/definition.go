@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/config"
-	crd "github.com/berth-project/berth/internal/definition"
+	crd "github.com/berth-project/berth/internal/install/definition"
 )
 
 const (

@@ -19,7 +19,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/preflight/upgrade"
+	"github.com/berth-project/berth/internal/install/preflight/upgrade"
 )
 
 const pollInterval = time.Second

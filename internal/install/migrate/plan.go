@@ -17,7 +17,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/internal/definition"
+	"github.com/berth-project/berth/internal/install/definition"
 	"github.com/berth-project/berth/internal/kube/version"
 )
 

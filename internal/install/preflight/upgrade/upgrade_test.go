@@ -27,8 +27,8 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/internal/install/preflight/upgrade"
 	"github.com/berth-project/berth/internal/membership/registration"
-	"github.com/berth-project/berth/internal/preflight/upgrade"
 )
 
 var (
