@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/bridge/probe/target"
 )
 
 // The reasons of the condition Probed. All but ReasonProbing and ReasonTokenNotRenewed go with the status False.

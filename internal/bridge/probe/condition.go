@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/bridge/probe/target"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 

@@ -20,7 +20,7 @@ import (
 	agentclient "github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/member"
 	"github.com/berth-project/berth/internal/agent/token"
-	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/bridge/probe/target"
 )
 
 const (

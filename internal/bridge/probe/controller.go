@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/bridge/probe/target"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/expectederror"
 	"github.com/berth-project/berth/internal/kube/telemetry"

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/lease"
 	"github.com/berth-project/berth/internal/agent/member"
 	"github.com/berth-project/berth/internal/agent/status"
-	"github.com/berth-project/berth/internal/controller/probe/target"
+	"github.com/berth-project/berth/internal/bridge/probe/target"
 	"github.com/berth-project/berth/internal/kube/version"
 )
 
