@@ -53,7 +53,7 @@ func TestDefectsOfTheManagerAreFound(t *testing.T) {
 				fails: unjoined, again: []string{workTests, setTests},
 			},
 			"an inverted condition in a webhook": {
-				file: "internal/webhook/work/executor.go", old: "if err != nil || held {", new: "if err != nil || !held {",
+				file: "internal/admission/work/executor.go", old: "if err != nil || held {", new: "if err != nil || !held {",
 				fails: workTests, again: []string{unjoined, setTests},
 			},
 			"a dropped write of a controller": {

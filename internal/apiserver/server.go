@@ -23,12 +23,12 @@ import (
 	"k8s.io/utils/clock"
 
 	viewv1 "github.com/berth-project/berth/api/view/v1"
+	"github.com/berth-project/berth/internal/admission/certificate"
 	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/placementapi"
 	"github.com/berth-project/berth/internal/apiserver/storage"
 	"github.com/berth-project/berth/internal/apiserver/viewcache"
-	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/status"
 )

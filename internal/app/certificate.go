@@ -16,8 +16,8 @@ import (
 
 	"github.com/berth-project/berth/config"
 	viewconfig "github.com/berth-project/berth/config/apiserver"
-	"github.com/berth-project/berth/internal/certificate"
-	"github.com/berth-project/berth/internal/certificate/cabundle"
+	"github.com/berth-project/berth/internal/admission/certificate"
+	"github.com/berth-project/berth/internal/admission/certificate/cabundle"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-project/berth/config"
 	viewconfig "github.com/berth-project/berth/config/apiserver"
-	"github.com/berth-project/berth/internal/certificate/cabundle"
+	"github.com/berth-project/berth/internal/admission/certificate/cabundle"
 )
 
 // TestCertificateHosts checks that a certificate is valid for every address that the API server may use. It checks the

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/admission/managedcluster"
 	"github.com/berth-project/berth/internal/membership/health"
-	"github.com/berth-project/berth/internal/webhook/managedcluster"
 )
 
 // HealthOptions configures how the manager handles silent clusters.

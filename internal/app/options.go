@@ -13,20 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/admission/certificate"
+	"github.com/berth-project/berth/internal/admission/work"
 	"github.com/berth-project/berth/internal/bridge/inventory"
 	"github.com/berth-project/berth/internal/bridge/kueue"
 	"github.com/berth-project/berth/internal/bridge/probe"
 	"github.com/berth-project/berth/internal/bridge/probe/target"
 	"github.com/berth-project/berth/internal/bridge/profile"
 	"github.com/berth-project/berth/internal/bridge/score"
-	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/validation"
 	"github.com/berth-project/berth/internal/membership/health"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
 	"github.com/berth-project/berth/internal/membership/set"
-	"github.com/berth-project/berth/internal/webhook/work"
 )
 
 // maxManifestLimit is how many bytes etcd accepts in one request.

@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/berth-project/berth/internal/admission/binding"
+	"github.com/berth-project/berth/internal/admission/clusterset"
+	"github.com/berth-project/berth/internal/admission/conversion"
+	"github.com/berth-project/berth/internal/admission/managedcluster"
+	"github.com/berth-project/berth/internal/admission/permission"
+	"github.com/berth-project/berth/internal/admission/placement"
+	"github.com/berth-project/berth/internal/admission/work"
 	"github.com/berth-project/berth/internal/delivery/validation"
-	"github.com/berth-project/berth/internal/webhook/binding"
-	"github.com/berth-project/berth/internal/webhook/clusterset"
-	"github.com/berth-project/berth/internal/webhook/conversion"
-	"github.com/berth-project/berth/internal/webhook/managedcluster"
-	"github.com/berth-project/berth/internal/webhook/permission"
-	"github.com/berth-project/berth/internal/webhook/placement"
-	"github.com/berth-project/berth/internal/webhook/work"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/internal/cli"
+	"github.com/berth-project/berth/internal/admission/work"
 	"github.com/berth-project/berth/internal/app"
-	"github.com/berth-project/berth/internal/webhook/work"
 )
 
 const (

@@ -2,5 +2,5 @@
 package planted
 
 import (
-	_ "github.com/berth-project/berth/internal/webhook/sibling" // want depguard: list 'surface-controller'
+	_ "github.com/berth-project/berth/internal/admission/sibling" // want depguard: list 'surface-controller'
 )
