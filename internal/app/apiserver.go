@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/apiserver"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/placement"
+	"github.com/berth-project/berth/internal/views"
 )
 
 // addressOff is the address of a server that is switched off.
@@ -41,7 +41,7 @@ func (o *ViewOptions) addFlags(flags *pflag.FlagSet) {
 
 // servesViews returns whether the views are served.
 func (o *Options) servesViews() bool {
-	return o.runsController(apiserver.Name) && (o.Views.Listener != nil || o.Views.Address != "" && o.Views.Address != addressOff)
+	return o.runsController(views.Name) && (o.Views.Listener != nil || o.Views.Address != "" && o.Views.Address != addressOff)
 }
 
 func addViews(ctx context.Context, a *managerBuilder) error {
@@ -59,7 +59,7 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 	if err != nil {
 		return err
 	}
-	options := apiserver.Options{
+	options := views.Options{
 		Listener: listener, Certificate: a.certificates, Clock: clock.RealClock{}, Record: a.record, Namespace: a.options.LeaderElectionNamespace,
 		Status: status.Report,
 	}
@@ -70,7 +70,7 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 	if a.options.LeaderElection && a.options.runsController(placement.Name) {
 		options.Address = a.advertisedAddress(ctx, listener.Addr())
 	}
-	seen, err := apiserver.Add(ctx, a.mgr, options)
+	seen, err := views.Add(ctx, a.mgr, options)
 	if err != nil {
 		return err //nolint:wrapcheck // it is about the views
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/app/pages"
 	"github.com/berth-project/berth/internal/membership/health"
 	managerstatus "github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/views/viewcache"
 )
 
 // ConsoleOptions configures the console: web pages for users with a token of the hub.

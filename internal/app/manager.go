@@ -43,7 +43,6 @@ import (
 	"github.com/berth-project/berth/internal/addon"
 	addonhealth "github.com/berth-project/berth/internal/addon/health"
 	"github.com/berth-project/berth/internal/admission/certificate"
-	"github.com/berth-project/berth/internal/apiserver"
 	"github.com/berth-project/berth/internal/bridge/inventory"
 	"github.com/berth-project/berth/internal/bridge/kueue"
 	"github.com/berth-project/berth/internal/bridge/probe"
@@ -65,6 +64,7 @@ import (
 	"github.com/berth-project/berth/internal/membership/setrole"
 	"github.com/berth-project/berth/internal/placement"
 	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/views"
 )
 
 // controllers are the controllers of the manager by name, in the order in which they are added.
@@ -76,7 +76,7 @@ func controllers() []controllerEntry {
 		{name: grant.Name, add: func(_ context.Context, a *managerBuilder) error {
 			return grant.Add(a.mgr, grant.Options{GrantLabelGuarded: a.guards.GrantLabelGuarded})
 		}},
-		{name: apiserver.Name, add: addViews},
+		{name: views.Name, add: addViews},
 		{name: setrole.Name, add: func(ctx context.Context, a *managerBuilder) error {
 			return setrole.Add(ctx, a.mgr, setrole.Options{Clock: clock.RealClock{}, Guarded: a.guards.SetAdminsInForce})
 		}},

@@ -9,8 +9,8 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/console"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 // Member implements console.Members: the lease and the works in the namespace of the cluster, where the user may read them there.

@@ -25,8 +25,6 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/apiserver/placementapi"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
 	"github.com/berth-project/berth/internal/delivery/plan"
@@ -35,6 +33,8 @@ import (
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/views/placementapi"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 // maxNamespaces is for how many namespaces a state reviews the permissions of one user, who may not list placements everywhere.

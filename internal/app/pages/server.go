@@ -24,12 +24,12 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/admission/certificate"
-	"github.com/berth-project/berth/internal/apiserver/placementapi"
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/source/informer"
 	"github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/views/placementapi"
+	"github.com/berth-project/berth/internal/views/viewcache"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/apiserver/visibility"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 const (

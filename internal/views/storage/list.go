@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/berth-project/berth/internal/apiserver/visibility"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 // List implements rest.Lister. It returns the whole list whatever the limit, which the API allows, and no old version of it.

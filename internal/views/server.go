@@ -1,4 +1,4 @@
-package apiserver
+package views
 
 import (
 	"context"
@@ -24,13 +24,13 @@ import (
 
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/internal/admission/certificate"
-	"github.com/berth-project/berth/internal/apiserver/leader"
-	"github.com/berth-project/berth/internal/apiserver/limit"
-	"github.com/berth-project/berth/internal/apiserver/placementapi"
-	"github.com/berth-project/berth/internal/apiserver/storage"
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/views/leader"
+	"github.com/berth-project/berth/internal/views/limit"
+	"github.com/berth-project/berth/internal/views/placementapi"
+	"github.com/berth-project/berth/internal/views/storage"
+	"github.com/berth-project/berth/internal/views/viewcache"
 )
 
 // Name is the name of the server in logs and options.

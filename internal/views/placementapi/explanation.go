@@ -13,7 +13,7 @@ import (
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 // explanation returns the verdict of every cluster. ?cluster= returns one cluster, and &fix=true adds a change that would select it.

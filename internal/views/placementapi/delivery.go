@@ -11,9 +11,9 @@ import (
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 // Deliveries reads what the plans of sets of works are made from. The controller of sets implements it.

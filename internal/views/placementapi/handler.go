@@ -23,13 +23,13 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/apiserver/leader"
-	"github.com/berth-project/berth/internal/apiserver/limit"
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/kube/access"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/views/leader"
+	"github.com/berth-project/berth/internal/views/limit"
+	"github.com/berth-project/berth/internal/views/viewcache"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 const (

@@ -17,8 +17,8 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 // DebugPath is the path of OCM's debug server, which this server implements too.

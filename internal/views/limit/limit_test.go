@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/berth-project/berth/internal/apiserver/limit"
+	"github.com/berth-project/berth/internal/views/limit"
 )
 
 // TestAUserDoesNotBlockAnother sends more requests of one user than there are slots. Each takes a minute. Another user must get

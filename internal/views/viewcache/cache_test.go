@@ -14,9 +14,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/kube/access"
+	"github.com/berth-project/berth/internal/views/viewcache"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 var (

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/kube/access"
+	"github.com/berth-project/berth/internal/views/viewcache"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 const (

@@ -1,4 +1,4 @@
-package apiserver
+package views
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	viewconfig "github.com/berth-project/berth/config/apiserver"
-	"github.com/berth-project/berth/internal/apiserver/leader"
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/source/informer"
+	"github.com/berth-project/berth/internal/views/leader"
+	"github.com/berth-project/berth/internal/views/viewcache"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 var (

@@ -21,11 +21,11 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/internal/apiserver/leader"
-	"github.com/berth-project/berth/internal/apiserver/placementapi"
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/placement/live"
+	"github.com/berth-project/berth/internal/views/leader"
+	"github.com/berth-project/berth/internal/views/placementapi"
+	"github.com/berth-project/berth/internal/views/viewcache"
 )
 
 // noLeader is the Leader of a single replica: it forwards nothing.

@@ -22,10 +22,10 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
-	"github.com/berth-project/berth/internal/apiserver/limit"
-	"github.com/berth-project/berth/internal/apiserver/viewcache"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/kube/access"
+	"github.com/berth-project/berth/internal/views/limit"
+	"github.com/berth-project/berth/internal/views/viewcache"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 // Storage serves one resource of the views.

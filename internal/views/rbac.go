@@ -1,4 +1,4 @@
-package apiserver
+package views
 
 // The server lists and watches the objects that it shows and the roles that decide their visibility. It delegates
 // authentication and authorization to the hub. The last rule is for the client CAs that the hub publishes to aggregated servers.

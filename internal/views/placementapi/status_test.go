@@ -19,9 +19,9 @@ import (
 
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/internal/apiserver/placementapi"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/views/placementapi"
 )
 
 // TestStatusNeedsThePermissionForMetrics reads how the manager is, as a user who may get /metrics and as one who may get everything else.

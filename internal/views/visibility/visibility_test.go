@@ -15,8 +15,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	engine "github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/kube/access"
+	"github.com/berth-project/berth/internal/views/visibility"
 )
 
 var jane = access.Subject{User: "jane", Groups: []string{"developers", "system:authenticated"}}
