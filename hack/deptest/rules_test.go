@@ -59,7 +59,7 @@ func TestTransitiveImports(t *testing.T) {
 		},
 		"bridges import no surface": {
 			from:   []string{berth + "internal/source", berth + "internal/kube/apply", berth + "internal/kube/telemetry", berth + "internal/placement/history"},
-			never:  append([]string{berth + "internal/app"}, surfaces...),
+			never:  append([]string{berth + "internal/manager"}, surfaces...),
 			reason: "every surface depends on them",
 		},
 		"read-only surfaces cannot write": {

@@ -15,9 +15,9 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/internal/agent"
 	"github.com/berth-project/berth/internal/agent/metrics"
-	"github.com/berth-project/berth/internal/app"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/manager"
 	"github.com/berth-project/berth/internal/scenario"
 )
 
@@ -31,7 +31,7 @@ func main() {
 	pages := []page{
 		{"reference/api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs(), config.MemberCRDs()) }},
 		{"reference/cli.md", func(w io.Writer) error {
-			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand(), agent.NewCommand())
+			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), manager.NewCommand(), agent.NewCommand())
 		}},
 		{"reference/scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
 		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions(), metrics.Definitions()) }},

@@ -17,9 +17,9 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/manager/guard"
 )
 
 // readMetrics returns what a registry holds by name and labels, in their order; of histograms how much they have observed.

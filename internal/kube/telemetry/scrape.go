@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/install/preflight"
+	"github.com/berth-project/berth/internal/manager/guard"
 )
 
 // emit sends one value of a gauge, with the values of its labels.
