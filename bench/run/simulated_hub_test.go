@@ -23,7 +23,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/cli/generate"
 	"github.com/berth-project/berth/internal/placement/live"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/berth-project/berth/internal/agent"
 	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/cli/scenario"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/manager"
-	"github.com/berth-project/berth/internal/scenario"
 )
 
 // page is one file under docs and the function that writes it. A new reference is a new line in pages.
