@@ -35,7 +35,6 @@ func main() {
 		}},
 		{"reference/scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
 		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions(), metrics.Definitions()) }},
-		{"contributing/packages.md", func(w io.Writer) error { return writePackages(w, ".") }},
 	}
 	for _, p := range pages {
 		if err := save(filepath.Join("docs", p.file), p.write); err != nil {
