@@ -1,6 +1,6 @@
 // Package addon runs the controller that installs add-ons on the clusters of placements, and brings their configurations to them.
 //
-// It decides nothing: package addon plans, and this package reads, writes and reports. It keeps in memory its own writes until the cache
+// It decides nothing: package plan plans, and this package reads, writes and reports. It keeps in memory its own writes until the cache
 // shows them, the refusals of the API server, the removals of the last minute, and the hashes of configurations that it does not watch. All
 // of them may be lost: a restart on a settled hub writes nothing. The invariant: an object without an owner reference to its add-on is never
 // deleted.

@@ -1,6 +1,6 @@
 // Package delivery runs the controller that keeps the ManifestWorks of every ManifestWorkReplicaSet.
 //
-// It decides nothing: package delivery plans, and this package reads, writes and reports. It keeps three things in memory: its own
+// It decides nothing: package plan plans, and this package reads, writes and reports. It keeps three things in memory: its own
 // writes until the cache shows them, the refusals of the API server, and the hash of each template. All of them may be lost: a restart
 // on a settled hub writes nothing. The invariant: the finalizer of a set goes only after a complete list from the API server.
 package delivery
