@@ -43,7 +43,7 @@ AXE := bin/axe.min.js
 COUNT ?= 6
 
 # The prose that Vale lints. hack/vale/vale.ini lists the exceptions.
-PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs examples hub/README.md
+PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs examples hub/README.md internal/README.md
 
 # The wire format that existing clients use, where it lies beside this checkout.
 WIRE_CHECK := $(wildcard ../shared/wire/check)
@@ -70,8 +70,8 @@ RELEASE := bin/release
 REGISTRY ?=
 IMAGEFLAGS ?=
 
-# The release that this tree leads to. internal/version puts it into every binary.
-VERSION := $(shell sed -n 's/^const release = "\(.*\)"$$/\1/p' internal/version/version.go)
+# The release that this tree leads to. internal/kube/version puts it into every binary.
+VERSION := $(shell sed -n 's/^const release = "\(.*\)"$$/\1/p' internal/kube/version/version.go)
 
 comma := ,
 empty :=

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/backup"
 	"github.com/berth-project/berth/hub/internal/datadir"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const (

@@ -20,7 +20,7 @@ import (
 	"github.com/berth-project/berth/hub/internal/kwok"
 	"github.com/berth-project/berth/hub/internal/manifest"
 	"github.com/berth-project/berth/hub/internal/supervise"
-	"github.com/berth-project/berth/internal/terminal"
+	"github.com/berth-project/berth/internal/kube/terminal"
 )
 
 const (

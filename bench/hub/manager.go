@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 // managerNamespace and managerAccount name the service account of the manager, as in a cluster.

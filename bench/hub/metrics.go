@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 // Requests is the number of completed requests of an API server since its start, by kind.

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/engine/wake"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/cli/generate"
 )
 
 // seed is the seed of every measured fleet.

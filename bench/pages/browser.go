@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/bench"
-	"github.com/berth-project/berth/internal/browser"
 	"github.com/berth-project/berth/internal/console"
+	"github.com/berth-project/berth/internal/kube/browser"
 )
 
 const (

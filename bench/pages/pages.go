@@ -17,10 +17,10 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/bench"
-	read "github.com/berth-project/berth/internal/cli/pages"
+	"github.com/berth-project/berth/internal/cli/generate"
+	"github.com/berth-project/berth/internal/cli/web"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/generate"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -37,7 +37,7 @@ var errPage = errors.New("the page was not served")
 
 // changingFleet is a fleet that has changed before each request, so that nothing is computed ahead.
 type changingFleet struct {
-	*read.Files
+	*web.Files
 
 	bundle  *file.Bundle
 	version atomic.Uint64
@@ -113,7 +113,7 @@ func newPageFleet(clusters int) (*changingFleet, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the placement
 	}
-	return &changingFleet{Files: read.NewFiles(bundle, time.Now()), bundle: bundle}, nil
+	return &changingFleet{Files: web.NewFiles(bundle, time.Now()), bundle: bundle}, nil
 }
 
 // load requests what a browser requests when it opens the fleet.

@@ -11,7 +11,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/cli/generate"
 )
 
 // clusterMatcher is the selection of a generated placement. It is parsed here again, so that the evaluations of a manager can

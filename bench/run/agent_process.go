@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/bench"
 	"github.com/berth-project/berth/bench/hub"
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/internal/agentfleet"
+	"github.com/berth-project/berth/internal/agent/agenttest"
 )
 
 const (
@@ -99,7 +99,7 @@ func (a *agentProcess) start(ctx context.Context) error {
 		return err
 	}
 	a.admin, a.onMember = admin, onMember
-	if a.flags, err = agentfleet.Flags(ctx, a.hub.AdminConfig(), agentCluster, a.folder, kubeconfig); err != nil {
+	if a.flags, err = agenttest.Flags(ctx, a.hub.AdminConfig(), agentCluster, a.folder, kubeconfig); err != nil {
 		return err
 	}
 	if a.agent, err = a.hub.StartAgent(ctx, a.flags); err != nil {

@@ -16,7 +16,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/bench"
 	"github.com/berth-project/berth/bench/hub"
-	"github.com/berth-project/berth/internal/agentfleet"
+	"github.com/berth-project/berth/internal/agent/agenttest"
 )
 
 const (
@@ -52,7 +52,7 @@ func measureAgents(ctx context.Context, s Options) (figures []bench.Figure, err 
 		return nil, fmt.Errorf("storing the credentials of agents: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	fleet, err := agentfleet.Start(ctx, agentfleet.Options{Hub: started.AdminConfig(), Agents: fleetAgents, Lease: fleetLease, Folder: folder})
+	fleet, err := agenttest.Start(ctx, agenttest.Options{Hub: started.AdminConfig(), Agents: fleetAgents, Lease: fleetLease, Folder: folder})
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func measureDuring(ctx context.Context, of *hub.Hub, lasts time.Duration, write 
 }
 
 // measureBeats measures heartbeats by agents while the fleet runs, and alternates with bare renewals by an administrator.
-func measureBeats(ctx context.Context, fleet *agentfleet.Fleet, admin client.Client) ([]bench.Figure, error) {
+func measureBeats(ctx context.Context, fleet *agenttest.Fleet, admin client.Client) ([]bench.Figure, error) {
 	bare, err := newLease(ctx, admin, "bare-beside-beats")
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func measureBeats(ctx context.Context, fleet *agentfleet.Fleet, admin client.Cli
 
 // asAgent returns a client with the credential of the agent of a cluster, and its lease. The client has read the lease, so that it is
 // connected.
-func asAgent(ctx context.Context, fleet *agentfleet.Fleet, name string) (client.Client, *bareLease, error) {
+func asAgent(ctx context.Context, fleet *agenttest.Fleet, name string) (client.Client, *bareLease, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", fleet.HubKubeconfig(name))
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the credential of %s: %w", name, err)

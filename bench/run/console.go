@@ -24,7 +24,7 @@ import (
 	"github.com/berth-project/berth/bench/hub"
 	"github.com/berth-project/berth/bench/pages"
 	"github.com/berth-project/berth/config/apiserver"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/cli/generate"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/bench/hub"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/cli/generate"
 )
 
 const (

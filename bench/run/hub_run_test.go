@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/bench/hub"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/cli/generate"
 )
 
 func newSmallRun() *hubRun {

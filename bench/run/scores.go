@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/bench"
 	"github.com/berth-project/berth/bench/hub"
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/cli/generate"
 )
 
 const (

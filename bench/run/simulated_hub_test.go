@@ -23,8 +23,8 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/generate"
-	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/cli/generate"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // workers is how many placements are decided side by side, as by a manager.

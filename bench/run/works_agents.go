@@ -11,7 +11,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/bench"
 	"github.com/berth-project/berth/bench/hub"
-	"github.com/berth-project/berth/internal/agentfleet"
+	"github.com/berth-project/berth/internal/agent/agenttest"
 )
 
 // singleWorks is how many works are delivered one by one.
@@ -21,7 +21,7 @@ var errNotStored = errors.New("the member does not have the object")
 
 // measureWorksAgents measures deliveries to agents in this process, which watch the hub and write to simulated members.
 func measureWorksAgents(ctx context.Context, w *works) ([]bench.Figure, error) {
-	agents, err := agentfleet.StartWorks(ctx, w.managed.hub.AdminConfig(), w.clusters)
+	agents, err := agenttest.StartWorks(ctx, w.managed.hub.AdminConfig(), w.clusters)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func workReports(answered hub.Requests) float64 {
 
 // measureSingleWorks delivers works one by one: the time from the response of the hub until the member has the object, beside one write
 // of the same work on the open side.
-func (w *works) measureSingleWorks(ctx context.Context, agents *agentfleet.Works) ([]bench.Figure, error) {
+func (w *works) measureSingleWorks(ctx context.Context, agents *agenttest.Works) ([]bench.Figure, error) {
 	var delivered, open sample
 	for i := range singleWorks {
 		cluster, name := w.clusters[i%len(w.clusters)], fmt.Sprintf("single-%d", i)
@@ -126,7 +126,7 @@ func awaitStored(ctx context.Context, stored func() bool) error {
 }
 
 // measureReconnect restarts all agents at once.
-func (w *works) measureReconnect(ctx context.Context, agents *agentfleet.Works) ([]bench.Figure, error) {
+func (w *works) measureReconnect(ctx context.Context, agents *agenttest.Works) ([]bench.Figure, error) {
 	if err := w.managed.awaitIdle(ctx); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // deliveryTimeout is far longer than any delivery of a run.
@@ -50,7 +50,7 @@ func (w *workWatcher) watch(ctx context.Context) (err error) {
 }
 
 func ofSet(set *workv1alpha1.ManifestWorkReplicaSet) client.MatchingLabels {
-	return client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)}
+	return client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(set.Namespace, set.Name)}
 }
 
 // await waits until a number of works have another template than before, and stops.

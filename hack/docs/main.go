@@ -14,11 +14,11 @@ import (
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/internal/agent"
-	agenttelemetry "github.com/berth-project/berth/internal/agent/telemetry"
-	"github.com/berth-project/berth/internal/app"
+	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/cli"
-	"github.com/berth-project/berth/internal/scenario"
-	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/cli/scenario"
+	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/manager"
 )
 
 // page is one file under docs and the function that writes it. A new reference is a new line in pages.
@@ -31,11 +31,10 @@ func main() {
 	pages := []page{
 		{"reference/api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs(), config.MemberCRDs()) }},
 		{"reference/cli.md", func(w io.Writer) error {
-			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand(), agent.NewCommand())
+			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), manager.NewCommand(), agent.NewCommand())
 		}},
 		{"reference/scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
-		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions(), agenttelemetry.Definitions()) }},
-		{"contributing/packages.md", func(w io.Writer) error { return writePackages(w, ".") }},
+		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions(), metrics.Definitions()) }},
 	}
 	for _, p := range pages {
 		if err := save(filepath.Join("docs", p.file), p.write); err != nil {

@@ -49,15 +49,15 @@ func TestDefectsOfTheManagerAreFound(t *testing.T) {
 		tests:    "^(TestTaints|TestASimulatedCluster|TestVector38EditorOfManifestsNeedsExecuteAs|TestMembersAreCounted)$",
 		defects: map[string]defect{
 			"a panic in a controller": {
-				file: "internal/controller/health/controller.go", new: "\nfunc init() { panic(\"planted\") }\n",
+				file: "internal/membership/health/controller.go", new: "\nfunc init() { panic(\"planted\") }\n",
 				fails: unjoined, again: []string{workTests, setTests},
 			},
 			"an inverted condition in a webhook": {
-				file: "internal/webhook/work/executor.go", old: "if err != nil || held {", new: "if err != nil || !held {",
+				file: "internal/admission/work/executor.go", old: "if err != nil || held {", new: "if err != nil || !held {",
 				fails: workTests, again: []string{unjoined, setTests},
 			},
 			"a dropped write of a controller": {
-				file: "internal/controller/clusterset/controller.go", old: "if err := r.client.Status().Patch(ctx, next, patch); err != nil {",
+				file: "internal/membership/set/controller.go", old: "if err := r.client.Status().Patch(ctx, next, patch); err != nil {",
 				new:   "if err := error(nil); err != nil && r.client.Status().Patch(ctx, next, patch) != nil {",
 				fails: setTests, again: []string{unjoined, workTests},
 			},

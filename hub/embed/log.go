@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/berth-project/berth/internal/expectederror"
+	"github.com/berth-project/berth/internal/kube/expectederror"
 )
 
 // Logs configures the logs of the components.

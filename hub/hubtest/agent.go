@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/berth-project/berth/internal/process"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/kube/process"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // Agent is berth-agent as a process.

@@ -30,7 +30,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/berth-project/berth/internal/checkout"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 const (

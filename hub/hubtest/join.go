@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 // JoinFlags returns the flags with which a member joins the hub as a cluster. The driver is how its agent authenticates.

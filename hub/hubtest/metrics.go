@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 // Metrics are the metrics of a process, by name.

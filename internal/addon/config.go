@@ -1,242 +1,171 @@
 package addon
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
+	"github.com/berth-project/berth/internal/addon/plan"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
-// maxConfigs bounds the configurations of one cluster.
-const maxConfigs = 20
+// The kinds of configurations that the controller watches, and their resources.
+const (
+	deploymentConfigKind, deploymentConfigs = "AddOnDeploymentConfig", "addondeploymentconfigs"
+	templateKind, templates                 = "AddOnTemplate", "addontemplates"
+)
 
-// want is a configuration that a cluster has to reach.
-type want struct {
-	addonv1alpha1.ConfigGroupResource
-	addonv1alpha1.ConfigSpecHash
+const (
+	// refreshInterval is how long the hash of a configuration of another kind counts. failedRefresh is that of the first failed read, which
+	// doubles with each further one.
+	refreshInterval, failedRefresh = time.Minute, 5 * time.Second
+	// readTimeout bounds the reads of one pass, maxReads their number, concurrentReads how many run at once. What a pass leaves out is read
+	// by the next, after nextReads.
+	readTimeout, maxReads, concurrentReads, nextReads = 10 * time.Second, 64, 8, time.Second
+	// maxKept bounds the configurations of other kinds that are kept.
+	maxKept = 10_000
+	// maxDoublings is how often the time until the next read doubles at most.
+	maxDoublings = 4
+)
+
+// configReader reads the hashes of configurations. Those of the two kinds of add-ons come from the cache, all others from the API server.
+type configReader struct {
+	cached, live client.Reader
+	mapper       meta.RESTMapper
+	// pool has a place for each concurrent read.
+	pool apply.Pool
+
+	mu   sync.Mutex // guards read
+	read map[plan.Object]readConfig
 }
 
-// SpecHash returns the hash of a configuration: SHA-256 of all of its content but apiVersion, kind, metadata and status.
-func SpecHash(content map[string]any) (string, error) {
-	content = maps.Clone(content)
-	for _, field := range []string{"apiVersion", "kind", "metadata", "status"} {
-		delete(content, field)
-	}
-	text, err := json.Marshal(content)
-	if err != nil {
-		return "", fmt.Errorf("encoding a configuration: %w", err)
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+// readConfig is a configuration as it was last read, and until when that counts.
+type readConfig struct {
+	plan.Config
+
+	until time.Time
+	// failures counts the failed reads since the last good one.
+	failures int
 }
 
-// Objects returns the configurations that a plan reads, sorted. They are of kinds that the add-on supports.
-func Objects(addOn *addonv1alpha1.ClusterManagementAddOn, installed []*addonv1alpha1.ManagedClusterAddOn) []Object {
-	found := map[Object]bool{}
-	add := func(kind addonv1alpha1.ConfigGroupResource, name addonv1alpha1.ConfigReferent) {
-		if supports(addOn, kind) {
-			found[objectOf(kind, name)] = true
-		}
+// watchedKind returns the kind of a watched resource; empty for another resource.
+func watchedKind(object plan.Object) string {
+	if object.Group != addonv1alpha1.GroupName {
+		return ""
 	}
-	all := func(configs []addonv1alpha1.AddOnConfig) {
-		for _, config := range configs[:min(len(configs), maxConfigs)] {
-			add(config.ConfigGroupResource, config.ConfigReferent)
-		}
-	}
-	for _, kind := range addOn.Spec.SupportedConfigs {
-		if kind.DefaultConfig != nil {
-			add(kind.ConfigGroupResource, *kind.DefaultConfig)
-		}
-	}
-	for _, placement := range addOn.Spec.InstallStrategy.Placements {
-		all(placement.Configs)
-	}
-	for _, progression := range addOn.Status.InstallProgressions {
-		for _, reference := range progression.ConfigReferences {
-			if reference.LastKnownGoodConfig != nil {
-				add(reference.ConfigGroupResource, reference.LastKnownGoodConfig.ConfigReferent)
-			}
-		}
-	}
-	for _, object := range installed {
-		all(object.Spec.Configs)
-	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
+	return map[string]string{deploymentConfigs: deploymentConfigKind, templates: templateKind}[object.Resource]
 }
 
-func objectOf(kind addonv1alpha1.ConfigGroupResource, name addonv1alpha1.ConfigReferent) Object {
-	return Object{kind.Group, kind.Resource, name.Namespace, name.Name}
-}
-
-func supports(addOn *addonv1alpha1.ClusterManagementAddOn, kind addonv1alpha1.ConfigGroupResource) bool {
-	return slices.ContainsFunc(addOn.Spec.SupportedConfigs, func(meta addonv1alpha1.ConfigMeta) bool { return meta.ConfigGroupResource == kind })
-}
-
-// wantsOf returns what a cluster has to reach, and why it cannot; the fault is empty if it can.
-func (p *planner) wantsOf(c *cluster) (wants []want, fault string) {
-	var sources [][]addonv1alpha1.AddOnConfig
-	if c.addOn != nil {
-		sources = append(sources, c.addOn.Spec.Configs)
-	}
-	if c.placement != noPlacement {
-		sources = append(sources, p.placements[c.placement].configs)
-	}
-	return p.choose(sources...)
-}
-
-// choose returns the configurations of each supported kind: those of the first source that has any, else the default one.
-func (p *planner) choose(sources ...[]addonv1alpha1.AddOnConfig) (wants []want, fault string) {
-	var faults []string
-	for _, source := range sources {
-		if len(source) > maxConfigs {
-			return nil, tooMany(len(source))
-		}
-		for _, config := range source {
-			if !supports(p.in.AddOn, config.ConfigGroupResource) {
-				faults = append(faults, objectOf(config.ConfigGroupResource, config.ConfigReferent).String()+" is of a kind that supportedConfigs lacks")
-			}
-		}
-	}
-	for _, kind := range p.in.AddOn.Spec.SupportedConfigs {
-		for _, name := range chosen(kind, sources) {
-			object := objectOf(kind.ConfigGroupResource, name)
-			config := p.in.Configs[object]
-			if config.Fault != "" {
-				faults = append(faults, object.String()+" "+config.Fault)
-			}
-			wants = append(wants, want{kind.ConfigGroupResource, addonv1alpha1.ConfigSpecHash{ConfigReferent: name, SpecHash: config.Hash}})
-		}
-	}
-	if len(wants) > maxConfigs {
-		return nil, tooMany(len(wants))
-	}
-	return wants, strings.Join(faults[:min(len(faults), 3)], "; ")
-}
-
-// areUnread reports whether a configuration is not read. What to reach is then unknown.
-func (p *planner) areUnread(wants []want) bool {
-	return slices.ContainsFunc(wants, func(w want) bool {
-		config, known := p.in.Configs[objectOf(w.ConfigGroupResource, w.ConfigReferent)]
-		return !known || config.Unread
-	})
-}
-
-func tooMany(count int) string {
-	return fmt.Sprintf("%d configurations, at most %d are allowed", count, maxConfigs)
-}
-
-// chosen returns the names of the configurations of one kind, each once.
-func chosen(kind addonv1alpha1.ConfigMeta, sources [][]addonv1alpha1.AddOnConfig) []addonv1alpha1.ConfigReferent {
-	var out []addonv1alpha1.ConfigReferent
-	for _, source := range sources {
-		for _, config := range source {
-			if config.ConfigGroupResource == kind.ConfigGroupResource && !slices.Contains(out, config.ConfigReferent) {
-				out = append(out, config.ConfigReferent)
-			}
-		}
-		if len(out) > 0 {
-			return out
-		}
-	}
-	if kind.DefaultConfig != nil {
-		out = append(out, *kind.DefaultConfig)
-	}
+// object returns an empty configuration of a watched kind. It has no Go type, because its hash covers fields that a type may lack.
+func object(kind string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(addonv1alpha1.GroupVersion.WithKind(kind))
 	return out
 }
 
-// formerWants returns the last configurations that all clusters of a placement reached, if they differ from the present ones and their
-// objects still have that content; nil otherwise.
-func (p *planner) formerWants(placement int) []want {
-	s := &p.placements[placement]
-	wants, _ := p.choose(s.configs)
-	before := p.progressionOf(s.key)
-	if before == nil || len(wants) == 0 {
-		return nil
-	}
-	var out []want
-	for _, reference := range before.ConfigReferences {
-		good := reference.LastKnownGoodConfig
-		if good == nil || good.SpecHash == "" || p.in.Configs[objectOf(reference.ConfigGroupResource, good.ConfigReferent)].Hash != good.SpecHash {
-			return nil
-		}
-		out = append(out, want{reference.ConfigGroupResource, *good})
-	}
-	if len(out) == 0 || hashOf(out) == hashOf(wants) {
-		return nil
-	}
-	return out
-}
-
-// hashOf returns a hash of what a cluster has to reach.
-func hashOf(wants []want) string {
-	var text strings.Builder
-	for _, w := range wants {
-		fmt.Fprintf(&text, "%s=%s\n", objectOf(w.ConfigGroupResource, w.ConfigReferent), w.SpecHash)
-	}
-	sum := sha256.Sum256([]byte(text.String()))
-	return hex.EncodeToString(sum[:8])
-}
-
-// isCurrent reports whether an add-on has to reach exactly these configurations already.
-func isCurrent(addOn *addonv1alpha1.ManagedClusterAddOn, wants []want) bool {
-	references := addOn.Status.ConfigReferences
-	return len(references) == len(wants) && !slices.ContainsFunc(wants, func(w want) bool {
-		return !slices.ContainsFunc(references, func(reference addonv1alpha1.ConfigReference) bool {
-			return reference.ConfigGroupResource == w.ConfigGroupResource && reference.DesiredConfig != nil && *reference.DesiredConfig == w.ConfigSpecHash
-		})
-	})
-}
-
-// isApplied reports whether all configurations that an add-on has to reach are reached.
-func isApplied(references []addonv1alpha1.ConfigReference) bool {
-	return !slices.ContainsFunc(references, func(reference addonv1alpha1.ConfigReference) bool {
-		return reference.DesiredConfig == nil || reference.LastAppliedConfig == nil || *reference.DesiredConfig != *reference.LastAppliedConfig
-	})
-}
-
-// referencesTo returns the references of an add-on that has to reach configurations. What the add-on reported of the same kind is kept.
-func referencesTo(wants []want, before []addonv1alpha1.ConfigReference) []addonv1alpha1.ConfigReference {
-	var out []addonv1alpha1.ConfigReference
-	for i, w := range wants {
-		reference := addonv1alpha1.ConfigReference{
-			ConfigGroupResource: w.ConfigGroupResource, ConfigReferent: w.ConfigReferent, DesiredConfig: &wants[i].ConfigSpecHash,
-		}
-		if former := formerReference(w, wants, before); former != nil {
-			reference.LastAppliedConfig = former.LastAppliedConfig.DeepCopy()
-			if former.ConfigReferent == w.ConfigReferent {
-				reference.LastObservedGeneration = former.LastObservedGeneration
-			}
-		}
-		out = append(out, reference)
-	}
-	return out
-}
-
-// formerReference returns the reference to the same object, else the only one of the same kind; nil without one.
-func formerReference(w want, wants []want, before []addonv1alpha1.ConfigReference) *addonv1alpha1.ConfigReference {
-	var same []*addonv1alpha1.ConfigReference
-	for i := range before {
-		if before[i].ConfigGroupResource != w.ConfigGroupResource {
+// readAll returns what is known of each configuration. Refresh is when the first of them has to be read again; 0 for never.
+func (c *configReader) readAll(ctx context.Context, objects []plan.Object, now time.Time) (out map[plan.Object]plan.Config, refresh time.Duration) {
+	out = make(map[plan.Object]plan.Config, len(objects))
+	var live []plan.Object
+	for _, name := range objects {
+		kind := watchedKind(name)
+		if kind == "" {
+			live = append(live, name)
 			continue
 		}
-		if before[i].ConfigReferent == w.ConfigReferent {
-			return &before[i]
+		found := object(kind)
+		out[name] = configOf(found, c.cached.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: name.Name}, found))
+	}
+	c.readDue(ctx, live, now)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range live {
+		found, known := c.read[name]
+		if !known {
+			found = readConfig{Config: plan.Config{Unread: true}}
 		}
-		same = append(same, &before[i])
+		out[name] = found.Config
+		refresh = apply.Earliest([]time.Duration{refresh, max(nextReads, found.until.Sub(now))})
 	}
-	kinds := 0
-	for _, other := range wants {
-		if other.ConfigGroupResource == w.ConfigGroupResource {
-			kinds++
+	return out, refresh
+}
+
+// readDue reads the configurations whose last read does not count any more: those first that wait longest, and a bounded number.
+func (c *configReader) readDue(ctx context.Context, live []plan.Object, now time.Time) {
+	c.mu.Lock()
+	due := slices.DeleteFunc(slices.Clone(live), func(name plan.Object) bool { return now.Before(c.read[name].until) })
+	slices.SortStableFunc(due, func(a, b plan.Object) int { return c.read[a].until.Compare(c.read[b].until) })
+	c.mu.Unlock()
+	due = due[:min(len(due), maxReads)]
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	c.pool.Run(ctx, len(due), func(i int) { c.readLive(ctx, due[i], now) })
+}
+
+// configOf returns the configuration of an object that was read, or the fault of a read that failed.
+func configOf(found *unstructured.Unstructured, err error) plan.Config {
+	switch {
+	case apierrors.IsNotFound(err):
+		return plan.Config{Fault: "does not exist"}
+	case apierrors.IsForbidden(err):
+		return plan.Config{Fault: "may not be read: grant the manager the verb get on it"}
+	case meta.IsNoMatchError(err):
+		return plan.Config{Fault: "is of a kind that the hub does not serve"}
+	case err != nil:
+		return plan.Config{Unread: true}
+	}
+	hash, err := plan.SpecHash(found.Object)
+	if err != nil {
+		return plan.Config{Fault: "cannot be read: " + err.Error()}
+	}
+	return plan.Config{Hash: hash}
+}
+
+// readLive reads a configuration from the API server. After a failure the last hash counts on.
+func (c *configReader) readLive(ctx context.Context, name plan.Object, now time.Time) {
+	found, err := c.get(ctx, name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, known := c.read[name]
+	out := readConfig{Config: configOf(found, err), until: now.Add(refreshInterval)}
+	if err != nil {
+		out.failures = before.failures + 1
+		out.until = now.Add(min(failedRefresh<<min(before.failures, maxDoublings), refreshInterval))
+	}
+	if out.Unread {
+		log.FromContext(ctx).Info("a configuration was not read, and is read again", "configuration", name.String(), "cause", err.Error())
+		if before.Hash != "" {
+			out.Config = before.Config
 		}
 	}
-	if len(same) == 1 && kinds == 1 {
-		return same[0]
+	if !known && len(c.read) >= maxKept {
+		maps.DeleteFunc(c.read, func(_ plan.Object, kept readConfig) bool { return now.Sub(kept.until) > refreshInterval })
 	}
-	return nil
+	if known || len(c.read) < maxKept {
+		c.read[name] = out
+	}
+}
+
+func (c *configReader) get(ctx context.Context, name plan.Object) (*unstructured.Unstructured, error) {
+	kind, err := c.mapper.KindFor(schema.GroupVersionResource{Group: name.Group, Resource: name.Resource})
+	if err != nil {
+		return nil, fmt.Errorf("finding the kind of %s: %w", name.Resource, err)
+	}
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(kind)
+	if err := c.live.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: name.Name}, out); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return out, nil
 }

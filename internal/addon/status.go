@@ -1,244 +1,49 @@
 package addon
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/pacing"
-	"github.com/berth-project/berth/rollout"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
-// status returns the status of the add-on.
-func (p *planner) status() addonv1alpha1.ClusterManagementAddOnStatus {
-	out := addonv1alpha1.ClusterManagementAddOnStatus{}
-	for _, kind := range p.in.AddOn.Spec.SupportedConfigs {
-		if kind.DefaultConfig != nil {
-			if p.areUnread([]want{{kind.ConfigGroupResource, addonv1alpha1.ConfigSpecHash{ConfigReferent: *kind.DefaultConfig}}}) {
-				out.DefaultConfigReferences = p.in.AddOn.Status.DeepCopy().DefaultConfigReferences
-				break
-			}
-			hash := p.in.Configs[objectOf(kind.ConfigGroupResource, *kind.DefaultConfig)].Hash
-			out.DefaultConfigReferences = append(out.DefaultConfigReferences, addonv1alpha1.DefaultConfigReference{
-				ConfigGroupResource: kind.ConfigGroupResource,
-				DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: *kind.DefaultConfig, SpecHash: hash},
-			})
-		}
+// report stores the status where it changed, at most once an interval, however often an add-on changes its report. Wait is how long after now it
+// has to be called again; 0 if everything is stored.
+func (r *reconciler) report(
+	ctx context.Context, s *addOnState, addOn *addonv1alpha1.ClusterManagementAddOn, status *addonv1alpha1.ClusterManagementAddOnStatus,
+) (wait time.Duration, err error) {
+	if equality.Semantic.DeepEqual(&addOn.Status, status) {
+		return 0, nil
 	}
-	for i := range p.placements {
-		out.InstallProgressions = append(out.InstallProgressions, p.progression(i))
+	now := r.options.Clock.Now()
+	happened := telemetry.AddOnEvents(&addOn.Status, status)
+	if wait = s.reportedAt().Add(statusInterval).Sub(now); wait > 0 {
+		return wait, nil
 	}
-	return out
-}
-
-// progressionOf returns the stored progress on the clusters of a placement; nil without any.
-func (p *planner) progressionOf(key string) *addonv1alpha1.InstallProgression {
-	for i := range p.in.AddOn.Status.InstallProgressions {
-		found := &p.in.AddOn.Status.InstallProgressions[i]
-		if found.Namespace+"/"+found.Name == key {
-			return found
-		}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": addOn.UID, "resourceVersion": addOn.ResourceVersion},
+		"status": map[string]any{ // a merge patch keeps what it does not have
+			"defaultconfigReferences": status.DefaultConfigReferences, "installProgressions": status.InstallProgressions,
+		},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("encoding the status of ClusterManagementAddOn %s: %w", addOn.Name, err)
 	}
-	return nil
-}
-
-// progression returns the progress on the clusters of a placement.
-func (p *planner) progression(placement int) addonv1alpha1.InstallProgression {
-	s := &p.placements[placement]
-	out := addonv1alpha1.InstallProgression{PlacementRef: s.reference}
-	before := p.progressionOf(s.key)
-	if before != nil {
-		out.Conditions = append(out.Conditions, before.Conditions...)
+	after := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: addOn.Name}}
+	if err := r.client.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return 0, fmt.Errorf("writing the status of ClusterManagementAddOn %s: %w", addOn.Name, err)
 	}
-	wants, _ := p.choose(s.configs)
-	if before != nil && p.areUnread(wants) {
-		return *before.DeepCopy()
+	s.stored(after, now)
+	for _, event := range happened {
+		r.recorder.Eventf(addOn, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
-	counts := p.count(placement)
-	for i := range wants {
-		out.ConfigReferences = append(out.ConfigReferences, s.progressOf(wants[i], before, counts))
-	}
-	condition := p.progressing(placement, counts)
-	condition.Message = pacing.CutText(condition.Message, pacing.MaxMessage)
-	condition.ObservedGeneration, condition.LastTransitionTime = p.in.AddOn.Generation, metav1.NewTime(p.in.Now.Truncate(time.Second))
-	meta.SetStatusCondition(&out.Conditions, condition)
-	return out
-}
-
-// counts are the clusters that follow a placement, by how far they are.
-type counts struct {
-	total, succeeded, leftOut int
-	// failures, omissions and delays name the first clusters that failed, that are left out, or whose write is sent again.
-	failures, omissions, delays []string
-}
-
-func (p *planner) count(placement int) counts {
-	out := counts{}
-	for _, c := range p.clusters {
-		if !c.follows(placement) {
-			continue
-		}
-		named := fmt.Sprintf("%s (%s)", c.name, pacing.CutText(p.reason(c), pacing.MaxFailure))
-		out.total++
-		switch {
-		case c.state == rollout.StateSucceeded:
-			out.succeeded++
-		case c.state == rollout.StateSkip:
-			out.leftOut++
-			out.omissions = append(out.omissions, named)
-		case c.state == rollout.StateFailed || c.verdict.Code == rollout.TimedOut:
-			out.failures = append(out.failures, named)
-		case c.fault != nil && c.state == rollout.StateToApply:
-			out.delays = append(out.delays, named)
-		}
-	}
-	return out
-}
-
-// progressOf returns the progress of one configuration. What was reached stays on record until all clusters have reached the next.
-func (s *placementState) progressOf(w want, before *addonv1alpha1.InstallProgression, counts counts) addonv1alpha1.InstallConfigReference {
-	out := addonv1alpha1.InstallConfigReference{ConfigGroupResource: w.ConfigGroupResource}
-	if former := formerProgress(w, before); former != nil {
-		out = *former.DeepCopy()
-	}
-	if w.SpecHash == "" {
-		return out
-	}
-	out.DesiredConfig = &w.ConfigSpecHash
-	ended := s.reading == pacing.Decided && s.step.Phase == rollout.PhaseFinished && counts.total > 0 && counts.leftOut == 0
-	if ended {
-		out.LastAppliedConfig = w.ConfigSpecHash.DeepCopy()
-	}
-	if ended && counts.succeeded == counts.total {
-		out.LastKnownGoodConfig = w.ConfigSpecHash.DeepCopy()
-	}
-	return out
-}
-
-// formerProgress returns the stored progress of a configuration: of the same object, else of the only one of the same kind.
-func formerProgress(w want, before *addonv1alpha1.InstallProgression) *addonv1alpha1.InstallConfigReference {
-	if before == nil {
-		return nil
-	}
-	var same []*addonv1alpha1.InstallConfigReference
-	for i := range before.ConfigReferences {
-		found := &before.ConfigReferences[i]
-		if found.ConfigGroupResource != w.ConfigGroupResource {
-			continue
-		}
-		if found.DesiredConfig != nil && found.DesiredConfig.ConfigReferent == w.ConfigReferent {
-			return found
-		}
-		same = append(same, found)
-	}
-	if len(same) == 1 {
-		return same[0]
-	}
-	return nil
-}
-
-// progressing returns the condition of the rollout over a placement.
-func (p *planner) progressing(placement int, counts counts) metav1.Condition {
-	s := &p.placements[placement]
-	out := metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionFalse, Reason: string(s.step.Phase)}
-	switch {
-	case s.reading == pacing.Missing:
-		out.Reason = string(rollout.PhaseUndecided)
-	case (s.step.Phase == rollout.PhaseFinished || s.step.Phase == rollout.PhaseEmpty) && counts.leftOut > 0:
-		out.Reason = string(rollout.PhaseMisconfigured)
-	case s.step.Phase == rollout.PhaseFinished || s.step.Phase == rollout.PhaseEmpty:
-		out.Reason = addonv1alpha1.ProgressingReasonCompleted
-	case s.step.Phase == rollout.PhaseBreached:
-		out.Reason = addonv1alpha1.ProgressingReasonFailed
-	case s.step.Phase == rollout.PhaseAdvancing || s.step.Phase == rollout.PhaseWaiting || s.step.Phase == rollout.PhaseSoaking:
-		out.Status, out.Reason = metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing
-	}
-	parts := []string{s.message()}
-	if len(counts.failures) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s failed: %s", len(counts.failures), pacing.ClusterCount(counts.total), pacing.List(counts.failures)))
-	}
-	if len(counts.delays) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s not written yet: %s", len(counts.delays), pacing.ClusterCount(counts.total), pacing.List(counts.delays)))
-	}
-	if counts.leftOut > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s left out: %s", counts.leftOut, pacing.ClusterCount(counts.total), pacing.List(counts.omissions)))
-	}
-	if p.waiting > 0 {
-		parts = append(parts, pacing.ClusterCount(p.waiting)+" selected by no placement still to lose the add-on, a tenth of the installed ones each minute"+p.refusedRemovals())
-	}
-	out.Message = strings.Join(parts, "; ")
-	return out
-}
-
-// refusedRemovals names the first clusters that the API server does not let lose the add-on; empty without any.
-func (p *planner) refusedRemovals() string {
-	var refused []string
-	for _, c := range p.clusters {
-		if c.fault != nil && p.leaves(c) {
-			refused = append(refused, fmt.Sprintf("%s (%s)", c.name, pacing.CutText(c.fault.Message, pacing.MaxFailure)))
-		}
-	}
-	if len(refused) == 0 {
-		return ""
-	}
-	return "; not removed: " + pacing.List(refused)
-}
-
-// reason returns why a cluster has not succeeded; empty for a cluster that has.
-func (p *planner) reason(c *cluster) string {
-	switch {
-	case c.state == rollout.StateSucceeded:
-		return ""
-	case c.gone:
-		return "the cluster does not exist or is being deleted"
-	case c.disabled && c.addOn == nil:
-		return "its annotation " + addonv1alpha1.DisableInstallationAnnotation + " keeps out what placements install"
-	case c.state == rollout.StateSkip:
-		return "it keeps what it has: " + c.obstacle
-	case c.fault != nil && c.state != rollout.StateProgressing:
-		return "the API server refused the write: " + c.fault.Message
-	case c.verdict.Code == rollout.TimedOut:
-		return "the deadline has passed"
-	case c.state == rollout.StateFailed:
-		return failureOf(c.addOn)
-	case c.placement == noPlacement || c.waits:
-		return ""
-	case p.placements[c.placement].frozen && c.state == rollout.StateToApply:
-		return p.placements[c.placement].cause
-	default:
-		return p.placements[c.placement].step.Explain(c.verdict)
-	}
-}
-
-// failureOf returns the message of the condition with the failure.
-func failureOf(addOn *addonv1alpha1.ManagedClusterAddOn) string {
-	_, condition := reportedState(addOn)
-	if condition == nil {
-		return "the add-on failed"
-	}
-	return condition.Type + ": " + condition.Message
-}
-
-// verdicts returns the verdict of every cluster that is selected or has the add-on.
-func (p *planner) verdicts() []Verdict {
-	out := make([]Verdict, 0, len(p.clusters))
-	for _, c := range p.clusters {
-		verdict := Verdict{
-			Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Since: c.since, Wants: referencesTo(c.wants, nil), Message: p.reason(c),
-		}
-		switch {
-		case c.placement != noPlacement && c.follows(c.placement):
-			verdict.Placement = p.placements[c.placement].key
-		case c.waits, c.addOn != nil && p.byPlacements() && !p.allComplete() && Controls(p.in.AddOn, c.addOn):
-			verdict.Code = rollout.WaitsForDecision
-		case !c.gone && p.leaves(c):
-			verdict.Code = rollout.Left
-		}
-		out = append(out, verdict)
-	}
-	return out
+	return 0, nil
 }

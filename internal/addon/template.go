@@ -1,275 +1,389 @@
 package addon
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
+	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/delivery"
-)
-
-// NameLabel on a ManifestWork names the add-on that it delivers.
-const NameLabel = "open-cluster-management.io/addon-name"
-
-// The variables that every template has. No configuration replaces them.
-const (
-	clusterNameVariable      = "CLUSTER_NAME"
-	installNamespaceVariable = "INSTALL_NAMESPACE"
+	addonplan "github.com/berth-project/berth/internal/addon/plan"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/delivery/validation"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const (
-	// maxRendered bounds the manifests of a rendered template, in bytes.
-	maxRendered = 1 << 20
-	// maxDepth bounds how deep a manifest is nested.
-	maxDepth = 100
+	// templateName is the name of the reconciler of works.
+	templateName = "addontemplate"
+	// templateWorkers is how many works are written concurrently.
+	templateWorkers = 16
+	// templateRetry is when a template that cannot be delivered is tried again.
+	templateRetry = time.Minute
+	// importedCluster is why a cluster without an agent gets no work.
+	importedCluster = "the cluster is imported from another inventory and has no agent that applies works"
 )
 
-var (
-	// placeholder is a variable in a text of a manifest. Other braces stay as they are.
-	placeholder = regexp.MustCompile(`\{\{([a-zA-Z_][_a-zA-Z0-9]*)\}\}`)
+// templateReconciler keeps the work of each add-on whose configuration is an AddOnTemplate, and reports what the work reports.
+type templateReconciler struct {
+	client    client.Client
+	cached    client.Reader
+	options   Options
+	validator *validation.Validator
 
-	errTooLarge = errors.New("the manifests have more than 1 MiB with the values of their variables")
-	errTooDeep  = errors.New("a manifest is nested too deeply")
-	errVariable = errors.New("the variable has no value, so the work would be about another object: set it in an AddOnDeploymentConfig")
-	errHook     = errors.New("is not supported: use spec.agentSpec.deleteOption for objects that stay, and no hooks")
-	errIdentity = errors.New("spec.registration is not supported: leave it out, and give the agent its credentials in another way")
-	errField    = errors.New("templates read customizedVariables, agentInstallNamespace, nodePlacement and registries only")
-)
-
-// Rendering is what a template becomes on one cluster.
-type Rendering struct {
-	// Spec is the spec of the work.
-	Spec *workv1.ManifestWorkSpec
-	// Namespace is that of the agent on the member.
-	Namespace string
+	mu sync.Mutex // guards rendered
+	// rendered are the last renderings. Each follows from its input alone, so that a report of an agent renders nothing.
+	rendered map[client.ObjectKey]renderedTemplate
 }
 
-// Render returns what a template becomes on the cluster of an add-on with its deployment configurations. Of two values of a variable the
-// later counts. An error is a mistake of a user: the template does not fit the add-on, or sets what no template reads.
-func Render(addOn *addonv1alpha1.ManagedClusterAddOn, template *addonv1alpha1.AddOnTemplate, configs []*addonv1alpha1.AddOnDeploymentConfig) (Rendering, error) {
-	if template.Spec.AddonName != addOn.Name {
-		return Rendering{}, fmt.Errorf("AddOnTemplate %s is of the add-on %q: %w", template.Name, template.Spec.AddonName, errWrongAddOn)
-	}
-	if len(template.Spec.Registration) > 0 {
-		return Rendering{}, fmt.Errorf("AddOnTemplate %s: %w", template.Name, errIdentity)
-	}
-	r := renderer{variables: map[string]string{}, namespace: addOn.Spec.InstallNamespace}
-	for _, config := range configs {
-		if len(config.Spec.ResourceRequirements) > 0 || config.Spec.ProxyConfig.HTTPProxy+config.Spec.ProxyConfig.HTTPSProxy+config.Spec.ProxyConfig.NoProxy != "" {
-			return Rendering{}, fmt.Errorf("AddOnDeploymentConfig %s/%s sets proxyConfig or resourceRequirements: %w", config.Namespace, config.Name, errField)
-		}
-		for _, variable := range config.Spec.CustomizedVariables {
-			r.variables[variable.Name] = variable.Value
-		}
-		r.registries = append(r.registries, config.Spec.Registries...)
-		if config.Spec.AgentInstallNamespace != "" {
-			r.namespace = config.Spec.AgentInstallNamespace
-		}
-		if config.Spec.NodePlacement != nil {
-			r.placement = config.Spec.NodePlacement
-		}
-	}
-	r.variables[clusterNameVariable], r.variables[installNamespaceVariable] = addOn.Namespace, r.namespace
-	out := template.Spec.AgentSpec.DeepCopy()
-	if out.DeleteOption != nil {
-		out.DeleteOption.TTLSecondsAfterFinished = nil // the work would be created again
-	}
-	for i := range out.Workload.Manifests {
-		raw, err := r.manifest(out.Workload.Manifests[i].Raw)
-		if err != nil {
-			return Rendering{}, fmt.Errorf("manifest %d of AddOnTemplate %s: %w", i, template.Name, err)
-		}
-		out.Workload.Manifests[i] = workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}}
-	}
-	return Rendering{Spec: out, Namespace: r.namespace}, nil
+// renderedTemplate is what a template became on one cluster.
+type renderedTemplate struct {
+	// input is what it was rendered from: the hashes of the configurations.
+	input string
+	// hash is the hash of the spec, namespace that of the agent on the member.
+	hash, namespace string
+	// fault is the mistake of a user; empty without one.
+	fault string
 }
 
-var errWrongAddOn = errors.New("name a template of this add-on")
-
-// renderer renders the manifests of one template for one cluster.
-type renderer struct {
-	variables  map[string]string
-	registries []addonv1alpha1.ImageMirror
-	placement  *addonv1alpha1.NodePlacement
-	namespace  string
-	// written counts the bytes of the rendered texts.
-	written int
-}
-
-// manifest renders one manifest. Values of variables are texts: they add no field.
-func (r *renderer) manifest(raw []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber() // a float64 would round large numbers
-	var content map[string]any
-	if err := decoder.Decode(&content); err != nil {
-		return nil, fmt.Errorf("reading it: %w", err)
-	}
-	if _, err := r.value(content, 0); err != nil {
-		return nil, err
-	}
-	if err := checkObject(content); err != nil {
-		return nil, err
-	}
-	if kind := content["kind"]; content["apiVersion"] == "apps/v1" && (kind == "Deployment" || kind == "DaemonSet") {
-		r.pods(content)
-	}
-	return json.Marshal(content) //nolint:wrapcheck // what was decoded can be encoded
-}
-
-// checkObject returns the error of a rendered manifest that would be about another object, or that other managers of add-ons treat in a way
-// that this one does not.
-func checkObject(content map[string]any) error {
-	metadata, _ := content["metadata"].(map[string]any)
-	for _, text := range []any{content["apiVersion"], content["kind"], metadata["namespace"], metadata["name"]} {
-		if text, ok := text.(string); ok && placeholder.MatchString(text) {
-			return fmt.Errorf("%s: %w", text, errVariable)
+// addTemplates adds the reconciler of works. On a hub without ManifestWorks it adds nothing.
+func addTemplates(mgr manager.Manager, options Options) error {
+	if _, err := mgr.GetRESTMapper().RESTMapping(workv1.GroupVersion.WithKind("ManifestWork").GroupKind(), workv1.GroupVersion.Version); err != nil {
+		if meta.IsNoMatchError(err) {
+			mgr.GetLogger().Info("the hub does not serve ManifestWorks, so AddOnTemplates are not delivered; apply config/crd and start the manager again")
+			return nil
 		}
+		return fmt.Errorf("finding the kind ManifestWork: %w", err)
 	}
-	annotations, _ := metadata["annotations"].(map[string]any)
-	for _, key := range []string{"addon-pre-delete", "deletion-orphan"} {
-		if _, has := annotations[addonv1alpha1.AnnotationPrefix+key]; has {
-			return fmt.Errorf("the annotation %s %w", addonv1alpha1.AnnotationPrefix+key, errHook)
-		}
+	validator, err := validation.New(validation.Limits{ManifestBytes: options.ManifestLimit})
+	if err != nil {
+		return err //nolint:wrapcheck // a defect, which it names
+	}
+	r := &templateReconciler{client: mgr.GetClient(), cached: mgr.GetCache(), options: options, validator: validator, rendered: map[client.ObjectKey]renderedTemplate{}}
+	err = builder.ControllerManagedBy(mgr).
+		Named(templateName).
+		For(&addonv1alpha1.ManagedClusterAddOn{}).
+		Watches(&workv1.ManifestWork{}, handler.EnqueueRequestsFromMapFunc(addOnOfWork), builder.WithPredicates(changesReport())).
+		Watches(&addonv1alpha1.ClusterManagementAddOn{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
+			return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true }, client.MatchingFields{nameIndex: of.GetName()})
+		}), builder.WithPredicates(changesPlan())).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, cluster client.Object) []reconcile.Request {
+			return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true }, client.InNamespace(cluster.GetName()))
+		}), builder.WithPredicates(changesHealth())).
+		Watches(object(templateKind), r.readerHandler(templates)).
+		Watches(object(deploymentConfigKind), r.readerHandler(deploymentConfigs)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: templateWorkers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("watching the works of add-ons: %w", err)
 	}
 	return nil
 }
 
-// value renders every text in a value, in place, and returns it.
-func (r *renderer) value(in any, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, errTooDeep
+// addOnOfWork returns the add-on that a work is named after.
+func addOnOfWork(_ context.Context, work client.Object) []reconcile.Request {
+	name := addonplan.NameOf(work.GetName())
+	if name == "" {
+		return nil
 	}
-	var err error
-	switch typed := in.(type) {
-	case string:
-		return r.text(typed)
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(typed)) {
-			if typed[key], err = r.value(typed[key], depth+1); err != nil {
-				return nil, err
-			}
-		}
-	case []any:
-		for i := range typed {
-			if typed[i], err = r.value(typed[i], depth+1); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return in, nil
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: work.GetNamespace(), Name: name}}}
 }
 
-// text replaces the variables in a text once: values are not read for variables.
-func (r *renderer) text(in string) (string, error) {
-	out := placeholder.ReplaceAllStringFunc(in, func(found string) string {
-		value, has := r.variables[found[2:len(found)-2]]
-		if !has || r.written > maxRendered {
-			return found
-		}
-		r.written += len(value)
-		return value
+// changesReport passes the changes of a work that may change the report on it.
+func changesReport() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*workv1.ManifestWork)
+		after, also := e.ObjectNew.(*workv1.ManifestWork)
+		return !ok || !also || !plan.SameState(before, after) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+	}}
+}
+
+// changesHealth passes a new cluster, and the changes of a cluster between Unknown and another health.
+func changesHealth() predicate.Predicate {
+	lost := func(object client.Object) bool {
+		cluster, ok := object.(*clusterv1.ManagedCluster)
+		return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
+	}
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool { return lost(e.ObjectOld) != lost(e.ObjectNew) },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+// readerHandler enqueues the add-ons that have to reach a configuration.
+func (r *templateReconciler) readerHandler(resource string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, config client.Object) []reconcile.Request {
+		return r.installedWhere(ctx, func(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
+			for _, reference := range addOn.Status.ConfigReferences {
+				if reference.Group == addonv1alpha1.GroupName && reference.Resource == resource && reference.DesiredConfig != nil &&
+					reference.DesiredConfig.Name == config.GetName() && reference.DesiredConfig.Namespace == config.GetNamespace() {
+					return true
+				}
+			}
+			return false
+		})
 	})
-	if r.written += len(in); r.written > maxRendered {
-		return "", errTooLarge
-	}
-	return out, nil
 }
 
-// pods sets the nodes and the registries of the pods of a workload.
-func (r *renderer) pods(workload map[string]any) {
-	spec, _ := workload["spec"].(map[string]any)
-	template, _ := spec["template"].(map[string]any)
-	pod, _ := template["spec"].(map[string]any)
-	if pod == nil {
-		return
+// installedWhere returns the add-ons of clusters for which a function returns true.
+func (r *templateReconciler) installedWhere(ctx context.Context, passes func(*addonv1alpha1.ManagedClusterAddOn) bool, options ...client.ListOption) []reconcile.Request {
+	list := &addonv1alpha1.ManagedClusterAddOnList{}
+	if err := r.client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil // the cache ends with the manager
 	}
-	if r.placement != nil && r.placement.NodeSelector != nil {
-		pod["nodeSelector"] = r.placement.NodeSelector
-	}
-	if r.placement != nil && r.placement.Tolerations != nil {
-		pod["tolerations"] = r.placement.Tolerations
-	}
-	for _, field := range []string{"containers", "initContainers"} {
-		containers, _ := pod[field].([]any)
-		for _, each := range containers {
-			container, _ := each.(map[string]any)
-			if image, ok := container["image"].(string); ok {
-				container["image"] = r.image(image)
-			}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if passes(&list.Items[i]) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
-	}
-}
-
-// image returns the name of an image at the mirror of its registry. The last mirror that fits counts.
-func (r *renderer) image(name string) string {
-	for _, mirror := range slices.Backward(r.registries) {
-		source := strings.TrimSuffix(mirror.Source, "/")
-		if source == "" {
-			return strings.TrimSuffix(mirror.Mirror, "/") + "/" + name[strings.LastIndex(name, "/")+1:]
-		}
-		if rest, fits := strings.CutPrefix(name, source); fits && rest != "" && strings.ContainsRune("/:@", rune(rest[0])) {
-			return strings.TrimSuffix(mirror.Mirror, "/") + rest
-		}
-	}
-	return name
-}
-
-// WorkName returns the name of the work of an add-on with a template.
-func WorkName(addOn string) string { return "addon-" + addOn + "-deploy-0" }
-
-// NameOf returns the name of the add-on that a work is named after; empty for another work.
-func NameOf(work string) string {
-	name, fits := strings.CutPrefix(work, "addon-")
-	if out, ends := strings.CutSuffix(name, "-deploy-0"); fits && ends {
-		return out
-	}
-	return ""
-}
-
-// IsRendered reports whether Berth wrote the spec of a work.
-func IsRendered(work *workv1.ManifestWork) bool {
-	return work.Annotations[workv1.TemplateHashAnnotation] != ""
-}
-
-// NewWork returns the work that delivers a rendered template. It goes with its add-on.
-func NewWork(addOn *addonv1alpha1.ManagedClusterAddOn, spec *workv1.ManifestWorkSpec, hash string) *workv1.ManifestWork {
-	out := &workv1.ManifestWork{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: addOn.Namespace, Name: WorkName(addOn.Name), Labels: map[string]string{},
-			Annotations: map[string]string{workv1.TemplateHashAnnotation: hash, workv1.TemplateGenerationAnnotation: "1"},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn", Name: addOn.Name, UID: addOn.UID, Controller: new(true),
-			}},
-			Finalizers: []string{workv1.ManifestWorkFinalizer},
-		},
-		Spec: *spec,
-	}
-	if len(validation.IsValidLabelValue(addOn.Name)) == 0 {
-		out.Labels[NameLabel] = addOn.Name
 	}
 	return out
 }
 
-// WorkPatch returns the patch that replaces the spec of a work. It conflicts where another client wrote first.
-func WorkPatch(work *workv1.ManifestWork, spec *workv1.ManifestWorkSpec, hash string) (types.PatchType, []byte, error) {
-	write := delivery.Write{
-		Verb: delivery.Update, Cluster: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.ResourceVersion, Bare: len(work.Annotations) == 0,
-		Annotations: map[string]string{
-			workv1.TemplateHashAnnotation: hash, workv1.TemplateGenerationAnnotation: strconv.FormatInt(work.Generation+1, 10),
-		},
+// Reconcile writes the work of an add-on and the report on it.
+func (r *templateReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if r.options.Blocked() {
+		return reconcile.Result{RequeueAfter: blockedRetry}, nil
 	}
-	return write.Patch(spec)
+	addOn := &addonv1alpha1.ManagedClusterAddOn{}
+	if err := r.client.Get(ctx, request.NamespacedName, addOn); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.rendered, request.NamespacedName)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !addOn.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil // its work goes with it
+	}
+	again, err := r.pass(ctx, addOn)
+	if apply.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// pass writes the work that an add-on has to reach, and reports on it. Again is when to try again; 0 for a change only.
+func (r *templateReconciler) pass(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn) (again time.Duration, err error) {
+	on := addonplan.OnCluster{AddOn: addOn, Now: r.options.Clock.Now()}
+	if on.Work, err = r.work(ctx, addOn); err != nil {
+		return 0, err
+	}
+	of, cluster := &addonv1alpha1.ClusterManagementAddOn{}, &clusterv1.ManagedCluster{}
+	err = errors.Join(r.client.Get(ctx, client.ObjectKey{Name: addOn.Name}, of), r.client.Get(ctx, client.ObjectKey{Name: addOn.Namespace}, cluster))
+	if err != nil {
+		return 0, client.IgnoreNotFound(err) // without either, nothing is delivered
+	}
+	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); found != nil && found.Status == metav1.ConditionUnknown {
+		on.Lost = found
+	}
+	if !of.DeletionTimestamp.IsZero() || of.Annotations[addonv1alpha1.LifecycleAnnotation] == addonv1alpha1.LifecycleSelf || !cluster.DeletionTimestamp.IsZero() {
+		return 0, nil
+	}
+	desired, err := addonplan.DesiredTemplate(addOn)
+	work := on.Work
+	switch {
+	case err != nil:
+		return r.fail(ctx, on, err.Error())
+	case desired == nil:
+		return 0, r.report(ctx, addOn, addonplan.WithoutTemplate(on))
+	case work != nil && (!work.DeletionTimestamp.IsZero() || isOfFormer(work, addOn)):
+		return templateRetry, r.report(ctx, addOn, addonplan.WorkIsRemoved(on))
+	case work != nil && !metav1.IsControlledBy(work, addOn):
+		return r.fail(ctx, on, "ManifestWork "+work.Name+" is not of this add-on: delete it, or give the add-on another name")
+	case work != nil && !addonplan.IsRendered(work) && addonplan.IsSettled(addOn):
+		return 0, nil // another manager of add-ons delivered it; the next rollout replaces it
+	case !addonplan.NamesConfigs(of, addOn):
+		return 0, r.report(ctx, addOn, addonplan.NotNamed(on))
+	case registration.Imported(cluster):
+		return r.fail(ctx, on, importedCluster)
+	}
+	return r.deliver(ctx, on, desired)
+}
+
+// work returns the work of an add-on; nil without one.
+func (r *templateReconciler) work(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn) (*workv1.ManifestWork, error) {
+	work := &workv1.ManifestWork{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: addOn.Namespace, Name: addonplan.WorkName(addOn.Name)}, work)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // a missing work is no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the work of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
+	}
+	return work, nil
+}
+
+// isOfFormer reports whether a work is of a deleted add-on of the same name, and goes.
+func isOfFormer(work *workv1.ManifestWork, addOn *addonv1alpha1.ManagedClusterAddOn) bool {
+	owner := metav1.GetControllerOf(work)
+	return owner != nil && strings.HasPrefix(owner.APIVersion, addonv1alpha1.GroupName+"/") && owner.Kind == "ManagedClusterAddOn" &&
+		owner.Name == addOn.Name && owner.UID != addOn.UID
+}
+
+// deliver writes the work of a template. A template or a configuration whose content has changed since waits for the rollout, and the work
+// stays as it is.
+func (r *templateReconciler) deliver(ctx context.Context, on addonplan.OnCluster, desired *addonv1alpha1.ConfigSpecHash) (again time.Duration, err error) {
+	addOn, work := on.AddOn, on.Work
+	last := r.last(addOn)
+	if last.fault == "" && (work == nil || !plan.IsCurrent(work, last.hash)) {
+		spec, current, err := r.render(ctx, addOn, desired)
+		switch {
+		case err != nil:
+			return 0, err
+		case !current && work != nil:
+			return 0, r.report(ctx, addOn, addonplan.TemplateHealth(on))
+		case !current:
+			return 0, nil
+		}
+		if last = r.last(addOn); last.fault == "" && (work == nil || !plan.IsCurrent(work, last.hash)) {
+			return r.write(ctx, on, spec, last.hash)
+		}
+	}
+	if last.fault != "" {
+		return r.fail(ctx, on, last.fault)
+	}
+	state, _ := plan.StateOf(work, last.hash, on.Now)
+	return 0, r.report(ctx, addOn, addonplan.TemplateReport(on, state, last.namespace))
+}
+
+// inputOf returns what a template is rendered from.
+func inputOf(addOn *addonv1alpha1.ManagedClusterAddOn) string {
+	parts := []string{string(addOn.UID), addOn.Spec.InstallNamespace}
+	for _, reference := range addOn.Status.ConfigReferences {
+		if desired := reference.DesiredConfig; desired != nil {
+			parts = append(parts, reference.Resource, desired.Namespace, desired.Name, desired.SpecHash)
+		}
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// last returns the rendering of what an add-on has to reach; the zero value without a rendering.
+func (r *templateReconciler) last(addOn *addonv1alpha1.ManagedClusterAddOn) renderedTemplate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := r.rendered[client.ObjectKeyFromObject(addOn)]; last.input == inputOf(addOn) {
+		return last
+	}
+	return renderedTemplate{}
+}
+
+// render renders what the add-on of a cluster has to run, and keeps the result. Current is false while an object has another content than
+// the add-on has to reach: the watch of the object enqueues the add-on again.
+func (r *templateReconciler) render(
+	ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, desired *addonv1alpha1.ConfigSpecHash,
+) (spec *workv1.ManifestWorkSpec, current bool, err error) {
+	template := &addonv1alpha1.AddOnTemplate{}
+	if current, err = r.read(ctx, templateKind, desired, template); !current {
+		return nil, false, err
+	}
+	var configs []*addonv1alpha1.AddOnDeploymentConfig
+	for _, reference := range addOn.Status.ConfigReferences {
+		if reference.Resource != deploymentConfigs || reference.DesiredConfig == nil {
+			continue
+		}
+		config := &addonv1alpha1.AddOnDeploymentConfig{}
+		if current, err = r.read(ctx, deploymentConfigKind, reference.DesiredConfig, config); !current {
+			return nil, false, err
+		}
+		configs = append(configs, config)
+	}
+	out := renderedTemplate{input: inputOf(addOn)}
+	rendering, err := addonplan.Render(addOn, template, configs)
+	if err == nil {
+		err = r.validate(rendering.Spec)
+	}
+	if err == nil {
+		out.namespace = rendering.Namespace
+		out.hash, err = plan.TemplateHash(rendering.Spec)
+	}
+	if err != nil {
+		out.fault = err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rendered[client.ObjectKeyFromObject(addOn)] = out
+	return rendering.Spec, true, nil
+}
+
+// validate returns the errors of a rendered spec. The webhook of works does not review the works of the manager.
+func (r *templateReconciler) validate(spec *workv1.ManifestWorkSpec) error {
+	errs, _ := r.validator.Work(spec, field.NewPath("spec", "agentSpec"))
+	return errs.ToAggregate() //nolint:wrapcheck // it is of the template, which the status names
+}
+
+// read reads a configuration. Ok is false if it does not exist or has another content.
+func (r *templateReconciler) read(ctx context.Context, kind string, desired *addonv1alpha1.ConfigSpecHash, into client.Object) (ok bool, err error) {
+	found := object(kind)
+	err = r.cached.Get(ctx, client.ObjectKey{Namespace: desired.Namespace, Name: desired.Name}, found)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading %s %s: %w", kind, desired.Name, err)
+	}
+	if configOf(found, err).Hash != desired.SpecHash {
+		return false, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, into); err != nil {
+		return false, fmt.Errorf("reading %s %s: %w", kind, desired.Name, err)
+	}
+	return true, nil
+}
+
+// write stores the spec of a work.
+func (r *templateReconciler) write(ctx context.Context, on addonplan.OnCluster, spec *workv1.ManifestWorkSpec, hash string) (again time.Duration, err error) {
+	addOn, work := on.AddOn, on.Work
+	if work == nil {
+		err = r.client.Create(ctx, addonplan.NewWork(addOn, spec, hash))
+	} else {
+		kind, data, patchErr := addonplan.WorkPatch(work, spec, hash)
+		if patchErr != nil {
+			return 0, patchErr //nolint:wrapcheck // it names the work
+		}
+		err = r.client.Patch(ctx, work.DeepCopy(), client.RawPatch(kind, data))
+	}
+	switch {
+	case err == nil:
+		return 0, nil
+	case apierrors.IsAlreadyExists(err):
+		return conflictRetry, nil // the cache has it soon
+	case !apply.IsConflict(err) && apply.Refused(err):
+		return r.fail(ctx, on, "the API server refused the work: "+err.Error())
+	}
+	return 0, fmt.Errorf("writing the work of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
+}
+
+// fail reports why a template is not delivered. Again is when to try again.
+func (r *templateReconciler) fail(ctx context.Context, on addonplan.OnCluster, message string) (again time.Duration, err error) {
+	return templateRetry, r.report(ctx, on.AddOn, addonplan.TemplateFailed(on, message))
+}
+
+// report stores the status of an add-on where it changed.
+func (r *templateReconciler) report(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, status *addonv1alpha1.ManagedClusterAddOnStatus) error {
+	if equality.Semantic.DeepEqual(addOn.Status, *status) {
+		return nil
+	}
+	after := addOn.DeepCopy()
+	after.Status = *status
+	if err := r.client.Status().Patch(ctx, after, client.MergeFromWithOptions(addOn, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing the status of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
+	}
+	return nil
 }

@@ -21,11 +21,11 @@ import (
 	"github.com/berth-project/berth/internal/agent/csr"
 	"github.com/berth-project/berth/internal/agent/election"
 	"github.com/berth-project/berth/internal/agent/member"
+	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/agent/status"
-	"github.com/berth-project/berth/internal/agent/telemetry"
 	"github.com/berth-project/berth/internal/agent/token"
 	"github.com/berth-project/berth/internal/agent/work/remote"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const (
@@ -46,7 +46,7 @@ type process struct {
 	random  func() float64
 	log     *slog.Logger
 	health  *healthPage
-	metrics *telemetry.Metrics
+	metrics *metrics.Metrics
 
 	member *member.Member
 	// toMember reaches the member for all but works.
@@ -69,7 +69,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	a := &process{
 		options: options, clock: clock.RealClock{}, random: rand.Float64,
-		log: newLogger(os.Stderr, options), health: newHealthPage(), metrics: telemetry.New(),
+		log: newLogger(os.Stderr, options), health: newHealthPage(), metrics: metrics.New(),
 	}
 	config, err := options.memberConfig()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/cluster"
 	"github.com/berth-project/berth/internal/agent/credential"
 	"github.com/berth-project/berth/internal/agent/lease"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const (

@@ -24,8 +24,8 @@ import (
 	"github.com/berth-project/berth/internal/agent/usage"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/plan"
-	"github.com/berth-project/berth/internal/registration"
-	"github.com/berth-project/berth/internal/terminal"
+	"github.com/berth-project/berth/internal/kube/terminal"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const (

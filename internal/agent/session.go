@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/agent/addon"
 	"github.com/berth-project/berth/internal/agent/annotation"
 	"github.com/berth-project/berth/internal/agent/backoff"
 	"github.com/berth-project/berth/internal/agent/client"
@@ -19,13 +18,14 @@ import (
 	"github.com/berth-project/berth/internal/agent/credential"
 	"github.com/berth-project/berth/internal/agent/csr"
 	"github.com/berth-project/berth/internal/agent/lease"
+	addonregistration "github.com/berth-project/berth/internal/agent/registration"
 	"github.com/berth-project/berth/internal/agent/status"
 	"github.com/berth-project/berth/internal/agent/token"
 	"github.com/berth-project/berth/internal/agent/trust"
 	"github.com/berth-project/berth/internal/agent/usage"
 	"github.com/berth-project/berth/internal/agent/work"
-	"github.com/berth-project/berth/internal/registration"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // lookPause is the time between two looks at a cluster that the agent cannot read; renewalPatience is how long a renewal takes
@@ -160,10 +160,10 @@ func (s *session) follower() *trust.Follower {
 
 // reportAddOns reports the health of the add-ons of the cluster. A report that fails does not make the agent unready.
 func (s *session) reportAddOns(ctx context.Context) {
-	watcher := &addon.Watcher{
+	watcher := &addonregistration.Watcher{
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.clock, Random: s.random, Name: s.credential.Cluster, Log: s.log,
 	}
-	reporter := &addon.Reporter{
+	reporter := &addonregistration.Reporter{
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, AddOns: watcher, Member: s.toMember, Clock: s.clock, Random: s.random,
 		Name: s.credential.Cluster, Report: s.noting("add-ons"), Log: s.log,
 	}

@@ -8,9 +8,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 const acceptLong = `Accept clusters: their agents get their permissions on the hub, and placements may select them.
@@ -44,7 +44,7 @@ has no permissions meanwhile.`
 // acceptOptions is the command line of `kubectl berth accept` and `kubectl berth deny`.
 type acceptOptions struct {
 	streams           genericiooptions.IOStreams
-	flags             *source.HubFlags
+	flags             *reader.HubFlags
 	accepted, replace bool
 }
 
@@ -64,14 +64,14 @@ func newDeny(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func newSetAccepted(streams genericiooptions.IOStreams, accepted bool, cmd *cobra.Command) *cobra.Command {
-	o := &acceptOptions{streams: streams, flags: source.NewHubFlags(), accepted: accepted}
+	o := &acceptOptions{streams: streams, flags: reader.NewHubFlags(), accepted: accepted}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return source.NewUsageError(cmd, fmt.Errorf("name the clusters: %s NAME", cmd.Name()))
+			return reader.NewUsageError(cmd, fmt.Errorf("name the clusters: %s NAME", cmd.Name()))
 		}
 		return nil
 	}
-	cmd.ValidArgsFunction = completer{o.flags}.completeAll(source.ClusterKind())
+	cmd.ValidArgsFunction = completer{o.flags}.completeAll(reader.ClusterKind())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }
 	cmd.DisableFlagsInUseLine = true
 	if accepted {

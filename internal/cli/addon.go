@@ -10,9 +10,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/cli/addon"
+	"github.com/berth-project/berth/internal/cli/addons"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 )
 
 const addOnStatusLong = `Show how far an add-on is on each cluster: the placement that selects the cluster, whether the add-on is installed there, what it has
@@ -45,26 +45,26 @@ func newAddOn(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cob
 type addOnStatusOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	output string
 	all    bool
 }
 
 func newAddOnStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	o := &addOnStatusOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	o := &addOnStatusOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:               "status ADDON [flags]",
 		Short:             "Show how far an add-on is on each cluster, and why",
 		Long:              addOnStatusLong,
 		Example:           addOnStatusExamples,
-		ValidArgsFunction: completer{o.flags}.completeOne(source.AddOnKind()),
+		ValidArgsFunction: completer{o.flags}.completeOne(reader.AddOnKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return source.NewUsageError(cmd, fmt.Errorf("name one add-on: %s NAME", cmd.CommandPath()))
+				return reader.NewUsageError(cmd, fmt.Errorf("name one add-on: %s NAME", cmd.CommandPath()))
 			}
 			if err := checkOutput(o.output, "table", "yaml", "json"); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context(), args[0])
 		},
@@ -82,19 +82,19 @@ func (o *addOnStatusOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	hub, err := addon.NewHub(config)
+	hub, err := addons.NewHub(config)
 	if err != nil {
 		return err
 	}
 	now := o.clock.Now()
-	in, err := addon.Read(ctx, hub, name, now)
+	in, err := addons.Read(ctx, hub, name, now)
 	if err != nil {
 		return err
 	}
-	report := addon.New(in)
+	report := addons.New(in)
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output == "table" {
-			return addon.PrintTable(w, &report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
+			return addons.PrintTable(w, &report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
 		}
 		return printer.WriteData(w, o.output, report)
 	})

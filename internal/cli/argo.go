@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/berth-project/berth/internal/cli/argocd"
+	"github.com/berth-project/berth/internal/bridge/argocd"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 )
 
 const argoSetupLong = `Print what Argo CD needs to follow a placement, as YAML for kubectl apply: the ConfigMap of the generator clusterDecisionResource, the
@@ -65,11 +65,11 @@ func newArgoSetup(streams genericiooptions.IOStreams) *cobra.Command {
   kubectl berth argo setup web --repo https://git.example.com/app.git --path deploy | kubectl apply -f -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return source.NewUsageError(cmd, errors.New("name one placement: argo setup PLACEMENT"))
+				return reader.NewUsageError(cmd, errors.New("name one placement: argo setup PLACEMENT"))
 			}
 			setup.Placement = args[0]
 			if err := setup.Check(); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return printer.WriteBuffered(streams.Out, setup.Print)
 		},
@@ -88,20 +88,20 @@ func newArgoSetup(streams genericiooptions.IOStreams) *cobra.Command {
 // argoCheckOptions is the command line of `kubectl berth argo check`.
 type argoCheckOptions struct {
 	streams genericiooptions.IOStreams
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	account, output string
 }
 
 func newArgoCheck(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &argoCheckOptions{streams: streams, flags: source.NewHubFlags()}
+	o := &argoCheckOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "check [PLACEMENT...] [flags]", Short: "Check what Argo CD lacks to follow decisions", Long: argoCheckLong,
 		Example:           "  # Does Argo CD have all that it needs?\n  kubectl berth argo check",
-		ValidArgsFunction: completer{o.flags}.completeAll(source.PlacementKind()),
+		ValidArgsFunction: completer{o.flags}.completeAll(reader.PlacementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(o.output, "", "json"); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context(), args)
 		},
@@ -142,7 +142,7 @@ func (o *argoCheckOptions) run(ctx context.Context, placements []string) error {
 }
 
 func newArgoLabels(streams genericiooptions.IOStreams) *cobra.Command {
-	flags, options, yes := source.NewHubFlags(), argocd.LabelOptions{}, false
+	flags, options, yes := reader.NewHubFlags(), argocd.LabelOptions{}, false
 	cmd := &cobra.Command{
 		Use: "labels [flags]", Short: "Copy labels and claims of clusters to their cluster Secrets", Long: argoLabelsLong,
 		Example: `  # Which cluster Secrets would get the region and the platform of their cluster?
@@ -150,7 +150,7 @@ func newArgoLabels(streams genericiooptions.IOStreams) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.Check(); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			options.Namespace = cmp.Or(flags.Namespace(), argocd.Namespace)
 			return copyLabels(cmd.Context(), streams, flags, options, yes)
@@ -165,7 +165,7 @@ func newArgoLabels(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func copyLabels(ctx context.Context, streams genericiooptions.IOStreams, flags *source.HubFlags, options argocd.LabelOptions, yes bool) error {
+func copyLabels(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, options argocd.LabelOptions, yes bool) error {
 	config, err := flags.RESTConfig(streams.ErrOut)
 	if err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 func newClusters(streams genericiooptions.IOStreams) *cobra.Command {
@@ -18,7 +18,7 @@ func newClusters(streams genericiooptions.IOStreams) *cobra.Command {
 		Use: "clusters", Short: "Show which clusters wait to join",
 		Args: unknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	flags := source.NewHubFlags()
+	flags := reader.NewHubFlags()
 	pending := &cobra.Command{
 		Use: "pending [flags]", Short: "Show the clusters that have not joined, and what they wait for",
 		Example: "  # Which clusters wait for me?\n  kubectl berth clusters pending",
@@ -34,7 +34,7 @@ func newClusters(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func printPending(ctx context.Context, streams genericiooptions.IOStreams, flags *source.HubFlags) error {
+func printPending(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags) error {
 	config, err := flags.RESTConfig(streams.ErrOut)
 	if err != nil {
 		return err

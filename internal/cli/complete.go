@@ -15,8 +15,8 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/change"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
-	"github.com/berth-project/berth/internal/cli/source"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // completer completes arguments and flags with what is on the hub that the command line names.
-type completer struct{ *source.HubFlags }
+type completer struct{ *reader.HubFlags }
 
 // registerCompletion sets the completion of an existing flag.
 func registerCompletion(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
@@ -44,14 +44,14 @@ func (f completer) completeFlags(cmd *cobra.Command, outputs []string, ofCluster
 
 // completeHubFlags does so for a command without --output.
 func (f completer) completeHubFlags(cmd *cobra.Command, ofClusters ...string) {
-	registerCompletion(cmd, "namespace", f.completeAll(source.NamespaceKind()))
+	registerCompletion(cmd, "namespace", f.completeAll(reader.NamespaceKind()))
 	registerCompletion(cmd, "context", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.Contexts) }))
 	registerCompletion(cmd, "user", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.AuthInfos) }))
 	if !slices.Contains(ofClusters, "cluster") {
 		registerCompletion(cmd, "cluster", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.Clusters) }))
 	}
 	for _, flag := range ofClusters {
-		registerCompletion(cmd, flag, f.completeAll(source.ClusterKind()))
+		registerCompletion(cmd, flag, f.completeAll(reader.ClusterKind()))
 	}
 }
 
@@ -85,7 +85,7 @@ func (f completer) completeDeletion(cmd *cobra.Command, _ []string, start string
 		switch {
 		case !named:
 			out = append(out, k.Singular()+"/")
-		case k.Is(word) && k.Kind != source.ScoreKind().Kind:
+		case k.Is(word) && k.Kind != reader.ScoreKind().Kind:
 			for _, found := range f.suggestNames(cmd.Context(), k, name) {
 				out = append(out, word+"/"+found)
 			}
@@ -98,14 +98,14 @@ func (f completer) completeDeletion(cmd *cobra.Command, _ []string, start string
 }
 
 // completeAll completes the names of a kind.
-func (f completer) completeAll(k source.Kind) cobra.CompletionFunc {
+func (f completer) completeAll(k reader.Kind) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 		return f.suggestNames(cmd.Context(), k, start), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // completeOne names what there is of a kind, for a command that takes one.
-func (f completer) completeOne(k source.Kind) cobra.CompletionFunc {
+func (f completer) completeOne(k reader.Kind) cobra.CompletionFunc {
 	all := f.completeAll(k)
 	return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -117,7 +117,7 @@ func (f completer) completeOne(k source.Kind) cobra.CompletionFunc {
 
 // completePlacement names placements, after the name of their kind or without it.
 func (f completer) completePlacement(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
-	placement := source.PlacementKind()
+	placement := reader.PlacementKind()
 	if len(args) == 0 {
 		out := withPrefix([]string{placement.Singular()}, start)
 		return append(out, f.suggestNames(cmd.Context(), placement, start)...), cobra.ShellCompDirectiveNoFileComp
@@ -155,7 +155,7 @@ func (f completer) completeTree(cmd *cobra.Command, args []string, start string)
 			return f.completeOne(k)(cmd, args[1:], start)
 		}
 	}
-	return f.completeOne(source.ClusterKind())(cmd, args[1:], start)
+	return f.completeOne(reader.ClusterKind())(cmd, args[1:], start)
 }
 
 func withPrefix(in []string, with string) []string {
@@ -164,7 +164,7 @@ func withPrefix(in []string, with string) []string {
 
 // suggestNames returns the names of objects on the hub with a prefix. An error only shortens the result, because a shell has
 // no place to print it.
-func (f completer) suggestNames(ctx context.Context, k source.Kind, start string) []string {
+func (f completer) suggestNames(ctx context.Context, k reader.Kind, start string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	var found suggestions
@@ -181,13 +181,13 @@ func (f completer) suggestNames(ctx context.Context, k source.Kind, start string
 }
 
 // collectNames reads names until it has all, enough, or the context ends.
-func (f completer) collectNames(ctx context.Context, k source.Kind, start string, into *suggestions) {
+func (f completer) collectNames(ctx context.Context, k reader.Kind, start string, into *suggestions) {
 	h, err := f.Connect(io.Discard, nil)
 	if err != nil {
 		return
 	}
 	h.UseViews = true
-	of := source.ListFilter{}
+	of := reader.ListFilter{}
 	if k.Namespaced {
 		of.Namespace = h.Namespace
 	}

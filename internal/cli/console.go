@@ -17,10 +17,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/cli/delivery"
-	"github.com/berth-project/berth/internal/cli/pages"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
+	"github.com/berth-project/berth/internal/cli/web"
 	"github.com/berth-project/berth/internal/console"
 )
 
@@ -54,14 +54,14 @@ const (
 
 // consoleOptions is the command line of `kubectl berth console`.
 type consoleOptions struct {
-	*source.Fleet
+	*reader.Fleet
 
 	now  string
 	port uint16
 }
 
 func newConsole(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	c := &consoleOptions{Fleet: source.NewFleet(streams, clock)}
+	c := &consoleOptions{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use: "console [flags]", Short: "Serve web pages of the fleet, the reasons and the next move",
 		Long: consoleLong, Example: consoleExamples, Args: noArguments,
@@ -71,7 +71,7 @@ func newConsole(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 				err = errors.New("--now needs files: a hub is shown as it is; give files with -f")
 			}
 			if err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return c.run(cmd.Context(), now)
 		},
@@ -136,14 +136,14 @@ func (c *consoleOptions) session(ctx context.Context, now time.Time) (console.Se
 }
 
 func (c *consoleOptions) fileSession(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
-	bundle, err := c.Load(ctx, source.Scope{})
+	bundle, err := c.Load(ctx, reader.Scope{})
 	if err != nil {
 		return console.Session{}, nil, err
 	}
 	if len(bundle.Clusters) == 0 {
 		return console.Session{}, nil, errors.New("the files hold no ManagedCluster: give those of a fleet with -f")
 	}
-	read := pages.NewFiles(bundle, now)
+	read := web.NewFiles(bundle, now)
 	out := console.Session{Reader: read, Members: read, Previewer: read, Place: "files: " + strings.Join(c.Files, ", ")}
 	if read.HasWorks() {
 		out.Deliveries = read
@@ -163,16 +163,16 @@ func (c *consoleOptions) hubSession(ctx context.Context) (console.Session, func(
 	if err != nil {
 		return console.Session{}, nil, err
 	}
-	works, err := delivery.NewClient(config)
+	works, err := rollouts.NewClient(config)
 	if err != nil {
 		return console.Session{}, nil, err
 	}
-	writer, err := pages.NewWriter(config)
+	writer, err := web.NewWriter(config)
 	if err != nil {
 		return console.Session{}, nil, err
 	}
-	read := pages.NewHub(c.Fleet, hub, works, clock.RealClock{})
-	status, err := pages.NewHubStatus(config, hub, clock.RealClock{})
+	read := web.NewHub(c.Fleet, hub, works, clock.RealClock{})
+	status, err := web.NewHubStatus(config, hub, clock.RealClock{})
 	if err != nil {
 		return console.Session{}, nil, err
 	}

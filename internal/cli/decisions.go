@@ -16,7 +16,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/decided"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	clireader "github.com/berth-project/berth/internal/cli/reader"
 )
 
 const decisionsLong = `Print the clusters that a placement selected, for scripts and pipelines.
@@ -70,7 +70,7 @@ func (e incompleteDecisionError) Error() string { return e.text }
 type decisionsOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
-	flags   *source.HubFlags
+	flags   *clireader.HubFlags
 
 	output, group, contextName string
 	watch                      bool
@@ -79,14 +79,14 @@ type decisionsOptions struct {
 }
 
 func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	o := &decisionsOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	o := &decisionsOptions{streams: streams, clock: clock, flags: clireader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "decisions PLACEMENT [flags]", Short: "Print the clusters that a placement selected, for scripts",
 		Long: decisionsLong, Example: decisionsExamples,
 		ValidArgsFunction: completer{o.flags}.completePlacement,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.complete(args, cmd.Flags().Changed("timeout")); err != nil {
-				return source.NewUsageError(cmd, err)
+				return clireader.NewUsageError(cmd, err)
 			}
 			if o.watch {
 				return o.follow(cmd.Context())
@@ -108,8 +108,8 @@ func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 
 // complete checks the command line.
 func (o *decisionsOptions) complete(args []string, timeoutGiven bool) error {
-	args = source.KindAndName(args)
-	if len(args) > 1 && source.PlacementKind().Is(args[0]) {
+	args = clireader.KindAndName(args)
+	if len(args) > 1 && clireader.PlacementKind().Is(args[0]) {
 		args = args[1:]
 	}
 	switch {

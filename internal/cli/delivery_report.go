@@ -7,15 +7,15 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
 // deliveryReader is how the report of a set is read from a hub.
 type deliveryReader struct {
-	flags  *source.HubFlags
+	flags  *reader.HubFlags
 	errOut io.Writer
 	now    time.Time
 }
@@ -23,7 +23,7 @@ type deliveryReader struct {
 // readReport returns the report of a set: from the works where the caller may list them, else from the manager, which serves the clusters
 // that the caller may see, else from the status of the set.
 func readReport(ctx context.Context, hub client.Client, key client.ObjectKey, by deliveryReader) (*report.Report, error) {
-	read, err := delivery.Read(ctx, hub, key)
+	read, err := rollouts.Read(ctx, hub, key)
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +34,12 @@ func readReport(ctx context.Context, hub client.Client, key client.ObjectKey, by
 		}
 		printer.Printf(by.errOut, "note: you may not list manifestworks, so clusters are not listed one by one: %s\n", err)
 	}
-	out, err := delivery.NewReport(read, by.now)
+	out, err := rollouts.NewReport(read, by.now)
 	return &out, err
 }
 
 // viewedReport returns the report of a set from the manager, with the clusters that the caller may see.
-func viewedReport(ctx context.Context, flags *source.HubFlags, key client.ObjectKey) (*report.Report, error) {
+func viewedReport(ctx context.Context, flags *reader.HubFlags, key client.ObjectKey) (*report.Report, error) {
 	h, err := flags.Connect(io.Discard, nil)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 )
 
 const describeLong = `Show all that is known of one object, as kubectl describe does: its facts, its conditions, and what happened to it last.
@@ -33,7 +33,7 @@ const describeExamples = `  kubectl berth describe placement web -n shop
 
 // describeOptions is the command line of `kubectl berth describe`.
 type describeOptions struct {
-	source *source.Fleet
+	source *reader.Fleet
 
 	// kind and name are what the command line means; an empty name is every object of the kind.
 	kind      describableKind
@@ -42,7 +42,7 @@ type describeOptions struct {
 }
 
 func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &describeOptions{source: source.NewFleet(streams, clock)}
+	d := &describeOptions{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "describe placement|cluster|set|binding [NAME] [flags]",
 		Short:             "Show all that is known of a placement, cluster, set or binding",
@@ -51,7 +51,7 @@ func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 		ValidArgsFunction: d.completeArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := d.complete(args); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return d.run(cmd.Context())
 		},
@@ -81,7 +81,7 @@ func (d *describeOptions) completeArguments(cmd *cobra.Command, args []string, s
 
 // complete reads the arguments.
 func (d *describeOptions) complete(args []string) error {
-	word, name, err := source.KindAndOptionalName(args, "say what to describe: placement, cluster, set or binding, and its name", "one name at a time")
+	word, name, err := reader.KindAndOptionalName(args, "say what to describe: placement, cluster, set or binding, and its name", "one name at a time")
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (d *describeOptions) complete(args []string) error {
 		for _, described := range describableKinds() {
 			all = append(all, described.kind.Names)
 		}
-		return source.UnknownKind(word, "use placement, cluster, set or binding", all...)
+		return reader.UnknownKind(word, "use placement, cluster, set or binding", all...)
 	}
 	return nil
 }
@@ -104,8 +104,8 @@ func (d *describeOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	of := source.Scope{Kinds: d.kind.reads, Namespace: d.namespace, Uncompiled: true}
-	if d.kind.kind.Kind == source.ClusterKind().Kind {
+	of := reader.Scope{Kinds: d.kind.reads, Namespace: d.namespace, Uncompiled: true}
+	if d.kind.kind.Kind == reader.ClusterKind().Kind {
 		of.Cluster = d.name
 	}
 	bundle, err := d.source.Load(ctx, of)
@@ -160,7 +160,7 @@ func (d *describeOptions) addHistory(ctx context.Context, to []description) erro
 		object := &to[i]
 		object.showHistory = true
 		h.Progress.Update("the events of "+object.name, 0)
-		if d.kind.kind.Kind == source.PlacementKind().Kind {
+		if d.kind.kind.Kind == reader.PlacementKind().Kind {
 			object.history, object.historyErr = h.History(ctx, object.namespace, object.name)
 		}
 		object.events, object.eventsErr = h.Events(ctx, d.kind.kind, object.namespace, object.name)

@@ -10,26 +10,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
-	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
 // describableKind is a kind of object that `describe` shows.
 type describableKind struct {
-	kind source.Kind
+	kind reader.Kind
 	// reads are the kinds that a description is made from.
-	reads []source.Kind
+	reads []reader.Kind
 	// describe returns a description of every object of the kind.
 	describe func(bundle *file.Bundle, now time.Time) []description
 }
 
 func describableKinds() []describableKind {
 	return []describableKind{
-		{source.PlacementKind(), []source.Kind{source.PlacementKind(), source.DecisionKind()}, describePlacements},
-		{source.ClusterKind(), []source.Kind{source.ClusterKind(), source.SetKind(), source.DecisionKind()}, describeClusters},
-		{source.SetKind(), []source.Kind{source.ClusterKind(), source.SetKind(), source.BindingKind()}, describeSets},
-		{source.BindingKind(), []source.Kind{source.BindingKind()}, describeBindings},
+		{reader.PlacementKind(), []reader.Kind{reader.PlacementKind(), reader.DecisionKind()}, describePlacements},
+		{reader.ClusterKind(), []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.DecisionKind()}, describeClusters},
+		{reader.SetKind(), []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.BindingKind()}, describeSets},
+		{reader.BindingKind(), []reader.Kind{reader.BindingKind()}, describeBindings},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 )
 
 const (
@@ -114,7 +114,7 @@ func (d description) writeEvents(w io.Writer, now time.Time) error {
 	}
 	list := descriptionTable{title: "Events", columns: []string{"TYPE", "REASON", "AGE", "FROM", "MESSAGE"}}
 	for _, event := range d.events {
-		at := source.EventTime(event)
+		at := reader.EventTime(event)
 		from := event.ReportingController
 		if from == "" {
 			from = event.Source.Component

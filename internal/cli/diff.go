@@ -16,7 +16,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/change"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -62,7 +62,7 @@ const diffExamples = `  # What would this merge request move?
 
 // diffOptions is the command line of `kubectl berth diff`.
 type diffOptions struct {
-	*source.Fleet
+	*reader.Fleet
 
 	changes, deletions, cordoned, drained, removed []string
 	now, output                                    string
@@ -77,12 +77,12 @@ func (d *diffOptions) load(ctx context.Context) (*file.Bundle, error) {
 		return d.base, nil
 	}
 	var err error
-	d.base, err = d.Load(ctx, source.Scope{})
+	d.base, err = d.Load(ctx, reader.Scope{})
 	return d.base, err
 }
 
 func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &diffOptions{Fleet: source.NewFleet(streams, clock)}
+	d := &diffOptions{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:     "diff [-f CHANGE...] [flags]",
 		Short:   "Show which clusters and objects a change would touch",
@@ -92,7 +92,7 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			form, now, err := d.complete()
 			if err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return d.run(cmd.Context(), now, form)
 		},
@@ -268,7 +268,7 @@ func (d *diffOptions) readChange(ctx context.Context) (*change.Proposal, error) 
 		loader := file.Loader{Stdin: d.Streams.In, Recursive: d.Recursive, Namespace: namespace, Validation: d.validate.Validation}
 		bundle, err := loader.Load(ctx, names)
 		if err == nil {
-			source.PrintWarnings(d.Streams.ErrOut, bundle)
+			reader.PrintWarnings(d.Streams.ErrOut, bundle)
 		}
 		return bundle, err
 	}

@@ -13,8 +13,8 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/change"
-	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/rollout"
 	"github.com/berth-project/berth/rollout/simulation"
@@ -23,12 +23,12 @@ import (
 // deliveryDiff is what a change of sets and works touches on the clusters.
 type deliveryDiff struct {
 	Sets  []setDiff            `json:"sets,omitempty"`
-	Works []*delivery.WorkDiff `json:"works,omitempty"`
+	Works []*rollouts.WorkDiff `json:"works,omitempty"`
 }
 
 // setDiff is what a change of a set touches, and in which waves.
 type setDiff struct {
-	*delivery.SetDiff
+	*rollouts.SetDiff
 
 	Rollouts []*rolloutReport `json:"rollouts,omitempty"`
 }
@@ -41,13 +41,13 @@ type wholeDiff struct {
 
 func (d *deliveryDiff) touched() bool {
 	return slices.ContainsFunc(d.Sets, func(s setDiff) bool { return s.Touched() }) ||
-		slices.ContainsFunc(d.Works, func(w *delivery.WorkDiff) bool { return len(w.Objects) > 0 })
+		slices.ContainsFunc(d.Works, func(w *rollouts.WorkDiff) bool { return len(w.Objects) > 0 })
 }
 
 // deliveryDiff compares the sets and works of a change with what is stored, on the hub or in the files of --base. It sends no request to
 // a member.
 func (d *diffOptions) deliveryDiff(ctx context.Context, applied *file.Bundle, now time.Time) (*deliveryDiff, error) {
-	if err := delivery.Validate(applied.WorkSets, applied.Works); err != nil {
+	if err := rollouts.Validate(applied.WorkSets, applied.Works); err != nil {
 		return nil, err
 	}
 	stored, err := d.storedDeliveries(ctx)
@@ -63,7 +63,7 @@ func (d *diffOptions) deliveryDiff(ctx context.Context, applied *file.Bundle, no
 		if before.WorksHidden {
 			printer.Printf(d.Streams.ErrOut, "note: you may not list manifestworks: every cluster counts as having the stored template of the set %s/%s\n", set.Namespace, set.Name)
 		}
-		found, err := delivery.DiffSet(before, set, now)
+		found, err := rollouts.DiffSet(before, set, now)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (d *diffOptions) deliveryDiff(ctx context.Context, applied *file.Bundle, no
 		if err != nil {
 			return nil, err
 		}
-		found, err := delivery.DiffWork(before, work)
+		found, err := rollouts.DiffWork(before, work)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (d *diffOptions) deliveryDiff(ctx context.Context, applied *file.Bundle, no
 }
 
 // rolloutsOf returns the waves of each placement of a changed set, if all goes well.
-func rolloutsOf(found *delivery.SetDiff, before delivery.Delivery, set *workv1alpha1.ManifestWorkReplicaSet, now time.Time) []*rolloutReport {
+func rolloutsOf(found *rollouts.SetDiff, before rollouts.Delivery, set *workv1alpha1.ManifestWorkReplicaSet, now time.Time) []*rolloutReport {
 	if len(found.Versions) == 0 {
 		return nil
 	}
@@ -124,13 +124,13 @@ func (d *diffOptions) storedDeliveries(ctx context.Context) (storedDeliveries, e
 }
 
 // set returns a set as it is stored. A new one has no works.
-func (s storedDeliveries) set(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (delivery.Delivery, error) {
+func (s storedDeliveries) set(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (rollouts.Delivery, error) {
 	if s.bundle != nil {
-		return delivery.StoredIn(s.bundle, set), nil
+		return rollouts.StoredIn(s.bundle, set), nil
 	}
-	out, err := delivery.Read(ctx, s.hub, client.ObjectKeyFromObject(set))
+	out, err := rollouts.Read(ctx, s.hub, client.ObjectKeyFromObject(set))
 	if apierrors.IsNotFound(err) {
-		out, err = delivery.ReadNew(ctx, s.hub, set)
+		out, err = rollouts.ReadNew(ctx, s.hub, set)
 	}
 	if err == nil && len(set.Spec.Overrides) > 0 && out.Clusters == nil {
 		err = out.ReadClusters(ctx, s.hub)

@@ -9,14 +9,14 @@ import (
 
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 )
 
 // storedDelivery writes a set on 13 clusters to a file. Three clusters have its former template. It returns the name of the file.
 func storedDelivery(t *testing.T) string {
 	t.Helper()
-	w := deliverytest.New(t, now, "{type: ProgressivePerGroup, progressivePerGroup: {mandatoryDecisionGroups: [{groupName: canary}]}}",
-		deliverytest.Group{Name: "canary", Clusters: deliverytest.Clusters("canary", 3)}, deliverytest.Group{Name: "rest", Clusters: deliverytest.Clusters("edge", 10)})
+	w := plantest.New(t, now, "{type: ProgressivePerGroup, progressivePerGroup: {mandatoryDecisionGroups: [{groupName: canary}]}}",
+		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 3)}, plantest.Group{Name: "rest", Clusters: plantest.Clusters("edge", 10)})
 	for range 3 {
 		w.Succeed(w.Step()...)
 	}
@@ -86,7 +86,7 @@ func TestDiffDelivery(t *testing.T) {
 
 // TestDiffOfADeliveryThatTouchesNothing: the exit code is 0 where every cluster has the template.
 func TestDiffOfADeliveryThatTouchesNothing(t *testing.T) {
-	w := deliverytest.New(t, now, "{type: All}", deliverytest.Group{Clusters: []string{"a", "b"}})
+	w := plantest.New(t, now, "{type: All}", plantest.Group{Clusters: []string{"a", "b"}})
 	w.Step()
 	path := filepath.Join(t.TempDir(), "hub.yaml")
 	if err := os.WriteFile(path, []byte(w.YAML()), 0o600); err != nil {

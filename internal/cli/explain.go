@@ -16,7 +16,7 @@ import (
 
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -61,7 +61,7 @@ const explainPlacementExamples = `  # Why does this placement select what it sel
 
 // explainOptions is the command line of `kubectl berth explain`.
 type explainOptions struct {
-	*source.Fleet
+	*reader.Fleet
 
 	now, output, cluster string
 	// bundle holds the files once they are read.
@@ -74,12 +74,12 @@ func (e *explainOptions) load(ctx context.Context) (*file.Bundle, error) {
 		return e.bundle, nil
 	}
 	var err error
-	e.bundle, err = e.Load(ctx, source.Scope{})
+	e.bundle, err = e.Load(ctx, reader.Scope{})
 	return e.bundle, err
 }
 
 func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	e := &explainOptions{Fleet: source.NewFleet(streams, clock)}
+	e := &explainOptions{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "explain [placement|manifestworkreplicaset|manifestwork] NAME [CLUSTER] [flags]",
 		Short:             "Show why each cluster is selected or not, and how far its delivery is",
@@ -90,17 +90,17 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, now, err := e.complete(cmd)
 			if err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			target, err := parseExplainTarget(args)
 			if err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			e.cluster = cmp.Or(target.cluster, e.cluster)
 			switch target.kind.Kind {
-			case source.WorkSetKind().Kind:
+			case reader.WorkSetKind().Kind:
 				return e.explainSet(cmd.Context(), target.name, now)
-			case source.WorkKind().Kind:
+			case reader.WorkKind().Kind:
 				return e.explainWork(cmd.Context(), target.name, now)
 			default:
 				return e.run(cmd.Context(), target.name, now, form)

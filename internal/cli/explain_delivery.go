@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
@@ -28,9 +28,9 @@ func (e *explainOptions) explainSet(ctx context.Context, name string, now time.T
 	}
 	return e.write(found, func(w io.Writer, on printer.Screen) error {
 		if e.output == "wide" {
-			return delivery.PrintTable(w, found, on, now, true)
+			return rollouts.PrintTable(w, found, on, now, true)
 		}
-		delivery.PrintExplanation(w, found, on, now)
+		rollouts.PrintExplanation(w, found, on, now)
 		return nil
 	})
 }
@@ -42,7 +42,7 @@ func (e *explainOptions) writeCluster(of *report.Report, now time.Time) error {
 		return fmt.Errorf("the set %s delivers nothing to a cluster %s: no placement of it selects it, and it has no work there", of.Set, e.cluster)
 	}
 	return e.write(c, func(w io.Writer, on printer.Screen) error {
-		delivery.PrintCluster(w, of.Set, c, on, now)
+		rollouts.PrintCluster(w, of.Set, c, on, now)
 		return nil
 	})
 }
@@ -65,7 +65,7 @@ func (e *explainOptions) setReport(ctx context.Context, name string, now time.Ti
 		if err != nil {
 			return nil, err
 		}
-		found, err := delivery.FromBundle(bundle, e.HubFlags.Namespace(), name)
+		found, err := rollouts.FromBundle(bundle, e.HubFlags.Namespace(), name)
 		if err != nil {
 			return nil, err
 		}
@@ -79,11 +79,11 @@ func (e *explainOptions) setReport(ctx context.Context, name string, now time.Ti
 }
 
 // bundleReport returns the report of a set from files.
-func (e *explainOptions) bundleReport(found delivery.Delivery, now time.Time) (*report.Report, error) {
+func (e *explainOptions) bundleReport(found rollouts.Delivery, now time.Time) (*report.Report, error) {
 	if found.WorksHidden {
 		printer.Printf(e.Streams.ErrOut, "note: the files have no ManifestWork of the set %s/%s, or no ManagedCluster for its overrides, so clusters are not listed one by one\n", found.Set.Namespace, found.Set.Name)
 	}
-	out, err := delivery.NewReport(found, now)
+	out, err := rollouts.NewReport(found, now)
 	return &out, err
 }
 
@@ -97,7 +97,7 @@ func (e *explainOptions) explainWork(ctx context.Context, name string, now time.
 		return err
 	}
 	found := report.OfWork(work, now)
-	return e.write(found, func(w io.Writer, on printer.Screen) error { return delivery.PrintWork(w, &found, on, now) })
+	return e.write(found, func(w io.Writer, on printer.Screen) error { return rollouts.PrintWork(w, &found, on, now) })
 }
 
 // readWork reads a work from files or from the hub.
@@ -107,7 +107,7 @@ func (e *explainOptions) readWork(ctx context.Context, name string) (*workv1.Man
 		if err != nil {
 			return nil, err
 		}
-		return delivery.WorkIn(bundle, e.HubFlags.Namespace(), name)
+		return rollouts.WorkIn(bundle, e.HubFlags.Namespace(), name)
 	}
 	hub, key, err := connectTo(e.HubFlags, e.Streams.ErrOut, name)
 	if err != nil {
@@ -126,12 +126,12 @@ func (e *explainOptions) printDeliveries(w io.Writer, found []*report.Report, no
 	for _, each := range found {
 		printer.Printf(w, "\nDelivered by ")
 		if e.cluster == "" {
-			delivery.PrintRollout(w, each, on, now)
+			rollouts.PrintRollout(w, each, on, now)
 			continue
 		}
 		if c, ok := each.Find(e.cluster); ok {
 			printer.Printf(w, "%s:\n", each.Set)
-			delivery.PrintCluster(w, each.Set, c, on, now)
+			rollouts.PrintCluster(w, each.Set, c, on, now)
 		} else {
 			printer.Printf(w, "%s: nothing in this cluster\n", each.Set)
 		}
@@ -159,7 +159,7 @@ func (e *explainOptions) deliveries(ctx context.Context, namespace, placement st
 
 func (e *explainOptions) deliveriesFromFiles(namespace, placement string, now time.Time) ([]*report.Report, error) {
 	var out []*report.Report
-	for _, found := range delivery.DeliveredBy(e.bundle, namespace, placement) {
+	for _, found := range rollouts.DeliveredBy(e.bundle, namespace, placement) {
 		one, err := e.bundleReport(found, now)
 		if err != nil {
 			return nil, err
@@ -174,7 +174,7 @@ func (e *explainOptions) deliveriesFromHub(ctx context.Context, namespace, place
 	if err != nil {
 		return nil, err
 	}
-	names, err := delivery.SetsOf(ctx, hub, namespace, placement)
+	names, err := rollouts.SetsOf(ctx, hub, namespace, placement)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) { // no right to list sets, or a hub without works
 		return nil, nil
 	}

@@ -8,17 +8,17 @@ import (
 
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/rollout"
 )
 
 // breached returns a set whose second version failed on two of six clusters: the member of one refuses it, the objects of the other fail.
-func breached(t *testing.T) *deliverytest.World {
+func breached(t *testing.T) *plantest.World {
 	t.Helper()
 	const strategy = "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 1, progressDeadline: 10m, mandatoryDecisionGroups: [{groupName: canary}]}}"
-	w := deliverytest.New(t, now.Add(-time.Hour), strategy,
-		deliverytest.Group{Name: "canary", Clusters: []string{"canary-1"}}, deliverytest.Group{Clusters: deliverytest.Clusters("edge", 5)})
+	w := plantest.New(t, now.Add(-time.Hour), strategy,
+		plantest.Group{Name: "canary", Clusters: []string{"canary-1"}}, plantest.Group{Clusters: plantest.Clusters("edge", 5)})
 	for range 4 {
 		w.Succeed(w.Step()...)
 	}
@@ -85,7 +85,7 @@ func TestExplainPlacementGoesOn(t *testing.T) {
 ---
 {apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: all}, spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}}}
 `
-	for _, name := range append(deliverytest.Clusters("edge", 5), "canary-1") {
+	for _, name := range append(plantest.Clusters("edge", 5), "canary-1") {
 		fleet += "---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: " + name + "}, spec: {}}\n"
 	}
 	for file, args := range map[string][]string{"placement": nil, "placement-cluster": {"--cluster", "edge-0"}} {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/internal/cli/offline"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -17,7 +17,7 @@ func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now 
 	if err != nil {
 		return nil, err
 	}
-	placement, err := source.PlacementIn(bundle, e.HubFlags.Namespace(), name)
+	placement, err := reader.PlacementIn(bundle, e.HubFlags.Namespace(), name)
 	if err != nil {
 		return nil, err
 	}

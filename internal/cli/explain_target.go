@@ -7,47 +7,47 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 )
 
 const explainUsage = "explain placement NAME, explain manifestworkreplicaset NAME or explain manifestwork NAME"
 
 // explainTarget is what a command line of `kubectl berth explain` names. A name alone is a placement.
 type explainTarget struct {
-	kind source.Kind
+	kind reader.Kind
 	name string
 	// cluster is the second name, of a set only.
 	cluster string
 }
 
 // explainedKinds are the kinds that can be explained.
-func explainedKinds() []source.Kind {
-	return []source.Kind{source.PlacementKind(), source.WorkSetKind(), source.WorkKind()}
+func explainedKinds() []reader.Kind {
+	return []reader.Kind{reader.PlacementKind(), reader.WorkSetKind(), reader.WorkKind()}
 }
 
 // parseExplainTarget reads KIND NAME, KIND/NAME, or the name of a placement alone; a set may have the name of a cluster after it.
 func parseExplainTarget(args []string) (explainTarget, error) {
-	args = source.KindAndName(args)
+	args = reader.KindAndName(args)
 	if len(args) == 0 {
 		return explainTarget{}, errors.New("name the placement: explain placement NAME")
 	}
 	kinds := explainedKinds()
-	at := slices.IndexFunc(kinds, func(k source.Kind) bool { return k.Is(args[0]) })
+	at := slices.IndexFunc(kinds, func(k reader.Kind) bool { return k.Is(args[0]) })
 	switch {
 	case at < 0 && len(args) == 1 && args[0] != "":
-		return explainTarget{kind: source.PlacementKind(), name: args[0]}, nil
+		return explainTarget{kind: reader.PlacementKind(), name: args[0]}, nil
 	case at < 0:
 		var names [][]string
 		for _, k := range kinds {
 			names = append(names, k.Names)
 		}
-		return explainTarget{}, source.UnknownKind(args[0], "use "+explainUsage, names...)
+		return explainTarget{}, reader.UnknownKind(args[0], "use "+explainUsage, names...)
 	case len(args) == 1 || args[1] == "":
 		return explainTarget{}, fmt.Errorf("name the %s: explain %[1]s NAME", kinds[at].Singular())
 	}
 	out := explainTarget{kind: kinds[at], name: args[1]}
 	rest := args[2:]
-	if out.kind.Kind == source.WorkSetKind().Kind && len(rest) > 0 {
+	if out.kind.Kind == reader.WorkSetKind().Kind && len(rest) > 0 {
 		out.cluster, rest = rest[0], rest[1:]
 	}
 	if len(rest) > 0 {
@@ -59,7 +59,7 @@ func parseExplainTarget(args []string) (explainTarget, error) {
 // explainArgs checks the arguments of explain.
 func explainArgs(cmd *cobra.Command, args []string) error {
 	if _, err := parseExplainTarget(args); err != nil {
-		return source.NewUsageError(cmd, err)
+		return reader.NewUsageError(cmd, err)
 	}
 	return nil
 }
@@ -71,13 +71,13 @@ func (f completer) completeExplain(cmd *cobra.Command, args []string, start stri
 		for _, k := range explainedKinds() {
 			out = append(out, k.Singular())
 		}
-		return append(withPrefix(out, start), f.suggestNames(cmd.Context(), source.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
+		return append(withPrefix(out, start), f.suggestNames(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, k := range explainedKinds()[1:] {
 		switch {
 		case !k.Is(args[0]):
-		case len(args) == 2 && k.Kind == source.WorkSetKind().Kind:
-			return f.suggestNames(cmd.Context(), source.ClusterKind(), start), cobra.ShellCompDirectiveNoFileComp
+		case len(args) == 2 && k.Kind == reader.WorkSetKind().Kind:
+			return f.suggestNames(cmd.Context(), reader.ClusterKind(), start), cobra.ShellCompDirectiveNoFileComp
 		default:
 			return f.completeOne(k)(cmd, args[1:], start)
 		}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/gather"
+	"github.com/berth-project/berth/internal/cli/reader"
 )
 
 const gatherLong = `Collect the state of a hub for a report about Berth, into one compressed archive.
@@ -42,7 +42,7 @@ const (
 // gatherOptions is the command line of `kubectl berth gather`.
 type gatherOptions struct {
 	streams genericiooptions.IOStreams
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 	clock   clock.PassiveClock
 
 	output     string
@@ -52,13 +52,13 @@ type gatherOptions struct {
 
 // newGather returns the command that collects the state of a hub.
 func newGather(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	o := &gatherOptions{streams: streams, flags: source.NewHubFlags(), clock: clock}
+	o := &gatherOptions{streams: streams, flags: reader.NewHubFlags(), clock: clock}
 	cmd := &cobra.Command{
 		Use: "gather [flags]", Short: "Collect the state of a hub for a report, without Secrets", Long: gatherLong, Example: gatherExamples,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.maxObjects < 1 || o.maxMiB < 1 {
-				return source.NewUsageError(cmd, errors.New("--max-objects and --max-size must be 1 or more"))
+				return reader.NewUsageError(cmd, errors.New("--max-objects and --max-size must be 1 or more"))
 			}
 			return o.run(cmd.Context())
 		},

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
-	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -64,7 +64,7 @@ const getExamples = `  # Are the placements of this namespace satisfied? Of all?
 
 // getOptions is the command line of `kubectl berth get`.
 type getOptions struct {
-	source *source.Fleet
+	source *reader.Fleet
 
 	all      bool
 	selector string
@@ -84,7 +84,7 @@ type getOptions struct {
 }
 
 func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	g := &getOptions{source: source.NewFleet(streams, clock)}
+	g := &getOptions{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "get placements|clusters|sets|groups [NAME] [flags]",
 		Short:             "Show placements, clusters, sets or groups",
@@ -93,7 +93,7 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 		ValidArgsFunction: completer{g.source.HubFlags}.completeGet,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.complete(args); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			if g.watch {
 				return g.watchRows(cmd.Context())
@@ -153,14 +153,14 @@ func (g *getOptions) complete(args []string) error {
 }
 
 func (g *getOptions) completeArguments(args []string) error {
-	word, name, err := source.KindAndOptionalName(args, "say what to show: placements, clusters, sets or groups", "one name at a time, or -l for several")
+	word, name, err := reader.KindAndOptionalName(args, "say what to show: placements, clusters, sets or groups", "one name at a time, or -l for several")
 	if err != nil {
 		return err
 	}
 	g.name = name
 	var known bool
 	if g.resource, known = resource.PrinterFor(word); !known {
-		return source.UnknownKind(word, "use placements, clusters, sets or groups", resource.Names()...)
+		return reader.UnknownKind(word, "use placements, clusters, sets or groups", resource.Names()...)
 	}
 	return nil
 }
@@ -176,9 +176,9 @@ func (g *getOptions) resolveNamespace() error {
 }
 
 // scope is what must be read.
-func (g *getOptions) scope() source.Scope {
-	out := source.Scope{Kinds: g.resource.Kinds, Namespace: g.namespace, Uncompiled: true}
-	if g.resource.Object.Kind == source.ClusterKind().Kind {
+func (g *getOptions) scope() reader.Scope {
+	out := reader.Scope{Kinds: g.resource.Kinds, Namespace: g.namespace, Uncompiled: true}
+	if g.resource.Object.Kind == reader.ClusterKind().Kind {
 		out.Cluster = g.name
 	}
 	return out

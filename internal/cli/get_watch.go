@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
-	"github.com/berth-project/berth/internal/cli/source"
 )
 
 // batchDelay is how long changes are collected before they are printed.
@@ -31,7 +31,7 @@ func (g *getOptions) watchRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := source.NewWatchCache(h, g.scope())
+	m := reader.NewWatchCache(h, g.scope())
 	at, err := m.ListAll(ctx)
 	if ctx.Err() != nil {
 		return nil // interrupted
@@ -48,7 +48,7 @@ func (g *getOptions) watchRows(ctx context.Context) error {
 }
 
 // printChanges prints what changes in a mirror until the context ends or following fails.
-func (g *getOptions) printChanges(ctx context.Context, m *source.WatchCache, failed <-chan error) error {
+func (g *getOptions) printChanges(ctx context.Context, m *reader.WatchCache, failed <-chan error) error {
 	shown := newChangePrinter(g)
 	for {
 		select {
@@ -65,7 +65,7 @@ func (g *getOptions) printChanges(ctx context.Context, m *source.WatchCache, fai
 		if err := shown.print(g.matchingRows(bundle)); err != nil {
 			return err
 		}
-		source.Sleep(ctx, batchDelay)
+		reader.Sleep(ctx, batchDelay)
 	}
 }
 

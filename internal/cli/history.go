@@ -16,7 +16,7 @@ import (
 
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 )
 
 const historyLong = `Show the last changes of a placement's decisions: the clusters added and removed, the reasons, and the causes.
@@ -36,13 +36,13 @@ const historyExamples = `  # What happened to this placement?
 type historyOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	cluster, since, output string
 }
 
 func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	s := &historyOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	s := &historyOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:               "history [placement] NAME [flags]",
 		Short:             "Show how the decisions of a placement changed",
@@ -53,7 +53,7 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parameters, err := s.complete(cmd)
 			if err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			name, err := placementName(cmd, args)
 			if err != nil {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/membership/join"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const joinLong = `Join a cluster, the member, to a hub. "kubectl berth token create" on the hub prints the command line.
@@ -57,7 +57,7 @@ const (
 // joinOptions is the command line of `kubectl berth join`.
 type joinOptions struct {
 	streams genericiooptions.IOStreams
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	hub, cluster, token, hash, caFile, driver, image, profile, dir string
 	agentFlags                                                     []string
@@ -65,7 +65,7 @@ type joinOptions struct {
 }
 
 func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &joinOptions{streams: streams, flags: source.NewHubFlags()}
+	o := &joinOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:     "join --hub URL --cluster NAME --token TOKEN --ca-hash HASH [flags] [-- AGENT FLAGS]",
 		Short:   "Join a cluster to a hub",
@@ -74,7 +74,7 @@ func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.agentFlags = args
 			if err := o.check(); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context())
 		},

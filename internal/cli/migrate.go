@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/migrate"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/install/migrate"
 )
 
 const migrateLong = `Convert what earlier versions of Open Cluster Management stored on a hub to the form that Berth reads:
@@ -32,7 +32,7 @@ const migrateExamples = `  # What would be converted
 
 // newMigrate returns the command that converts what earlier versions stored.
 func newMigrate(streams genericiooptions.IOStreams) *cobra.Command {
-	flags, yes := source.NewHubFlags(), false
+	flags, yes := reader.NewHubFlags(), false
 	cmd := &cobra.Command{
 		Use: "migrate [flags]", Short: "Convert what earlier versions stored on a hub", Long: migrateLong, Example: migrateExamples,
 		Args:                  noArguments,
@@ -45,7 +45,7 @@ func newMigrate(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func runMigrate(ctx context.Context, streams genericiooptions.IOStreams, flags *source.HubFlags, yes bool) error {
+func runMigrate(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, yes bool) error {
 	config, err := flags.RESTConfig(streams.ErrOut)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 )
 
 // onePlacement checks that a command line names one placement.
@@ -19,8 +19,8 @@ func onePlacement(cmd *cobra.Command, args []string) error {
 func placementName(cmd *cobra.Command, args []string) (string, error) {
 	const most = 2
 	usage := cmd.Name() + " placement NAME"
-	placement := source.PlacementKind()
-	args = source.KindAndName(args)
+	placement := reader.PlacementKind()
+	args = reader.KindAndName(args)
 	var err error
 	switch {
 	case len(args) == 0:
@@ -28,7 +28,7 @@ func placementName(cmd *cobra.Command, args []string) (string, error) {
 	case len(args) == 1 && args[0] != "" && !placement.Is(args[0]):
 		return args[0], nil
 	case len(args) > 1 && !placement.Is(args[0]):
-		err = source.UnknownKind(args[0], "use "+usage, placement.Names)
+		err = reader.UnknownKind(args[0], "use "+usage, placement.Names)
 	case len(args) == 1 || args[1] == "":
 		err = errors.New("name the placement: " + usage)
 	case len(args) > most:
@@ -36,5 +36,5 @@ func placementName(cmd *cobra.Command, args []string) (string, error) {
 	default:
 		return args[1], nil
 	}
-	return "", source.NewUsageError(cmd, err)
+	return "", reader.NewUsageError(cmd, err)
 }

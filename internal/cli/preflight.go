@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/preflight/upgrade"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/install/preflight/upgrade"
 )
 
 const preflightLong = `Check whether Berth may take over a hub of Open Cluster Management, with the registration of clusters.
@@ -30,14 +30,14 @@ func (hubNotReadyError) Error() string { return "the hub is not ready" }
 
 // newPreflight returns the command that checks a hub before Berth takes it over.
 func newPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	flags, output := source.NewHubFlags(), ""
+	flags, output := reader.NewHubFlags(), ""
 	cmd := &cobra.Command{
 		Use: "preflight [flags]", Short: "Check what to do before Berth takes over a hub", Long: preflightLong,
 		Example: "  # May Berth register the clusters of this hub?\n  kubectl berth preflight",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output, "", "json"); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return runPreflight(cmd.Context(), streams, flags, clock, output)
 		},
@@ -49,7 +49,7 @@ func newPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 	return cmd
 }
 
-func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags *source.HubFlags, clock clock.PassiveClock, output string) error {
+func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock, output string) error {
 	config, err := flags.RESTConfig(streams.ErrOut)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	reading "github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/rollout"
 	"github.com/berth-project/berth/rollout/simulation"
@@ -61,7 +61,7 @@ const rolloutPlanExamples = `  # In which order would the clusters of placement 
 
 // rolloutPlanOptions is the command line of `kubectl berth rollout plan`.
 type rolloutPlanOptions struct {
-	source *source.Fleet
+	source *reader.Fleet
 	clock  clock.PassiveClock
 
 	strategyFile, statusFile string
@@ -87,16 +87,16 @@ func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 }
 
 func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	p := &rolloutPlanOptions{source: source.NewFleet(streams, clock), clock: clock}
+	p := &rolloutPlanOptions{source: reader.NewFleet(streams, clock), clock: clock}
 	cmd := &cobra.Command{
 		Use:               "plan [PLACEMENT] --strategy FILE [flags]",
 		Short:             "Show the waves of a rollout, its next step, or a simulation",
 		Long:              rolloutPlanLong,
 		Example:           rolloutPlanExamples,
-		ValidArgsFunction: completer{p.source.HubFlags}.completeOne(source.PlacementKind()),
+		ValidArgsFunction: completer{p.source.HubFlags}.completeOne(reader.PlacementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.complete(cmd, args); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return p.run(cmd.Context())
 		},
@@ -211,11 +211,11 @@ func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placemen
 			return nil, reading.Decisions{}, err
 		}
 	}
-	bundle, err := p.source.Load(ctx, source.Scope{Kinds: []source.Kind{source.PlacementKind(), source.DecisionKind()}, Namespace: namespace})
+	bundle, err := p.source.Load(ctx, reader.Scope{Kinds: []reader.Kind{reader.PlacementKind(), reader.DecisionKind()}, Namespace: namespace})
 	if err != nil {
 		return nil, reading.Decisions{}, err
 	}
-	placement, err := source.PlacementIn(bundle, namespace, p.name)
+	placement, err := reader.PlacementIn(bundle, namespace, p.name)
 	if err != nil {
 		return nil, reading.Decisions{}, err
 	}

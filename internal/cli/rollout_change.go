@@ -7,9 +7,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 )
 
 const rolloutPauseLong = `Pause the rollouts of a ManifestWorkReplicaSet, over one of its placements or over all.
@@ -29,7 +29,7 @@ its executor.`
 // rolloutChangeOptions is the command line of the commands that change a rollout.
 type rolloutChangeOptions struct {
 	streams genericiooptions.IOStreams
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	placement string
 	groups    []string
@@ -41,7 +41,7 @@ type rolloutChangeOptions struct {
 func newRolloutPause(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &rolloutChangeOptions{done: "paused"}
 	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return delivery.SetPaused(set, o.placement, true)
+		return rollouts.SetPaused(set, o.placement, true)
 	}
 	return o.command(streams, &cobra.Command{
 		Use: "pause SET [flags]", Short: "Pause the rollouts of a set of works", Long: rolloutPauseLong,
@@ -52,7 +52,7 @@ func newRolloutPause(streams genericiooptions.IOStreams) *cobra.Command {
 func newRolloutResume(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &rolloutChangeOptions{done: "resumed"}
 	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return delivery.SetPaused(set, o.placement, false)
+		return rollouts.SetPaused(set, o.placement, false)
 	}
 	return o.command(streams, &cobra.Command{
 		Use: "resume SET [flags]", Short: "Resume the paused rollouts of a set of works", Long: rolloutResumeLong,
@@ -63,7 +63,7 @@ func newRolloutResume(streams genericiooptions.IOStreams) *cobra.Command {
 func newRolloutApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &rolloutChangeOptions{done: "approved"}
 	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return delivery.Approve(set, o.placement, o.groups)
+		return rollouts.Approve(set, o.placement, o.groups)
 	}
 	cmd := o.command(streams, &cobra.Command{
 		Use: "approve SET --group GROUP [flags]", Short: "Approve groups in the rollouts of a set of works", Long: rolloutApproveLong,
@@ -74,15 +74,15 @@ func newRolloutApprove(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *rolloutChangeOptions) command(streams genericiooptions.IOStreams, cmd *cobra.Command) *cobra.Command {
-	o.streams, o.flags = streams, source.NewHubFlags()
+	o.streams, o.flags = streams, reader.NewHubFlags()
 	cmd.Args = oneWorkSet
-	cmd.ValidArgsFunction = completer{o.flags}.completeOne(source.WorkSetKind())
+	cmd.ValidArgsFunction = completer{o.flags}.completeOne(reader.WorkSetKind())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) }
 	cmd.DisableFlagsInUseLine = true
 	cmd.Flags().StringVar(&o.placement, "placement", "", "`name` of the placement whose rollout to change (default: all of the set)")
 	o.flags.Add(cmd.Flags())
 	completer{o.flags}.completeHubFlags(cmd)
-	registerCompletion(cmd, "placement", completer{o.flags}.completeAll(source.PlacementKind()))
+	registerCompletion(cmd, "placement", completer{o.flags}.completeAll(reader.PlacementKind()))
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func (o *rolloutChangeOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	changed, err := delivery.Change(ctx, hub, key, o.change)
+	changed, err := rollouts.Change(ctx, hub, key, o.change)
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 )
 
 const rolloutHistoryLong = `List the templates that a ManifestWorkReplicaSet had, the newest first: the one that is rolled out (update), and the last that all
@@ -30,21 +30,21 @@ not touched. You need the permission to update the set, and execute-as for its e
 // rolloutHistoryOptions is the command line of `kubectl berth rollout history` and `kubectl berth rollout undo`.
 type rolloutHistoryOptions struct {
 	streams genericiooptions.IOStreams
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	output string
 	number int64
 }
 
 func newRolloutHistory(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rolloutHistoryOptions{streams: streams, flags: source.NewHubFlags()}
+	o := &rolloutHistoryOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "history SET [flags]", Short: "List the templates that a set of works had", Long: rolloutHistoryLong,
 		Example: "  # Which templates did the set web have?\n  kubectl berth rollout history web -n shop",
-		Args:    oneWorkSet, ValidArgsFunction: completer{o.flags}.completeOne(source.WorkSetKind()),
+		Args:    oneWorkSet, ValidArgsFunction: completer{o.flags}.completeOne(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(o.output, "table", "yaml", "json"); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return o.history(cmd.Context(), args[0])
 		},
@@ -65,7 +65,7 @@ func (o *rolloutHistoryOptions) history(ctx context.Context, name string) error 
 	if err := hub.Get(ctx, key, set); err != nil {
 		return err
 	}
-	found, err := delivery.History(ctx, hub, set)
+	found, err := rollouts.History(ctx, hub, set)
 	if err != nil {
 		return err
 	}
@@ -83,14 +83,14 @@ func (o *rolloutHistoryOptions) history(ctx context.Context, name string) error 
 }
 
 func newRolloutUndo(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rolloutHistoryOptions{streams: streams, flags: source.NewHubFlags()}
+	o := &rolloutHistoryOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "undo SET [flags]", Short: "Return a set of works to a former template", Long: rolloutUndoLong,
 		Example: "  # Return to the last template that all clusters reached\n  kubectl berth rollout undo web -n shop",
-		Args:    oneWorkSet, ValidArgsFunction: completer{o.flags}.completeOne(source.WorkSetKind()),
+		Args:    oneWorkSet, ValidArgsFunction: completer{o.flags}.completeOne(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.number < 0 {
-				return source.NewUsageError(cmd, errors.New("--to-revision must be 1 or more: `kubectl berth rollout history` lists the revisions"))
+				return reader.NewUsageError(cmd, errors.New("--to-revision must be 1 or more: `kubectl berth rollout history` lists the revisions"))
 			}
 			return o.undo(cmd.Context(), args[0])
 		},
@@ -107,14 +107,14 @@ func (o *rolloutHistoryOptions) undo(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	target := delivery.Revision{}
-	changed, err := delivery.Change(ctx, hub, key, func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		history, err := delivery.History(ctx, hub, set)
+	target := rollouts.Revision{}
+	changed, err := rollouts.Change(ctx, hub, key, func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+		history, err := rollouts.History(ctx, hub, set)
 		if err != nil {
 			return nil, err
 		}
 		var patch []byte
-		patch, target, err = delivery.Undo(set, history, o.number)
+		patch, target, err = rollouts.Undo(set, history, o.number)
 		return patch, err
 	})
 	if err != nil {

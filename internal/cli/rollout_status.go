@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 )
 
 const rolloutStatusLong = `Show how far the rollout of a ManifestWorkReplicaSet is: its phase, its placements, and the clusters that have not succeeded, each with
@@ -41,7 +41,7 @@ const rolloutStatusExamples = `  # How far is the rollout of the set web, and wh
 type rolloutStatusOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	output  string
 	all     bool
@@ -50,17 +50,17 @@ type rolloutStatusOptions struct {
 }
 
 func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	o := &rolloutStatusOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	o := &rolloutStatusOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:               "status SET [flags]",
 		Short:             "Show how far the rollout of a set of works is",
 		Long:              rolloutStatusLong,
 		Example:           rolloutStatusExamples,
 		Args:              oneWorkSet,
-		ValidArgsFunction: completer{o.flags}.completeOne(source.WorkSetKind()),
+		ValidArgsFunction: completer{o.flags}.completeOne(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			if o.watch {
 				return o.watchRollout(cmd.Context(), args[0])
@@ -98,7 +98,7 @@ func (o *rolloutStatusOptions) check() error {
 // oneWorkSet checks that the command line has the name of one set.
 func oneWorkSet(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return source.NewUsageError(cmd, fmt.Errorf("name one ManifestWorkReplicaSet: %s NAME", cmd.CommandPath()))
+		return reader.NewUsageError(cmd, fmt.Errorf("name one ManifestWorkReplicaSet: %s NAME", cmd.CommandPath()))
 	}
 	return nil
 }
@@ -115,14 +115,14 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output == "table" {
-			return delivery.PrintTable(w, report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
+			return rollouts.PrintTable(w, report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
 		}
 		return printer.WriteData(w, o.output, report)
 	})
 }
 
 // connectTo returns a client for sets of works, and the key of the set of a name.
-func connectTo(flags *source.HubFlags, errOut io.Writer, name string) (client.Client, client.ObjectKey, error) {
+func connectTo(flags *reader.HubFlags, errOut io.Writer, name string) (client.Client, client.ObjectKey, error) {
 	config, err := flags.RESTConfig(errOut)
 	if err != nil {
 		return nil, client.ObjectKey{}, err
@@ -131,6 +131,6 @@ func connectTo(flags *source.HubFlags, errOut io.Writer, name string) (client.Cl
 	if err != nil {
 		return nil, client.ObjectKey{}, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	hub, err := delivery.NewClient(config)
+	hub, err := rollouts.NewClient(config)
 	return hub, client.ObjectKey{Namespace: namespace, Name: name}, err
 }

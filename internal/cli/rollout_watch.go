@@ -16,10 +16,10 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	planner "github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
@@ -51,7 +51,7 @@ func (o *rolloutStatusOptions) watchRollout(ctx context.Context, name string) er
 	if err != nil {
 		return err
 	}
-	live := delivery.NewLive(printer.ScreenOf(o.streams.Out, os.Getenv), printer.IsTerminal(o.streams.Out))
+	live := rollouts.NewLive(printer.ScreenOf(o.streams.Out, os.Getenv), printer.IsTerminal(o.streams.Out))
 	for failures := 0; ; {
 		found, err := by.current(timed, o.clock.Now())
 		switch {
@@ -73,12 +73,12 @@ func (o *rolloutStatusOptions) watchRollout(ctx context.Context, name string) er
 				return ended(found.Set, outcome)
 			}
 		}
-		source.Sleep(timed, by.interval)
+		reader.Sleep(timed, by.interval)
 	}
 }
 
 // ended returns nil for a rollout that finished.
-func ended(set string, outcome delivery.Outcome) error {
+func ended(set string, outcome rollouts.Outcome) error {
 	if outcome.Reason == "" {
 		return nil
 	}
@@ -99,17 +99,17 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 	if err := hub.Get(ctx, key, set); err != nil {
 		return reporter{}, fmt.Errorf("reading the set %s: %w", key, err)
 	}
-	former := &delivery.FormerReader{Hub: hub}
+	former := &rollouts.FormerReader{Hub: hub}
 	if _, err := former.Read(ctx, set); apierrors.IsForbidden(err) {
 		return o.viewReporter(ctx, key)
 	}
-	kinds := []source.Kind{source.WorkSetKind(), source.PlacementKind(), source.DecisionKind(), source.WorkKind()}
+	kinds := []reader.Kind{reader.WorkSetKind(), reader.PlacementKind(), reader.DecisionKind(), reader.WorkKind()}
 	overridden := len(set.Spec.Overrides) > 0
 	if overridden {
-		kinds = append(kinds, source.ClusterKind())
+		kinds = append(kinds, reader.ClusterKind())
 	}
-	works := labels.SelectorFromSet(labels.Set{workv1.ReplicaSetLabel: planner.SetLabelValue(h.Namespace, name)})
-	cache := source.NewWatchCache(h, source.Scope{
+	works := labels.SelectorFromSet(labels.Set{workv1.ReplicaSetLabel: plan.SetLabelValue(h.Namespace, name)})
+	cache := reader.NewWatchCache(h, reader.Scope{
 		Kinds: kinds, Namespace: h.Namespace, Works: works, Uncompiled: true,
 	})
 	at, err := cache.ListAll(ctx)
@@ -129,9 +129,9 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 
 // liveReport reports a set from watches.
 type liveReport struct {
-	cache           *source.WatchCache
+	cache           *reader.WatchCache
 	failed          <-chan error
-	former          *delivery.FormerReader
+	former          *rollouts.FormerReader
 	namespace, name string
 	// clusters is whether the clusters are watched, which sets with overrides need.
 	clusters bool
@@ -150,7 +150,7 @@ func (l liveReport) current(ctx context.Context, now time.Time) (*report.Report,
 	if err != nil {
 		return nil, err
 	}
-	found, err := delivery.FromBundle(bundle, l.namespace, l.name)
+	found, err := rollouts.FromBundle(bundle, l.namespace, l.name)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (l liveReport) current(ctx context.Context, now time.Time) (*report.Report,
 	if found.Former, err = l.former.Read(ctx, found.Set); err != nil {
 		return nil, err
 	}
-	out, err := delivery.NewReport(found, now)
+	out, err := rollouts.NewReport(found, now)
 	return &out, err
 }
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/suggest"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/suggest"
 )
 
 // NewRoot returns the command `kubectl berth` with every command below it.
@@ -51,7 +51,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, below.Name())
 		}
 	}
-	return source.NewUsageError(cmd, fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names)))
+	return reader.NewUsageError(cmd, fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names)))
 }
 
 // flagError reports unknown flags. If the word before them is no command, it reports that word instead.
@@ -61,7 +61,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || len(missing.GetSpecifiedName()) == 1 {
-		return source.NewUsageError(cmd, err)
+		return reader.NewUsageError(cmd, err)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -69,5 +69,5 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, "--"+flag.Name)
 		}
 	})
-	return source.NewUsageError(cmd, fmt.Errorf("%w%s", err, suggest.DidYouMean("--"+missing.GetSpecifiedName(), names)))
+	return reader.NewUsageError(cmd, fmt.Errorf("%w%s", err, suggest.DidYouMean("--"+missing.GetSpecifiedName(), names)))
 }

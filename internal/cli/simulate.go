@@ -14,7 +14,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -86,7 +86,7 @@ type simulateOptions struct {
 	output           string
 	requireSatisfied bool
 	validate         validateFlag
-	generated        source.GeneratedFleet
+	generated        reader.GeneratedFleet
 }
 
 func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -100,7 +100,7 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked, err := s.complete(cmd.Flags())
 			if err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return s.run(cmd.Context(), asked)
 		},
@@ -159,7 +159,7 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 	if err != nil {
 		return err
 	}
-	source.PrintWarnings(s.streams.ErrOut, bundle)
+	reader.PrintWarnings(s.streams.ErrOut, bundle)
 	if s.generated.Printed {
 		form := cmp.Or(map[string]string{"json": "json"}[s.output], "yaml")
 		return printer.WriteBuffered(s.streams.Out, func(w io.Writer) error { return s.generated.PrintFleet(w, bundle.Placements, form) })

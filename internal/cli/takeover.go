@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/preflight/upgrade"
-	"github.com/berth-project/berth/internal/takeover"
-	"github.com/berth-project/berth/internal/uninstall"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/install/preflight/upgrade"
+	"github.com/berth-project/berth/internal/install/takeover"
+	"github.com/berth-project/berth/internal/install/uninstall"
 )
 
 const takeoverLong = `Turn the controllers of Open Cluster Management on a hub off, so that Berth takes their place.
@@ -60,7 +60,7 @@ const (
 type takeoverOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 	yes     bool
 	// stopTimeout is for the end of one controller, verifyTimeout for the decisions of Berth.
 	stopTimeout, verifyTimeout time.Duration
@@ -68,7 +68,7 @@ type takeoverOptions struct {
 
 // newTakeover returns the command that puts Berth in the place of OCM's controllers.
 func newTakeover(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	o := &takeoverOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
+	o := &takeoverOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := o.command("takeover [flags]", "Turn OCM's controllers off, so that Berth takes their place", takeoverLong, takeoverExamples, o.takeOver)
 	cmd.Args = unknownCommand
 	o.addYes(cmd, "turn them off; without this flag the command is a dry run")

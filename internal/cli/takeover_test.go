@@ -18,7 +18,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/takeover"
+	"github.com/berth-project/berth/internal/install/takeover"
 )
 
 // TestTheTimeOfVerifyEndsWithinAComparison has lists that take longer than --timeout, or fail by a timeout of their own.

@@ -15,9 +15,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/runner"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/cli/scenario"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -62,11 +62,11 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 			form, known := map[string]runner.ReportPrinter{"text": runner.PrintText, "json": runner.PrintJSON, "junit": runner.PrintJUnit}[t.output]
 			switch {
 			case len(args) == 0:
-				return source.NewUsageError(cmd, errors.New("nothing to run: give at least one scenario, or a folder of them"))
+				return reader.NewUsageError(cmd, errors.New("nothing to run: give at least one scenario, or a folder of them"))
 			case !known:
-				return source.NewUsageError(cmd, checkOutput(t.output, "text", "json", "junit"))
+				return reader.NewUsageError(cmd, checkOutput(t.output, "text", "json", "junit"))
 			case t.validate.Check() != nil:
-				return source.NewUsageError(cmd, t.validate.Check())
+				return reader.NewUsageError(cmd, t.validate.Check())
 			}
 			return t.run(cmd.Context(), args, form)
 		},

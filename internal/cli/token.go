@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/membership/join"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const createLong = `Create a join token: the right of one agent to request the first certificate of one cluster.
@@ -39,7 +39,7 @@ const createExamples = `  # Let cluster edge-1 join the set edge within a day
 // tokenOptions is the command line of `kubectl berth token create`.
 type tokenOptions struct {
 	streams genericiooptions.IOStreams
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	token       join.Token
 	url, output string
@@ -55,7 +55,7 @@ func newToken(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &tokenOptions{streams: streams, flags: source.NewHubFlags()}
+	o := &tokenOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:     "create --cluster NAME [flags]",
 		Short:   "Create a join token for one cluster",
@@ -64,7 +64,7 @@ func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(o.token.Validate(), checkOutput(o.output, "command", "token", "kubeconfig")); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context())
 		},
@@ -82,7 +82,7 @@ func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd.Flags())
 	completer{o.flags}.completeFlags(cmd, []string{"command", "token", "kubeconfig"}, "cluster")
 	registerCompletion(cmd, "driver", completeOutputs([]string{registration.DriverCSR, registration.DriverToken}))
-	registerCompletion(cmd, "set", completer{o.flags}.completeAll(source.SetKind()))
+	registerCompletion(cmd, "set", completer{o.flags}.completeAll(reader.SetKind()))
 	return cmd
 }
 

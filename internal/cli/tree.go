@@ -21,8 +21,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
-	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -81,12 +81,12 @@ type treePlacement struct {
 
 // treeOptions is the command line of `kubectl berth tree`.
 type treeOptions struct {
-	source *source.Fleet
+	source *reader.Fleet
 	output string
 }
 
 func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	t := &treeOptions{source: source.NewFleet(streams, clock)}
+	t := &treeOptions{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "tree cluster|placement|manifestworkreplicaset NAME [flags]",
 		Short:             "Show which placements selected a cluster, or what is delivered to clusters",
@@ -94,9 +94,9 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		Example:           treeExamples,
 		ValidArgsFunction: completer{t.source.HubFlags}.completeTree,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args = source.KindAndName(args)
+			args = reader.KindAndName(args)
 			if err := t.complete(args); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			for _, kind := range deliveredKinds() {
 				if kind.Is(args[0]) {
@@ -118,12 +118,12 @@ func (t *treeOptions) complete(args []string) error {
 	switch {
 	case len(args) == 0:
 		return errors.New("name a cluster, a placement or a set of works: tree cluster NAME")
-	case !slices.ContainsFunc(treeKinds(), func(k source.Kind) bool { return k.Is(args[0]) }):
+	case !slices.ContainsFunc(treeKinds(), func(k reader.Kind) bool { return k.Is(args[0]) }):
 		var names [][]string
 		for _, k := range treeKinds() {
 			names = append(names, k.Names)
 		}
-		return source.UnknownKind(args[0], "only a cluster, a placement and a manifestworkreplicaset have a tree", names...)
+		return reader.UnknownKind(args[0], "only a cluster, a placement and a manifestworkreplicaset have a tree", names...)
 	case len(args) < wanted:
 		return fmt.Errorf("name the object: tree %s NAME", args[0])
 	case len(args) > wanted:
@@ -133,17 +133,17 @@ func (t *treeOptions) complete(args []string) error {
 }
 
 // deliveredKinds are the kinds whose tree is that of a delivery; treeKinds are all kinds with a tree.
-func deliveredKinds() []source.Kind {
-	return []source.Kind{source.PlacementKind(), source.WorkSetKind()}
+func deliveredKinds() []reader.Kind {
+	return []reader.Kind{reader.PlacementKind(), reader.WorkSetKind()}
 }
 
-func treeKinds() []source.Kind {
-	return append([]source.Kind{source.ClusterKind()}, deliveredKinds()...)
+func treeKinds() []reader.Kind {
+	return append([]reader.Kind{reader.ClusterKind()}, deliveredKinds()...)
 }
 
 func (t *treeOptions) run(ctx context.Context, name string) error {
-	bundle, err := t.source.Load(ctx, source.Scope{
-		Kinds: []source.Kind{source.ClusterKind(), source.SetKind(), source.BindingKind(), source.DecisionKind()}, Cluster: name, Uncompiled: true,
+	bundle, err := t.source.Load(ctx, reader.Scope{
+		Kinds: []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.BindingKind(), reader.DecisionKind()}, Cluster: name, Uncompiled: true,
 	})
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/berth-project/berth/internal/cli/delivery"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/rollout"
 )
@@ -45,13 +45,13 @@ type treeWork struct {
 }
 
 // deliveryTree reads the tree of a placement or of a set.
-func (t *treeOptions) deliveryTree(ctx context.Context, kind source.Kind, name string) (*deliveryTree, error) {
+func (t *treeOptions) deliveryTree(ctx context.Context, kind reader.Kind, name string) (*deliveryTree, error) {
 	out := &deliveryTree{Sets: []treeOf{}, at: t.source.Clock.Now()}
 	found, namespace, err := t.deliveriesOf(ctx, kind, name)
 	if err != nil {
 		return nil, err
 	}
-	if kind.Kind == source.PlacementKind().Kind {
+	if kind.Kind == reader.PlacementKind().Kind {
 		out.Placement = namespace + "/" + name
 	}
 	for _, each := range found {
@@ -72,22 +72,22 @@ func (t *treeOptions) deliveryTree(ctx context.Context, kind source.Kind, name s
 }
 
 // deliveriesOf returns the deliveries of a set, or those to the clusters of a placement, and the namespace that they are in.
-func (t *treeOptions) deliveriesOf(ctx context.Context, kind source.Kind, name string) (found []delivery.Delivery, namespace string, err error) {
-	ofSet := kind.Kind == source.WorkSetKind().Kind
+func (t *treeOptions) deliveriesOf(ctx context.Context, kind reader.Kind, name string) (found []rollouts.Delivery, namespace string, err error) {
+	ofSet := kind.Kind == reader.WorkSetKind().Kind
 	if t.source.Offline() {
-		bundle, err := t.source.Load(ctx, source.Scope{Uncompiled: true})
+		bundle, err := t.source.Load(ctx, reader.Scope{Uncompiled: true})
 		if err != nil {
 			return nil, "", err
 		}
 		if ofSet {
-			one, err := delivery.FromBundle(bundle, t.source.HubFlags.Namespace(), name)
-			return []delivery.Delivery{one}, "", err
+			one, err := rollouts.FromBundle(bundle, t.source.HubFlags.Namespace(), name)
+			return []rollouts.Delivery{one}, "", err
 		}
-		placement, err := source.PlacementIn(bundle, t.source.HubFlags.Namespace(), name)
+		placement, err := reader.PlacementIn(bundle, t.source.HubFlags.Namespace(), name)
 		if err != nil {
 			return nil, "", err
 		}
-		return delivery.DeliveredBy(bundle, placement.Namespace, name), placement.Namespace, nil
+		return rollouts.DeliveredBy(bundle, placement.Namespace, name), placement.Namespace, nil
 	}
 	hub, key, err := connectTo(t.source.HubFlags, t.source.Streams.ErrOut, name)
 	if err != nil {
@@ -95,12 +95,12 @@ func (t *treeOptions) deliveriesOf(ctx context.Context, kind source.Kind, name s
 	}
 	names := []string{name}
 	if !ofSet {
-		if names, err = delivery.SetsOf(ctx, hub, key.Namespace, name); err != nil {
+		if names, err = rollouts.SetsOf(ctx, hub, key.Namespace, name); err != nil {
 			return nil, "", err
 		}
 	}
 	for _, set := range names {
-		one, err := delivery.Read(ctx, hub, client.ObjectKey{Namespace: key.Namespace, Name: set})
+		one, err := rollouts.Read(ctx, hub, client.ObjectKey{Namespace: key.Namespace, Name: set})
 		if err != nil {
 			return nil, "", err
 		}
@@ -110,7 +110,7 @@ func (t *treeOptions) deliveriesOf(ctx context.Context, kind source.Kind, name s
 }
 
 // reportOf returns the report of a delivery. Where the works are hidden, the manager serves the clusters that the caller may see.
-func (t *treeOptions) reportOf(ctx context.Context, of delivery.Delivery, now time.Time) (*report.Report, error) {
+func (t *treeOptions) reportOf(ctx context.Context, of rollouts.Delivery, now time.Time) (*report.Report, error) {
 	if of.WorksHidden && !t.source.Offline() {
 		found, err := viewedReport(ctx, t.source.HubFlags, client.ObjectKeyFromObject(of.Set))
 		if err == nil {
@@ -119,12 +119,12 @@ func (t *treeOptions) reportOf(ctx context.Context, of delivery.Delivery, now ti
 		}
 		printer.Printf(t.source.Streams.ErrOut, "note: you may not list manifestworks, so the works are left out: %s\n", err)
 	}
-	out, err := delivery.NewReport(of, now)
+	out, err := rollouts.NewReport(of, now)
 	return &out, err
 }
 
 // runDelivery draws the tree of a placement or of a set.
-func (t *treeOptions) runDelivery(ctx context.Context, kind source.Kind, name string) error {
+func (t *treeOptions) runDelivery(ctx context.Context, kind reader.Kind, name string) error {
 	found, err := t.deliveryTree(ctx, kind, name)
 	if err != nil {
 		return err

@@ -7,15 +7,15 @@ import (
 
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 )
 
 func TestTreeOfADelivery(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	many := deliverytest.New(t, now, "{type: All}", deliverytest.Group{Clusters: deliverytest.Clusters("edge", 30)})
+	many := plantest.New(t, now, "{type: All}", plantest.Group{Clusters: plantest.Clusters("edge", 30)})
 	many.Succeed(many.Step()...)
 	for file, tc := range map[string]struct {
-		world *deliverytest.World
+		world *plantest.World
 		args  []string
 	}{
 		"placement": {breached(t), []string{"placement", "fleet"}},

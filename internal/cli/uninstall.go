@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/uninstall"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/install/uninstall"
 )
 
 const uninstallLong = `Remove from a hub what would hinder it without Berth: webhooks, conversions and the APIService that no manager serves any more,
@@ -31,7 +31,7 @@ const uninstallExamples = `  # What would be removed
 
 // newUninstall returns the command that removes Berth's registrations from a hub.
 func newUninstall(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	flags, yes := source.NewHubFlags(), false
+	flags, yes := reader.NewHubFlags(), false
 	cmd := &cobra.Command{
 		Use: "uninstall [flags]", Short: "Remove what would hinder a hub without Berth", Long: uninstallLong, Example: uninstallExamples,
 		Args: noArguments,
@@ -46,7 +46,7 @@ func newUninstall(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 	return cmd
 }
 
-func runUninstall(ctx context.Context, streams genericiooptions.IOStreams, flags *source.HubFlags, clock clock.PassiveClock, yes bool) error {
+func runUninstall(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock, yes bool) error {
 	config, err := flags.RESTConfig(streams.ErrOut)
 	if err != nil {
 		return err

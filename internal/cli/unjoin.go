@@ -9,9 +9,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/berth-project/berth/internal/cli/join"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 const unjoinLong = `Remove a cluster from the hub: delete its ManagedCluster and wait until it is gone.
@@ -26,23 +26,23 @@ const unjoinExamples = `  # Remove edge-1 from the hub, and its agent from the m
 // unjoinOptions is the command line of `kubectl berth unjoin`.
 type unjoinOptions struct {
 	streams genericiooptions.IOStreams
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 
 	memberKubeconfig string
 	timeout          time.Duration
 }
 
 func newUnjoin(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &unjoinOptions{streams: streams, flags: source.NewHubFlags()}
+	o := &unjoinOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "unjoin NAME [flags]", Short: "Remove a cluster from the hub", Long: unjoinLong, Example: unjoinExamples,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return source.NewUsageError(cmd, fmt.Errorf("name one cluster: %s NAME", cmd.Name()))
+				return reader.NewUsageError(cmd, fmt.Errorf("name one cluster: %s NAME", cmd.Name()))
 			}
 			return nil
 		},
-		ValidArgsFunction: completer{o.flags}.completeOne(source.ClusterKind()),
+		ValidArgsFunction: completer{o.flags}.completeOne(reader.ClusterKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0])
 		},

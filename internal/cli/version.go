@@ -9,8 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const versionLong = `Print the version of this plugin: the release, or the release that its commit leads to with the commit. json and yaml have it under
@@ -22,13 +22,13 @@ warns where manager or definitions are more than one minor version apart from th
 // versionOptions is the command line of `kubectl berth version`.
 type versionOptions struct {
 	streams genericiooptions.IOStreams
-	flags   *source.HubFlags
+	flags   *reader.HubFlags
 	output  string
 	hub     bool
 }
 
 func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &versionOptions{streams: streams, flags: source.NewHubFlags()}
+	o := &versionOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this plugin, and of what is on a hub",
@@ -39,7 +39,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(o.output, "", "json", "yaml"); err != nil {
-				return source.NewUsageError(cmd, err)
+				return reader.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context())
 		},
@@ -80,7 +80,7 @@ func (o *versionOptions) run(ctx context.Context) error {
 // noArguments refuses arguments that are no flags.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return source.NewUsageError(cmd, fmt.Errorf("unexpected argument %q", args[0]))
+		return reader.NewUsageError(cmd, fmt.Errorf("unexpected argument %q", args[0]))
 	}
 	return nil
 }

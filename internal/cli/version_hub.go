@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/definition"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/install/definition"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const (

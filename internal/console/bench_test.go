@@ -9,10 +9,10 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/internal/cli/pages"
+	"github.com/berth-project/berth/internal/cli/generate"
+	"github.com/berth-project/berth/internal/cli/web"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/generate"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -34,7 +34,7 @@ func largeFleet(b testing.TB) *file.Bundle {
 
 // BenchmarkRequests measures what a console of 10,000 clusters computes for a request.
 func BenchmarkRequests(b *testing.B) {
-	read := pages.NewFiles(largeFleet(b), now)
+	read := web.NewFiles(largeFleet(b), now)
 	session := console.Session{Reader: read, Previewer: read}
 	server, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil }, Clock: clock.RealClock{}})
 	if err != nil {

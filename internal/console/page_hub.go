@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/managerstatus"
-	"github.com/berth-project/berth/internal/managerstatus/rule"
+	"github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/status/rule"
 )
 
 // hubFacts is the data of the facts about what is read.
@@ -21,23 +21,23 @@ type hubFacts struct {
 
 // hubHealth is the data of how the hub and its managers are.
 type hubHealth struct {
-	*managerstatus.Hub
+	*status.Hub
 
 	// Verdict is that of the worst problem.
 	Verdict  string
-	Problems []managerstatus.Problem
+	Problems []status.Problem
 	// Held reports whether a leader holds the lease.
 	Held bool
 	// Hidden is why nothing of it is visible; empty if something is.
 	Hidden string
 	// Certificates are those of the manager and of the hub, those first that end first.
-	Certificates []managerstatus.Certificate
+	Certificates []status.Certificate
 	// Raised are the alerts whose condition holds, Quiet counts the others, and Elsewhere are those that only Prometheus evaluates.
 	Raised    []rule.Alert
 	Quiet     int
 	Elsewhere []rule.Alert
 	// Queues are those that wait or retry, Idle counts the others.
-	Queues []managerstatus.Queue
+	Queues []status.Queue
 	Idle   int
 }
 
@@ -66,8 +66,8 @@ func hubPage(ctx context.Context, v *view) (*page, error) {
 
 func newHubHealth(ctx context.Context, v *view) (hubHealth, error) {
 	found, err := v.session.Hub.Hub(ctx)
-	if errors.Is(err, managerstatus.ErrNotPermitted) {
-		return hubHealth{Hub: &managerstatus.Hub{}, Verdict: managerstatus.Unknown, Hidden: "You may not see how the hub is: this needs get on the path /metrics, as the ClusterRole system:monitoring gives it."}, nil
+	if errors.Is(err, status.ErrNotPermitted) {
+		return hubHealth{Hub: &status.Hub{}, Verdict: status.Unknown, Hidden: "You may not see how the hub is: this needs get on the path /metrics, as the ClusterRole system:monitoring gives it."}, nil
 	}
 	if err != nil {
 		return hubHealth{}, err //nolint:wrapcheck // it is about the hub
@@ -78,12 +78,12 @@ func newHubHealth(ctx context.Context, v *view) (hubHealth, error) {
 	if found.Manager != nil {
 		out.readManager(found.Manager)
 	}
-	slices.SortStableFunc(out.Certificates, func(a, b managerstatus.Certificate) int { return a.End.Compare(b.End) })
+	slices.SortStableFunc(out.Certificates, func(a, b status.Certificate) int { return a.End.Compare(b.End) })
 	return out, nil
 }
 
 // readManager sorts what the manager reports into what needs a look and what does not.
-func (h *hubHealth) readManager(of *managerstatus.Report) {
+func (h *hubHealth) readManager(of *status.Report) {
 	h.Certificates = append(h.Certificates, of.Certificates...)
 	for _, alert := range of.Alerts {
 		switch alert.State {

@@ -12,14 +12,14 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
-	"github.com/berth-project/berth/internal/managerstatus"
-	"github.com/berth-project/berth/internal/managerstatus/rule"
+	"github.com/berth-project/berth/internal/status"
+	"github.com/berth-project/berth/internal/status/rule"
 )
 
 // rollout is the set shop/web as its planner sees it. It implements console.Deliveries and console.Members.
-type rollout struct{ *deliverytest.World }
+type rollout struct{ *plantest.World }
 
 // Delivery implements console.Deliveries.
 func (r rollout) Delivery(_ context.Context, set fleet.Key) (*report.Report, error) {
@@ -43,7 +43,7 @@ func (r rollout) Member(_ context.Context, cluster string) (*console.Member, err
 // rollingOut is a session with a rollout: eu-1, the canary, has the template, and the member eu-2 refuses it.
 func rollingOut(t *testing.T) console.Session {
 	t.Helper()
-	w := deliverytest.New(t, now.Add(-time.Hour), "type: ProgressivePerGroup", deliverytest.Group{Name: "canary", Clusters: []string{"eu-1"}}, deliverytest.Group{Name: "rest", Clusters: []string{"eu-2", "eu-3"}})
+	w := plantest.New(t, now.Add(-time.Hour), "type: ProgressivePerGroup", plantest.Group{Name: "canary", Clusters: []string{"eu-1"}}, plantest.Group{Name: "rest", Clusters: []string{"eu-2", "eu-3"}})
 	w.Step()
 	w.Wait(10 * time.Second)
 	w.Succeed("eu-1")
@@ -148,48 +148,48 @@ func TestLease(t *testing.T) {
 
 // hubs is a hub as its reader sees it.
 type hubs struct {
-	hub *managerstatus.Hub
+	hub *status.Hub
 	err error
 }
 
-func (h hubs) Hub(context.Context) (*managerstatus.Hub, error) { return h.hub, h.err }
+func (h hubs) Hub(context.Context) (*status.Hub, error) { return h.hub, h.err }
 
 // TestHubPage shows a hub that is well, one with problems, and a hidden one.
 func TestHubPage(t *testing.T) {
 	at := time.Now()
 	since := at.Add(-time.Hour)
-	lease := &managerstatus.Lease{Holder: "berth-1_x", Version: "v1", Acquired: at.Add(-time.Hour), Renewed: at, Duration: 6 * time.Second, Transitions: 3}
+	lease := &status.Lease{Holder: "berth-1_x", Version: "v1", Acquired: at.Add(-time.Hour), Renewed: at, Duration: 6 * time.Second, Transitions: 3}
 	alerts := []rule.Alert{
 		{Name: "BerthHealthSuspended", Severity: "critical", State: rule.Firing, Since: &since, Summary: "Silent <b>clusters</b>.", Action: "Look at the hub."},
 		{Name: "BerthManagerDown", State: rule.Elsewhere},
 		{Name: "BerthHubLacks", State: rule.Quiet},
 	}
-	figures := &managerstatus.Report{
-		At: at, Leads: true, Queues: []managerstatus.Queue{{Name: "placement", Waiting: 7}, {Name: "idle"}}, Alerts: alerts,
-		Decisions: managerstatus.Decisions{Over: 300, Count: 4, P50: 0.012, P99: 2.5, Evaluations: 9},
-		Writes:    managerstatus.Writes{PerSecond: 12, Limit: 1000, Stored: 40, Failed: 2, Bytes: 3e6, BytesLimit: 200e6},
+	figures := &status.Report{
+		At: at, Leads: true, Queues: []status.Queue{{Name: "placement", Waiting: 7}, {Name: "idle"}}, Alerts: alerts,
+		Decisions: status.Decisions{Over: 300, Count: 4, P50: 0.012, P99: 2.5, Evaluations: 9},
+		Writes:    status.Writes{PerSecond: 12, Limit: 1000, Stored: 40, Failed: 2, Bytes: 3e6, BytesLimit: 200e6},
 	}
 	for name, tc := range map[string]struct {
 		hub       hubs
 		want, not []string
 	}{
 		"well": {
-			hubs{hub: &managerstatus.Hub{Lease: lease, Replicas: []managerstatus.Replica{{Name: "berth-1", Ready: true}}, ManagerProblem: "You may not read the figures."}},
+			hubs{hub: &status.Hub{Lease: lease, Replicas: []status.Replica{{Name: "berth-1", Ready: true}}, ManagerProblem: "You may not read the figures."}},
 			[]string{"The hub is well", "verdict-well", "berth-1_x", ">leads</span>", "You may not read the figures."},
 			[]string{"not well", "Alerts</h2>"},
 		},
 		"a critical alert": {
-			hubs{hub: &managerstatus.Hub{Lease: lease, Manager: figures, ReplicasProblem: "kubectl get pods"}},
+			hubs{hub: &status.Hub{Lease: lease, Manager: figures, ReplicasProblem: "kubectl get pods"}},
 			[]string{"The hub is not well", "Silent &lt;b&gt;clusters", "Look at the hub.", "half within 12ms, 99 of 100 within 2.5s", "12.0", "of 1000.0 requests", "2 failed", "3 MB", "placement", "BerthManagerDown is evaluated by Prometheus alone", "1 shipped alert quiet"},
 			[]string{"<b>clusters"},
 		},
 		"no leader": {
-			hubs{hub: &managerstatus.Hub{Lease: &managerstatus.Lease{Holder: "gone", Renewed: at.Add(-time.Hour), Duration: time.Second}}},
+			hubs{hub: &status.Hub{Lease: &status.Lease{Holder: "gone", Renewed: at.Add(-time.Hour), Duration: time.Second}}},
 			[]string{"The hub is not well", "No manager leads", "kubectl get pods,lease -n berth-system"},
 			nil,
 		},
 		"hidden": {
-			hubs{err: managerstatus.ErrNotPermitted},
+			hubs{err: status.ErrNotPermitted},
 			[]string{"Not visible", "system:monitoring"},
 			[]string{"Leader</h2>", "Alerts</h2>", "Queues"},
 		},

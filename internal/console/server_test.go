@@ -24,7 +24,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/cli/pages"
+	"github.com/berth-project/berth/internal/cli/web"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
 	"github.com/berth-project/berth/internal/source/file"
@@ -69,7 +69,7 @@ func newSite(t *testing.T, session console.Session) *site {
 }
 
 func fileSession(bundle *file.Bundle) console.Session {
-	read := pages.NewFiles(bundle, now)
+	read := web.NewFiles(bundle, now)
 	return console.Session{User: "ann", Reader: read, Deliveries: read, Members: read, Previewer: read, Place: "files"}
 }
 
@@ -373,7 +373,7 @@ func TestChangesArrive(t *testing.T) {
 			cluster.Spec.Taints = append(cluster.Spec.Taints, clusterv1.Taint{Key: "broken", Effect: clusterv1.TaintEffectNoSelect})
 		}
 	}
-	reader.change(pages.NewFiles(tainted, now))
+	reader.change(web.NewFiles(tainted, now))
 	seen := map[string]string{}
 	for got := list(); got.name != "version"; got = list() {
 		var part struct {

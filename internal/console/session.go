@@ -15,10 +15,10 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
-	"github.com/berth-project/berth/internal/managerstatus"
 	"github.com/berth-project/berth/internal/source/completion"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // ErrNotFound reports an object that does not exist, or that the caller may not see. Both are the same to a page.
@@ -121,7 +121,7 @@ type Work struct {
 // NewWork returns a work as pages show it.
 func NewWork(work *workv1.ManifestWork, now time.Time) Work {
 	out := Work{Work: report.OfWork(work, now), Created: work.CreationTimestamp.Time}
-	if namespace, name, ok := delivery.SetOf(work.Labels, work.Annotations); ok {
+	if namespace, name, ok := plan.SetOf(work.Labels, work.Annotations); ok {
 		out.Set = fleet.Key{Namespace: namespace, Name: name}
 	}
 	if names := work.Annotations[workv1.PlacementsAnnotation]; names != "" {
@@ -132,8 +132,8 @@ func NewWork(work *workv1.ManifestWork, now time.Time) Work {
 
 // HubReader reads how a hub and its managers are. It is safe for concurrent use.
 type HubReader interface {
-	// Hub returns how the hub is. The error is managerstatus.ErrNotPermitted if the caller may see nothing of it.
-	Hub(ctx context.Context) (*managerstatus.Hub, error)
+	// Hub returns how the hub is. The error is status.ErrNotPermitted if the caller may see nothing of it.
+	Hub(ctx context.Context) (*status.Hub, error)
 }
 
 // Deliveries reads how far sets of works are. It is safe for concurrent use.

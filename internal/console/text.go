@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/managerstatus"
+	"github.com/berth-project/berth/internal/status"
 )
 
 // maxNames is how many names a list shows before it is cut.
@@ -51,7 +51,7 @@ func functions() template.FuncMap {
 // verdictWord returns a verdict on a hub in words.
 func verdictWord(verdict string) string {
 	return map[string]string{
-		managerstatus.Well: "The hub is well", managerstatus.Attention: "Look at this", managerstatus.Failing: "The hub is not well", managerstatus.Unknown: "Not visible",
+		status.Well: "The hub is well", status.Attention: "Look at this", status.Failing: "The hub is not well", status.Unknown: "Not visible",
 	}[verdict]
 }
 

@@ -1,233 +1,81 @@
 package delivery
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 
-// Reasons of the conditions of a set. The condition Progressing has the phase of the rollout as its reason, or ReasonDeleting.
-const (
-	ReasonAsExpected               = "AsExpected"
-	ReasonNotAsExpected            = "NotAsExpected"
-	ReasonProcessing               = "Processing"
-	ReasonComplete                 = "Complete"
-	ReasonProgressing              = "Progressing"
-	ReasonPlacementDecisionMissing = "PlacementDecisionNotFound"
-	ReasonPlacementDecisionEmpty   = "PlacementDecisionEmpty"
-	ReasonDeleting                 = "Deleting"
-)
-
-// status returns the status of the set.
-func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
-	out := *p.in.Set.Status.DeepCopy()
-	out.UpdateRevision, out.AbortedTime = p.in.Hash, p.aborted
-	out.Summary, out.PlacementsSummary = workv1alpha1.ManifestWorkReplicaSetSummary{}, nil
-	for i := range p.placements {
-		s := &p.placements[i]
-		counts, total := p.count(i)
-		out.PlacementsSummary = append(out.PlacementsSummary, workv1alpha1.PlacementSummary{
-			Name: s.name, Summary: counts,
-			AvailableDecisionGroups: fmt.Sprintf("%d (%d / %d clusters applied)", s.doneGroups(p.byName), counts.Total, total),
-		})
-		add(&out.Summary, counts)
+// report stores the status where it changed, at most once an interval. The first status of a rollout and its last are stored at once.
+// Wait is how long after now it has to be called again; 0 if everything is stored.
+func (r *reconciler) report(
+	ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, status workv1alpha1.ManifestWorkReplicaSetStatus,
+) (wait time.Duration, err error) {
+	// The plan was made from this set, or the set was stored again meanwhile.
+	if equality.Semantic.DeepEqual(set.Status, status) {
+		return 0, nil
 	}
-	succeeded, skipped := p.inState(rollout.StateSucceeded), p.inState(rollout.StateSkip)
-	if succeeded+skipped == out.Summary.DesiredTotal && succeeded > 0 && p.allComplete() {
-		out.CurrentRevision = p.in.Hash
+	now := r.options.Clock.Now()
+	if wait = s.reportedAt().Add(statusInterval).Sub(now); wait > 0 && !urgent(&set.Status, &status) {
+		return wait, nil
 	}
-	for _, condition := range []metav1.Condition{
-		p.verified(out.Summary), p.rolledOut(out.Summary, succeeded), p.applied(out.Summary), p.progressing(),
-	} {
-		setCondition(&out.Conditions, condition, p.in.Set.Generation, metav1.NewTime(p.in.Now))
+	data, err := statusPatch(set, &status)
+	if err != nil {
+		return 0, fmt.Errorf("encoding the status of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
-	return out
+	after := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
+	if err := r.client.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return 0, fmt.Errorf("writing the status of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	s.own.Stored(after)
+	s.setReported(now)
+	r.recordEvents(set, &status)
+	return 0, nil
 }
 
-// setCondition sets a condition. Its time changes only with its status.
-func setCondition(conditions *[]metav1.Condition, condition metav1.Condition, generation int64, now metav1.Time) {
-	condition.ObservedGeneration, condition.LastTransitionTime = generation, now
-	condition.Message = pacing.CutText(condition.Message, pacing.MaxMessage)
-	meta.SetStatusCondition(conditions, condition)
+// statusPatch returns the merge patch that stores a status.
+func statusPatch(set *workv1alpha1.ManifestWorkReplicaSet, status *workv1alpha1.ManifestWorkReplicaSetStatus) ([]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller names the set
+	}
+	if status.AbortedTime == nil {
+		content["abortedTime"] = nil // a merge patch keeps what it does not have
+	}
+	return json.Marshal(map[string]any{ //nolint:wrapcheck // as above
+		"metadata": map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion}, "status": content,
+	})
 }
 
-// count counts the clusters under one placement. A cluster that stays for lack of a decision counts under the placement that it had,
-// else under the first.
-func (p *planner) count(placement int) (out workv1alpha1.ManifestWorkReplicaSetSummary, selected int) {
-	for _, c := range p.clusters {
-		if c.ruling() == placement {
-			out.DesiredTotal++
-		} else if c.ruling() != noPlacement || c.work == nil || p.formerPlacement(c) != placement {
-			continue
-		}
-		if c.work == nil {
-			continue
-		}
-		out.Total++
-		if !c.work.DeletionTimestamp.IsZero() || !c.current() {
-			continue
-		}
-		out.Updated++
-		increment(&out.Applied, is(observed(c.work, workv1.WorkApplied), metav1.ConditionTrue))
-		increment(&out.Available, is(observed(c.work, workv1.WorkAvailable), metav1.ConditionTrue))
-		increment(&out.Progressing, c.state == rollout.StateProgressing)
-		increment(&out.Degraded, c.state == rollout.StateFailed)
-	}
-	return out, out.DesiredTotal
+// urgent reports whether a rollout begins or ends with a status, or is aborted.
+func urgent(before, after *workv1alpha1.ManifestWorkReplicaSetStatus) bool {
+	return before.UpdateRevision != after.UpdateRevision || before.AbortedTime == nil && after.AbortedTime != nil || !finished(before) && finished(after)
 }
 
-// formerPlacement returns the position of the placement that ruled the cluster of a work.
-func (p *planner) formerPlacement(c *cluster) int {
-	for i := range p.placements {
-		if c.work.Labels[labelPlacement] == PlacementLabelValue(p.placements[i].name) {
-			return i
-		}
-	}
-	return 0
+func finished(status *workv1alpha1.ManifestWorkReplicaSetStatus) bool {
+	condition := meta.FindStatusCondition(status.Conditions, workv1alpha1.Progressing)
+	return condition != nil && condition.Reason == string(rollout.PhaseFinished)
 }
 
-func increment(count *int, when bool) {
-	if when {
-		*count++
-	}
+func (s *setState) reportedAt() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reported
 }
 
-func add(to *workv1alpha1.ManifestWorkReplicaSetSummary, from workv1alpha1.ManifestWorkReplicaSetSummary) {
-	to.DesiredTotal += from.DesiredTotal
-	to.Total += from.Total
-	to.Updated += from.Updated
-	to.Applied += from.Applied
-	to.Available += from.Available
-	to.Progressing += from.Progressing
-	to.Degraded += from.Degraded
-}
-
-// inState counts the selected clusters that have a state.
-func (p *planner) inState(state rollout.State) int {
-	out := 0
-	for _, c := range p.clusters {
-		increment(&out, c.ruling() != noPlacement && c.state == state)
-	}
-	return out
-}
-
-func (p *planner) allComplete() bool {
-	return !slices.ContainsFunc(p.placements, func(s placementState) bool { return !s.complete() })
-}
-
-func (p *planner) verified(counts workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
-	out := metav1.Condition{Type: workv1alpha1.PlacementVerified, Status: metav1.ConditionFalse}
-	var gone, open []string
-	for i := range p.placements {
-		switch s := &p.placements[i]; s.reading {
-		case pacing.Missing:
-			gone = append(gone, s.name)
-		case pacing.Undecided, pacing.Torn, pacing.Partial:
-			open = append(open, s.name)
-		case pacing.Decided:
-		}
-	}
-	switch {
-	case len(gone) > 0:
-		out.Reason, out.Message = ReasonPlacementDecisionMissing, "there is no Placement "+pacing.List(gone)+"; the works of its clusters stay"
-	case len(open) > 0:
-		out.Reason, out.Message = ReasonNotAsExpected, "no complete decision of Placement "+pacing.List(open)+"; the works of its clusters stay"
-	case counts.DesiredTotal == 0:
-		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
-	default:
-		out.Status, out.Reason = metav1.ConditionTrue, ReasonAsExpected
-		out.Message = pacing.ClusterCount(counts.DesiredTotal) + " selected"
-	}
-	return out
-}
-
-func (p *planner) rolledOut(counts workv1alpha1.ManifestWorkReplicaSetSummary, succeeded int) metav1.Condition {
-	out := metav1.Condition{Type: workv1alpha1.PlacementRolledOut, Status: metav1.ConditionFalse, Reason: ReasonProgressing}
-	if counts.DesiredTotal == 0 {
-		out.Message = "no cluster is selected"
-		return out
-	}
-	out.Message = fmt.Sprintf("%d of %s succeeded", succeeded, pacing.ClusterCount(counts.DesiredTotal))
-	if succeeded == counts.DesiredTotal {
-		out.Status, out.Reason = metav1.ConditionTrue, ReasonComplete
-	}
-	for _, text := range []string{p.failures(counts.DesiredTotal), p.leftOut(counts.DesiredTotal)} {
-		if text != "" {
-			out.Message += "; " + text
-		}
-	}
-	return out
-}
-
-func (p *planner) applied(counts workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
-	out := metav1.Condition{Type: workv1alpha1.ManifestworkApplied, Status: metav1.ConditionFalse}
-	failures, leftOut := p.failures(counts.DesiredTotal), p.leftOut(counts.DesiredTotal)
-	switch {
-	case counts.Total == 0 && counts.DesiredTotal == 0:
-		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
-	case failures != "" && leftOut != "":
-		out.Reason, out.Message = ReasonNotAsExpected, failures+"; "+leftOut
-	case failures != "" || leftOut != "":
-		out.Reason, out.Message = ReasonNotAsExpected, failures+leftOut
-	case counts.Available == counts.Total && counts.Total == counts.DesiredTotal && counts.Progressing == 0:
-		out.Status, out.Reason, out.Message = metav1.ConditionTrue, ReasonAsExpected, fmt.Sprintf("all %d works are available", counts.Total)
-	default:
-		out.Reason = ReasonProcessing
-		out.Message = fmt.Sprintf("%d of %d works have the template, %d are available", counts.Updated, max(counts.Total, counts.DesiredTotal), counts.Available)
-	}
-	if reported := p.foreignWorks(); reported != "" {
-		out.Message += "; " + reported
-	}
-	return out
-}
-
-// ForeignWorks begins the part of the message of the condition ManifestworkApplied that names works which are not of the set.
-const ForeignWorks = "left alone, for they have the label of this set without its UID: "
-
-// foreignWorks reports works that carry the label of the set and are not its own.
-func (p *planner) foreignWorks() string {
-	var names []string
-	for _, c := range p.clusters {
-		for _, work := range c.foreign {
-			if work.DeletionTimestamp.IsZero() {
-				names = append(names, work.Namespace+"/"+work.Name)
-			}
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ForeignWorks + pacing.List(names)
-}
-
-// progressing returns the most urgent phase of the rollouts, and a sentence for each placement.
-func (p *planner) progressing() metav1.Condition {
-	out := metav1.Condition{Type: workv1alpha1.Progressing, Status: metav1.ConditionFalse, Reason: string(rollout.PhaseEmpty)}
-	var sentences []string
-	for i := range p.placements {
-		s := &p.placements[i]
-		if i == 0 || pacing.PhaseOrder(s.step.Phase, rollout.Phase(out.Reason)) < 0 {
-			out.Reason = string(s.step.Phase)
-		}
-		text := s.message()
-		if len(p.placements) > 1 {
-			text = s.name + ": " + text
-		}
-		sentences = append(sentences, text)
-	}
-	switch rollout.Phase(out.Reason) {
-	case rollout.PhaseAdvancing, rollout.PhaseWaiting, rollout.PhaseSoaking:
-		out.Status = metav1.ConditionTrue
-	default: // nothing moves by itself
-	}
-	out.Message = strings.Join(sentences, "; ")
-	return out
+func (s *setState) setReported(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reported = at
 }

@@ -1,56 +1,74 @@
 package delivery
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/pacing"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
-// Teardown is what to do about a deleted set.
-type Teardown struct {
-	// Deletions are the works to delete.
-	Deletions []Write
-	// Done means that the finalizer of the set may go after the deletions have succeeded.
-	Done bool
-	// Message counts what is left, and where.
-	Message string
+const (
+	// pageSize is the number of works in a page of a live list, maxPages bounds the pages.
+	pageSize, maxPages = 500, 2000
+)
+
+var errTooManyPages = errors.New("the API server returned pages without end")
+
+// tearDown deletes the works of a deleted set and lets the set go. After is when to look again.
+func (r *reconciler) tearDown(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) (after time.Duration, err error) {
+	if !controllerutil.ContainsFinalizer(set, workv1alpha1.ManifestWorkReplicaSetFinalizer) {
+		return 0, nil
+	}
+	works, err := r.listLive(ctx, set)
+	if err != nil {
+		return 0, err
+	}
+	todo := plan.TeardownOf(set, works)
+	now := r.options.Clock.Now()
+	deletions := slices.DeleteFunc(slices.Clone(todo.Deletions), func(write plan.Write) bool { return s.faults.Delays(write.Cluster, now) })
+	batch := deletions[:min(len(deletions), maxWrites)]
+	r.send(ctx, s, set.UID, &specs{}, batch)
+	if len(todo.Deletions) > 0 {
+		// The next list shows whether they are being deleted.
+		return max(apply.Earliest([]time.Duration{s.faults.NextRetry(now)}), 1), nil
+	}
+	if todo.Done {
+		released := set.DeepCopy()
+		controllerutil.RemoveFinalizer(released, workv1alpha1.ManifestWorkReplicaSetFinalizer)
+		if err := client.IgnoreNotFound(r.patchMetadata(ctx, s, set, released)); err != nil {
+			return 0, err
+		}
+		log.FromContext(ctx).Info("the set is removed from the hub")
+		return 0, nil
+	}
+	wait, err := r.report(ctx, s, set, plan.DeletionStatus(set, todo.Message, metav1.NewTime(now)))
+	return apply.Earliest([]time.Duration{wait, deletionRetry}), err
 }
 
-// TeardownOf returns what to do about a deleted set. Works must be a complete list of the works with the label of the set. It must come
-// from the API server: a work that a cache does not show yet would be left without an owner.
-//
-// With the policy Background the set goes as soon as its works are being deleted, with Foreground once they are gone.
-func TeardownOf(set *workv1alpha1.ManifestWorkReplicaSet, works []metav1.PartialObjectMetadata) Teardown {
-	var out Teardown
-	var left []string
-	for i := range works {
-		work := &works[i]
-		if ownershipOf(set, work) == foreign {
-			continue
+// listLive returns the metadata of all works with the label of a set, from the API server.
+func (r *reconciler) listLive(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]metav1.PartialObjectMetadata, error) {
+	var out []metav1.PartialObjectMetadata
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(workv1.SchemeGroupVersion.WithKind("ManifestWorkList"))
+	selected := client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(set.Namespace, set.Name)}
+	for range maxPages {
+		if err := r.live.List(ctx, list, selected, client.Limit(pageSize), client.Continue(list.Continue)); err != nil {
+			return nil, fmt.Errorf("listing the works of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 		}
-		left = append(left, work.Namespace)
-		if work.DeletionTimestamp.IsZero() {
-			out.Deletions = append(out.Deletions, Write{
-				Verb: Delete, Cluster: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.ResourceVersion,
-			})
+		if out = append(out, list.Items...); list.Continue == "" {
+			return out, nil
 		}
 	}
-	foreground := set.Spec.CascadeDeletionPolicy == workv1alpha1.Foreground
-	out.Done = len(left) == 0 || !foreground
-	slices.Sort(left)
-	out.Message = fmt.Sprintf("%d works are left: %s", len(left), pacing.List(slices.Compact(left)))
-	return out
-}
-
-// DeletionStatus returns the status of a set that is being deleted.
-func DeletionStatus(set *workv1alpha1.ManifestWorkReplicaSet, message string, now metav1.Time) workv1alpha1.ManifestWorkReplicaSetStatus {
-	out := *set.Status.DeepCopy()
-	setCondition(&out.Conditions, metav1.Condition{
-		Type: workv1alpha1.Progressing, Status: metav1.ConditionTrue, Reason: ReasonDeleting, Message: message,
-	}, set.Generation, now)
-	return out
+	return nil, fmt.Errorf("listing the works of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, errTooManyPages)
 }

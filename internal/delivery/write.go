@@ -1,121 +1,100 @@
 package delivery
 
 import (
-	"encoding/json"
+	"cmp"
+	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
+	"sync/atomic"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
-// Verb is what a write does.
-type Verb string
+// writeTimeout bounds each request.
+const writeTimeout = 30 * time.Second
 
-const (
-	// Create creates a work.
-	Create Verb = "Create"
-	// Update replaces the spec of a work.
-	Update Verb = "Update"
-	// UpdateMetadata changes labels and annotations, which changes nothing on the member.
-	UpdateMetadata Verb = "UpdateMetadata"
-	// Delete deletes a work.
-	Delete Verb = "Delete"
-)
-
-// Verbs returns all verbs.
-func Verbs() []Verb { return []Verb{Create, Update, UpdateMetadata, Delete} }
-
-// String returns the verb as metrics and logs have it.
-func (v Verb) String() string { return string(v) }
-
-// Write is one change of one work.
-type Write struct {
-	Verb          Verb
-	Cluster, Name string
-	// UID and ResourceVersion are of the work that the write was decided from; empty for Create.
-	UID             types.UID
-	ResourceVersion string
-	// Labels and Annotations are set, RemovedLabels are removed.
-	Labels, Annotations map[string]string
-	RemovedLabels       []string
-	// Revision is the hash of the template that a Create or an Update writes, Hash that of what it becomes on the cluster.
-	Revision, Hash string
-
-	// Bare means that the stored work has no annotation yet.
-	Bare bool
-}
-
-// Object returns the work that a Create stores.
-func (w Write) Object(spec *workv1.ManifestWorkSpec) *workv1.ManifestWork {
-	return &workv1.ManifestWork{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.Cluster, Name: w.Name, Labels: maps.Clone(w.Labels), Annotations: maps.Clone(w.Annotations),
-			// The hub adds the finalizer of the agent, which saves the agent a write.
-			Finalizers: []string{workv1.ManifestWorkFinalizer},
-		},
-		Spec: *spec.DeepCopy(),
-	}
-}
-
-// Patch returns the patch of an Update or UpdateMetadata. It conflicts where another client wrote first.
-func (w Write) Patch(spec *workv1.ManifestWorkSpec) (types.PatchType, []byte, error) {
-	var body any
-	kind := types.MergePatchType
-	if w.Verb == Update {
-		// A merge patch would keep the fields that the new spec lacks.
-		kind, body = types.JSONPatchType, w.operations(spec)
-	} else {
-		body = w.metadata()
-	}
-	out, err := json.Marshal(body)
-	if err != nil {
-		return "", nil, fmt.Errorf("encoding the patch of ManifestWork %s/%s: %w", w.Cluster, w.Name, err)
-	}
-	return kind, out, nil
-}
-
-// operation is one operation of a JSON patch (RFC 6902).
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
-
-func (w Write) operations(spec *workv1.ManifestWorkSpec) []operation {
-	out := []operation{
-		{"replace", "/metadata/uid", w.UID},
-		{"replace", "/metadata/resourceVersion", w.ResourceVersion},
-		{"add", "/spec", spec},
-	}
-	if w.Bare {
-		out = append(out, operation{"add", "/metadata/annotations", map[string]string{}})
-	}
-	for field, values := range map[string]map[string]string{"labels": w.Labels, "annotations": w.Annotations} {
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			out = append(out, operation{"add", "/metadata/" + field + "/" + escaper().Replace(key), values[key]})
+// send sends writes concurrently and records their outcomes. A failure does not stop the others. Conflict reports whether another client
+// wrote first somewhere.
+func (r *reconciler) send(ctx context.Context, s *setState, owner types.UID, specs *specs, writes []plan.Write) (conflict bool) {
+	var conflicts atomic.Bool
+	r.pool.Run(ctx, len(writes), func(i int) {
+		write := writes[i]
+		err := r.write(ctx, s, owner, specs.of(write), write)
+		if err != nil && ended(ctx) {
+			return
 		}
-	}
-	return out
+		if isConflict(err) {
+			conflicts.Store(true)
+		}
+		r.metrics.AddWrite(write.Verb, telemetry.WorkResult(err, apply.Refused(err)), specs.size(write))
+		s.settle(write.Cluster, cmp.Or(write.Hash, specs.wanted(write.Cluster)), err, r.options.Clock.Now())
+		if err != nil && !isConflict(err) {
+			log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))
+		}
+	})
+	return conflicts.Load()
 }
 
-// escaper escapes a key for a JSON pointer.
-func escaper() *strings.Replacer { return strings.NewReplacer("~", "~0", "/", "~1") }
+// write sends one write and records what was stored. Spec is the template that it stores; nil where it stores none.
+func (r *reconciler) write(ctx context.Context, s *setState, owner types.UID, spec *workv1.ManifestWorkSpec, write plan.Write) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	key := types.NamespacedName{Namespace: write.Cluster, Name: write.Name}
+	switch write.Verb {
+	case plan.Create:
+		return r.create(ctx, s, owner, spec, write)
+	case plan.Delete:
+		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: write.Name}}
+		err := r.client.Delete(ctx, work, client.Preconditions{UID: &write.UID, ResourceVersion: &write.ResourceVersion})
+		if err == nil || apierrors.IsNotFound(err) {
+			s.memory.Deleted(key, write.UID)
+			return nil
+		}
+		return fmt.Errorf("deleting ManifestWork %s: %w", key, err)
+	default:
+		return r.patch(ctx, s, spec, write)
+	}
+}
 
-func (w Write) metadata() map[string]any {
-	labels, annotations := map[string]any{}, map[string]string{} // null would remove all of them
-	for key, value := range w.Labels {
-		labels[key] = value
+// create creates a work. A work of this name that is already there may be of the set: the cache shows it later.
+func (r *reconciler) create(ctx context.Context, s *setState, owner types.UID, spec *workv1.ManifestWorkSpec, write plan.Write) error {
+	work := write.Object(spec)
+	err := r.client.Create(ctx, work)
+	if apierrors.IsAlreadyExists(err) {
+		found := &workv1.ManifestWork{}
+		if readErr := r.live.Get(ctx, client.ObjectKeyFromObject(work), found); readErr != nil {
+			return fmt.Errorf("reading ManifestWork %s/%s: %w", write.Cluster, write.Name, readErr)
+		}
+		if found.Annotations[workv1.OwnerUIDAnnotation] != string(owner) {
+			return fmt.Errorf("creating ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
+		}
+		work, err = found, nil
 	}
-	for _, key := range w.RemovedLabels {
-		labels[key] = nil
+	if err != nil {
+		return fmt.Errorf("creating ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
 	}
-	maps.Copy(annotations, w.Annotations)
-	return map[string]any{"metadata": map[string]any{
-		"uid": w.UID, "resourceVersion": w.ResourceVersion, "labels": labels, "annotations": annotations,
-	}}
+	s.memory.Stored(work, r.options.Clock.Now())
+	return nil
+}
+
+func (r *reconciler) patch(ctx context.Context, s *setState, spec *workv1.ManifestWorkSpec, write plan.Write) error {
+	kind, data, err := write.Patch(spec)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the work
+	}
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: write.Name}}
+	if err := r.client.Patch(ctx, work, client.RawPatch(kind, data)); err != nil {
+		return fmt.Errorf("changing ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
+	}
+	s.memory.Stored(work, r.options.Clock.Now())
+	return nil
 }

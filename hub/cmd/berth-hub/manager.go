@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/internal/cli"
-	"github.com/berth-project/berth/internal/app"
-	"github.com/berth-project/berth/internal/webhook/work"
+	"github.com/berth-project/berth/internal/admission/work"
+	"github.com/berth-project/berth/internal/manager"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 
 // hubManager is the manager of the hub, before it is ready to run.
 type hubManager struct {
-	options app.Options
+	options manager.Options
 	// logsItself returns whether a flag configures the log of the manager. Otherwise the manager writes into the log of the
 	// hub.
 	logsItself func() bool
@@ -37,13 +37,13 @@ type hubManager struct {
 // newManager returns a manager with the defaults of the hub. Its servers use free ports, and only the API server of the hub
 // connects to them.
 func newManager() *hubManager {
-	options := app.DefaultOptions()
+	options := manager.DefaultOptions()
 	options.MetricsAddress, options.HealthAddress = disabledAddress, disabledAddress
 	options.MetricsSecure = true // like the metrics of the API server
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Webhooks.NilExecutor = string(work.NilExecutorReview) // a new hub has no controllers that omit the executor
 	options.Health.Simulate = true
-	options.Controllers = slices.Concat(options.Controllers, app.RegistrationControllers(), app.DeliveryControllers(), app.AddOnControllers())
+	options.Controllers = slices.Concat(options.Controllers, manager.RegistrationControllers(), manager.DeliveryControllers(), manager.AddOnControllers())
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
 	// No other replica waits for the lease, so that it is renewed rarely, and survives a busy machine.
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
@@ -52,7 +52,7 @@ func newManager() *hubManager {
 
 // addFlags adds every flag of the manager. The usage of a flag contains the default of "berth manager" if it differs.
 func (m *hubManager) addFlags(flags *pflag.FlagSet) {
-	usual := app.DefaultOptions()
+	usual := manager.DefaultOptions()
 	theirs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	usual.AddFlags(theirs)
 	ours := pflag.NewFlagSet("berth-hub", pflag.ContinueOnError)
@@ -133,7 +133,7 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 }
 
 // listenAll opens the listeners of the enabled servers. It sets their addresses for the API server, unless a flag sets them.
-func listenAll(ctx context.Context, options *app.Options) error {
+func listenAll(ctx context.Context, options *manager.Options) error {
 	serves := options.EnabledServers()
 	if serves.Views {
 		listener, port, err := listen(ctx, options.Views.Address)

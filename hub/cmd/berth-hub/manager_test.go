@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-project/berth/hub/internal/cli"
-	"github.com/berth-project/berth/internal/app"
+	berthmanager "github.com/berth-project/berth/internal/manager"
 )
 
 // TestEveryManagerFlagIsForwarded: berth-hub has every flag of "berth manager". The help shows the default of that command if it
 // differs.
 func TestEveryManagerFlagIsForwarded(t *testing.T) {
-	manager := app.DefaultOptions()
+	manager := berthmanager.DefaultOptions()
 	want := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	manager.AddFlags(want)
 	got := cli.Command(wiring()).Flags()

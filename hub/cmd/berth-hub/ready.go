@@ -19,7 +19,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
-	"github.com/berth-project/berth/internal/app"
+	"github.com/berth-project/berth/internal/manager"
 )
 
 const (
@@ -39,7 +39,7 @@ var (
 
 // awaitServing returns once the API server calls the webhooks and the views of the manager. The API server acts on a
 // registration with a delay, so awaitServing sends requests that only the manager can answer.
-func awaitServing(ctx context.Context, admin *rest.Config, serves app.EnabledServers) error {
+func awaitServing(ctx context.Context, admin *rest.Config, serves manager.EnabledServers) error {
 	client, err := dynamic.NewForConfig(admin)
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/app"
+	"github.com/berth-project/berth/internal/manager"
 )
 
 const testTimeout = 120 * time.Second
@@ -58,7 +58,7 @@ func TestReady(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	if err := awaitServing(ctx, hub.Config(), app.EnabledServers{Webhooks: true, Views: true}); err != nil {
+	if err := awaitServing(ctx, hub.Config(), manager.EnabledServers{Webhooks: true, Views: true}); err != nil {
 		t.Fatal(err)
 	}
 	for what, ask := range map[string]func(context.Context, dynamic.Interface) error{"clusters": checkDefaulting, "sets": checkValidation, "views": checkViews} {
@@ -74,7 +74,7 @@ func TestNotReadyInTime(t *testing.T) {
 	cause := errors.New("timeout")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, cause)
 	defer cancel()
-	if err := awaitServing(ctx, hub.Config(), app.EnabledServers{Webhooks: true, Views: true}); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
+	if err := awaitServing(ctx, hub.Config(), manager.EnabledServers{Webhooks: true, Views: true}); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
 		t.Errorf("awaitService = %v, want %v and %v", err, cause, errDefault)
 	}
 }

@@ -10,19 +10,19 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/berth-project/berth/internal/app"
+	"github.com/berth-project/berth/internal/manager"
 )
 
 // runManager runs the manager until ctx ends. When a manager loses its lease, it starts the next manager at the same addresses,
 // which waits for the lease. The API server keeps running. After a lost lease, it also restarts a manager that fails, because
 // that hub has worked before.
-func runManager(ctx context.Context, options app.Options) error {
+func runManager(ctx context.Context, options manager.Options) error {
 	views, webhooks := options.Views.Listener, options.Webhooks.Listener
 	defer closeAll(views, webhooks)
 	options.OnRegistered = sync.OnceFunc(options.OnRegistered)
 	for lost := false; ; {
 		err := runManagerOnce(ctx, options, views, webhooks)
-		lost = lost || errors.Is(err, app.ErrLeaseLost)
+		lost = lost || errors.Is(err, manager.ErrLeaseLost)
 		if !lost || ctx.Err() != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func runManager(ctx context.Context, options app.Options) error {
 
 // runManagerOnce runs one manager on duplicates of the listeners, and closes the duplicates. Connections wait for the next
 // manager.
-func runManagerOnce(ctx context.Context, options app.Options, views, webhooks net.Listener) (err error) {
+func runManagerOnce(ctx context.Context, options manager.Options, views, webhooks net.Listener) (err error) {
 	if options.Views.Listener, err = duplicate(views); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func runManagerOnce(ctx context.Context, options app.Options, views, webhooks ne
 		return err
 	}
 	defer closeAll(options.Webhooks.Listener)
-	return app.Run(ctx, options)
+	return manager.Run(ctx, options)
 }
 
 // duplicate returns another listener on the same socket, and nil for nil.

@@ -25,7 +25,7 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 // residentLimitKiB is the bound of the agent's resident memory at rest.

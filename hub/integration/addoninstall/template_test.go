@@ -18,7 +18,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/addon/plan"
 )
 
 // template returns an AddOnTemplate with a ConfigMap whose text has variables.
@@ -234,7 +234,7 @@ func TestAStatusDeliversNothing(t *testing.T) {
 	planted.Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{Name: "VERSION", Value: "evil"}}
 	f.MustCreate(planted)
 	content := kit.Must(runtime.DefaultUnstructuredConverter.ToUnstructured(planted)).In(t)
-	hash := kit.Must(addon.SpecHash(content)).In(t)
+	hash := kit.Must(plan.SpecHash(content)).In(t)
 	works := kit.Must(f.Watch(t.Context(), &workv1.ManifestWorkList{}, client.InNamespace(f.clusters[0]))).In(t)
 	defer works.Stop()
 	for range 5 {

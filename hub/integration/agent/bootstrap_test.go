@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // bootstrapRules is the role of OCM's bootstrap users, which may join any set.

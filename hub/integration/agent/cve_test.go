@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // TestCVE20249779 covers what admission can: with stolen credentials of an agent, and every role, the thief creates no pod that runs

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/hub/hubtest/kit"
+	"github.com/berth-project/berth/internal/bridge/argocd"
 	"github.com/berth-project/berth/internal/cli"
-	"github.com/berth-project/berth/internal/cli/argocd"
 )
 
 // TestCheck removes one thing after the other that Argo CD needs, and checks that `kubectl berth argo check` names it.

@@ -19,8 +19,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
+	"github.com/berth-project/berth/internal/bridge/argocd"
 	"github.com/berth-project/berth/internal/cli"
-	"github.com/berth-project/berth/internal/cli/argocd"
 )
 
 // applicationSetDefinition accepts every ApplicationSet. The package argocd of these tests has the definition of Argo CD.

@@ -23,7 +23,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/rollout"
 )
@@ -78,7 +78,7 @@ func (s deliveryFixture) work(t *testing.T, cluster string) *workv1.ManifestWork
 	t.Helper()
 	out := &workv1.ManifestWork{}
 	kit.Await(t, "the work of a cluster and returns it", func(ctx context.Context) error {
-		return s.client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: delivery.WorkName(s.namespace, "api")}, out)
+		return s.client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: plan.WorkName(s.namespace, "api")}, out)
 	})
 	return out
 }

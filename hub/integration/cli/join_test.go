@@ -15,8 +15,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
-	"github.com/berth-project/berth/internal/cli/join"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/join"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // flagValue returns the value of a flag in a printed command.

@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	chromium "github.com/berth-project/berth/internal/browser"
 	"github.com/berth-project/berth/internal/cli"
+	chromium "github.com/berth-project/berth/internal/kube/browser"
 )
 
 const (

@@ -23,7 +23,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // rolloutKit is a set of works over the placement ops/agents, whose first group are the canaries eu-1 and us-1.
@@ -60,7 +60,7 @@ func (k *rolloutKit) report(cluster, failure string) {
 	k.t.Helper()
 	k.Await("the agent has reported its work", func(ctx context.Context) error {
 		list := &workv1.ManifestWorkList{}
-		of := client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(k.set.Namespace, k.set.Name)}
+		of := client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(k.set.Namespace, k.set.Name)}
 		if err := k.List(ctx, list, client.InNamespace(cluster), of); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/cli/pages"
+	"github.com/berth-project/berth/internal/cli/web"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -45,7 +45,7 @@ func newServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := pages.NewFiles(bundle, time.Now())
+	read := web.NewFiles(bundle, time.Now())
 	session := console.Session{Reader: read, Previewer: read, Place: "files"}
 	handler, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil }, Clock: clock.RealClock{}})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 var errNotYet = errors.New("not yet")
@@ -163,7 +163,7 @@ func (f *testFleet) change(set *workv1alpha1.ManifestWorkReplicaSet, change func
 // works returns the works with the label of a set, by cluster and name.
 func (f *testFleet) works(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1.ManifestWork, error) {
 	list := &workv1.ManifestWorkList{}
-	err := f.List(ctx, list, client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)})
+	err := f.List(ctx, list, client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(set.Namespace, set.Name)})
 	slices.SortFunc(list.Items, func(a, b workv1.ManifestWork) int { return strings.Compare(a.Namespace+a.Name, b.Namespace+b.Name) })
 	return list.Items, err
 }

@@ -9,7 +9,7 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // TestALargeChangeIsPaced runs a manager that may write the bytes of about ten works at once. The set reports the others, and they are not written.
@@ -22,7 +22,7 @@ func TestALargeChangeIsPaced(t *testing.T) {
 	set := f.newSet("web", "p")
 	held := ""
 	f.AwaitObject(set, "the set reports that it holds", func() error {
-		if condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing); condition != nil && strings.Contains(condition.Message, delivery.PaceHold) {
+		if condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing); condition != nil && strings.Contains(condition.Message, plan.PaceHold) {
 			held = condition.Message
 			return nil
 		}

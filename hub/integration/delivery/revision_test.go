@@ -12,7 +12,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // TestVector19AClusterThatJoinsAPausedRolloutGetsTheFormerTemplate pauses a rollout right as it begins, lets a cluster join, and goes on.
@@ -47,7 +47,7 @@ func (f *testFleet) awaitTemplates(set *workv1alpha1.ManifestWorkReplicaSet, val
 	f.t.Helper()
 	var want []string
 	for _, value := range values {
-		hash := kit.Must(delivery.TemplateHash(&workv1.ManifestWorkSpec{Workload: manifests(value)})).In(f.t)
+		hash := kit.Must(plan.TemplateHash(&workv1.ManifestWorkSpec{Workload: manifests(value)})).In(f.t)
 		want = append(want, hash)
 	}
 	f.Await("these templates of a set are kept, the oldest first", func(ctx context.Context) error {
@@ -58,7 +58,7 @@ func (f *testFleet) awaitTemplates(set *workv1alpha1.ManifestWorkReplicaSet, val
 		slices.SortFunc(list.Items, func(a, b appsv1.ControllerRevision) int { return int(a.Revision - b.Revision) })
 		var got []string
 		for i := range list.Items {
-			got = append(got, delivery.RevisionHash(set, &list.Items[i]))
+			got = append(got, plan.RevisionHash(set, &list.Items[i]))
 		}
 		if !slices.Equal(got, want) {
 			return fmt.Errorf("kept %q, want %q: %w", got, want, errNotYet)

@@ -9,7 +9,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 const progressive = "={type: Progressive, progressive: {maxConcurrency: 2, mandatoryDecisionGroups: [{groupIndex: 0}]}}"
@@ -42,7 +42,7 @@ func TestASetRollsOutInWaves(t *testing.T) {
 			t.Error(got)
 		}
 		for _, work := range works {
-			if work.Name != delivery.WorkName(f.namespace, "web") || len(work.Finalizers) != 1 || work.Annotations[workv1.OwnerUIDAnnotation] != string(set.UID) {
+			if work.Name != plan.WorkName(f.namespace, "web") || len(work.Finalizers) != 1 || work.Annotations[workv1.OwnerUIDAnnotation] != string(set.UID) {
 				t.Errorf("%+v", work.ObjectMeta)
 			}
 		}
@@ -60,7 +60,7 @@ func TestVector4ADeletedSetLeavesNoWork(t *testing.T) {
 		f.awaitAny(set)
 		f.MustDelete(set)
 		if policy == workv1alpha1.Foreground {
-			stored := f.awaitCondition(set, workv1alpha1.Progressing, "True", delivery.ReasonDeleting)
+			stored := f.awaitCondition(set, workv1alpha1.Progressing, "True", plan.ReasonDeleting)
 			if message := meta.FindStatusCondition(stored.Status.Conditions, workv1alpha1.Progressing).Message; message == "" {
 				t.Error("no message")
 			}

@@ -18,7 +18,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // TestOnlyTheHubHandsAnAgentOver checks that neither another agent nor a user who may write clusters can hand an agent over or use its token.

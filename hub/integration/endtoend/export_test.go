@@ -20,7 +20,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // TestAnExportMovesEverythingButTheDecisions moves an embedded hub with members to a Kubernetes whose manager runs. The first export is killed

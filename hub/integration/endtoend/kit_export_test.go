@@ -28,8 +28,8 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/cli/join"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // template is what a set delivers: the values of ConfigMaps by namespace/name. A namespace other than the plain one is a part of the
@@ -88,7 +88,7 @@ func (w wanted) works() []string {
 	for name := range w.sets {
 		for cluster, selected := range w.clusters {
 			if selected {
-				out = append(out, cluster+"/"+delivery.WorkName(setNamespace, name))
+				out = append(out, cluster+"/"+plan.WorkName(setNamespace, name))
 			}
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // planted is a part of every value of a Secret in this test, and of no name.
@@ -124,7 +124,7 @@ func (h *testHub) driftSecret() {
 func (h *testHub) awaitFailures(count int) {
 	h.t.Helper()
 	for _, m := range h.members {
-		work := kit.Work(m.name, delivery.WorkName(setNamespace, "plain"))
+		work := kit.Work(m.name, plan.WorkName(setNamespace, "plain"))
 		h.admin.AwaitObject(work, "every work reports failed manifests", func() error {
 			failed := 0
 			for _, manifest := range work.Status.ResourceStatus.Manifests {

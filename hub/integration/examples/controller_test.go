@@ -26,7 +26,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/hub/internal/scenario"
 	"github.com/berth-project/berth/internal/checkout"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 const (

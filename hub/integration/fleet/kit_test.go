@@ -20,8 +20,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/agentfleet"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/agent/agenttest"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 // fleet is a hub and its agents.
@@ -30,7 +30,7 @@ type fleet struct {
 	size
 
 	hub    *hubtest.Hub
-	joined *agentfleet.Fleet
+	joined *agenttest.Fleet
 	// metrics is the address of the metrics of the manager in the hub.
 	metrics string
 	// data stores the hub.
@@ -57,7 +57,7 @@ func (f *fleet) client(t *testing.T) *kit.Client {
 func (f *fleet) join() {
 	f.t.Helper()
 	f.storePlacement()
-	started, err := agentfleet.Start(f.t.Context(), agentfleet.Options{Hub: f.hub.Config(), Agents: f.agents, Lease: f.lease, Folder: f.t.TempDir()})
+	started, err := agenttest.Start(f.t.Context(), agenttest.Options{Hub: f.hub.Config(), Agents: f.agents, Lease: f.lease, Folder: f.t.TempDir()})
 	if err != nil {
 		f.t.Fatal(err)
 	}

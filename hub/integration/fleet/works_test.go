@@ -14,7 +14,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/agentfleet"
+	"github.com/berth-project/berth/internal/agent/agenttest"
 )
 
 // TestAFleetOfWorkAgents: the agents that benchmarks use deliver works to their members, and a restart applies nothing again.
@@ -33,7 +33,7 @@ func TestAFleetOfWorkAgents(t *testing.T) {
 		admin.MustCreate(kit.Namespace(cluster))
 	}
 	deliver("first")
-	agents := kit.Must(agentfleet.StartWorks(t.Context(), hub.Config(), clusters)).In(t)
+	agents := kit.Must(agenttest.StartWorks(t.Context(), hub.Config(), clusters)).In(t)
 	t.Cleanup(agents.Stop)
 	awaitDelivered(t, agents, clusters, "first")
 	kit.NoError(t, agents.Restart(t.Context()))
@@ -45,7 +45,7 @@ func TestAFleetOfWorkAgents(t *testing.T) {
 }
 
 // awaitDelivered waits until the member of each cluster has a ConfigMap.
-func awaitDelivered(t *testing.T, agents *agentfleet.Works, clusters []string, name string) {
+func awaitDelivered(t *testing.T, agents *agenttest.Works, clusters []string, name string) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		for _, cluster := range clusters {

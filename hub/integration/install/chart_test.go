@@ -29,7 +29,7 @@ import (
 
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 // release is a chart with the values that it requires, in its namespace.

@@ -21,7 +21,7 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
-	"github.com/berth-project/berth/internal/definition"
+	"github.com/berth-project/berth/internal/install/definition"
 )
 
 const (

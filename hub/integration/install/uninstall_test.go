@@ -18,7 +18,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/uninstall"
+	"github.com/berth-project/berth/internal/install/uninstall"
 )
 
 // releaseVersion begins the version of every program of this checkout.

@@ -10,7 +10,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // TestOnlyTheRecordedAgentHasPermissions: with --bind-agent-user, a former certificate of the cluster is of no use, though it is valid.

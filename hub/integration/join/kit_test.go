@@ -15,7 +15,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const memberUID, otherUID = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"

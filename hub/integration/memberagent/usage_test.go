@@ -12,7 +12,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 // TestAHubThatTakesNoUsage has roles of an earlier release, without the scores of agents. The agent goes on, reports it once, and sends few

@@ -24,10 +24,10 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	agentclient "github.com/berth-project/berth/internal/agent/client"
-	"github.com/berth-project/berth/internal/agent/telemetry"
+	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/remote"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // ocmInterval is the time between two looks of an agent for another one.
@@ -51,7 +51,7 @@ type fixture struct {
 	stop     func()
 	// held is what the agent reports about held evictions, metrics what it counts.
 	held    held
-	metrics *telemetry.Metrics
+	metrics *metrics.Metrics
 }
 
 // held is the last message about held evictions; nil before the first.
@@ -70,7 +70,7 @@ func (h *held) String() string {
 // newFixture returns a cluster with a running agent.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, hub: kit.New(t, hub), on: kit.New(t, member), requests: &recorder{}, metrics: telemetry.New()}
+	f := &fixture{t: t, hub: kit.New(t, hub), on: kit.New(t, member), requests: &recorder{}, metrics: metrics.New()}
 	f.cluster = hub.Namespace(t)
 	f.url = f.cluster
 	f.create(f.on, kit.Namespace(f.cluster))

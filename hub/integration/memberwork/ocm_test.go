@@ -20,7 +20,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/agent/work"
-	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 // installedAgent is the user of an agent that runs in its member.

@@ -21,7 +21,7 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/preflight/upgrade"
+	"github.com/berth-project/berth/internal/install/preflight/upgrade"
 )
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}

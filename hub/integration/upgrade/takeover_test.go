@@ -22,7 +22,7 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/takeover"
+	"github.com/berth-project/berth/internal/install/takeover"
 )
 
 const (

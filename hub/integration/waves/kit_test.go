@@ -25,8 +25,8 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/agentfleet"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/agent/agenttest"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 const (
@@ -56,7 +56,7 @@ func newFleet(t *testing.T) *fleet {
 	config := f.hub.Config()
 	config.WarningHandler = rest.NoWarnings{} // a new cluster is tainted until its agent reports it
 	f.Client = kit.For(t, config)
-	started, err := agentfleet.Start(t.Context(), agentfleet.Options{Hub: f.hub.Config(), Agents: f.simulated, Lease: time.Minute, Folder: t.TempDir()})
+	started, err := agenttest.Start(t.Context(), agenttest.Options{Hub: f.hub.Config(), Agents: f.simulated, Lease: time.Minute, Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func (f *fleet) awaitRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) map[str
 		return nil
 	})
 	list := &workv1.ManifestWorkList{}
-	f.MustList(list, client.MatchingLabels{workv1.ReplicaSetLabel: delivery.SetLabelValue(set.Namespace, set.Name)})
+	f.MustList(list, client.MatchingLabels{workv1.ReplicaSetLabel: plan.SetLabelValue(set.Namespace, set.Name)})
 	out := map[string]delivered{}
 	for i := range list.Items {
 		work := &list.Items[i]

@@ -17,7 +17,7 @@ import (
 
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/export"
-	"github.com/berth-project/berth/internal/cli/join"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 const exportHelp = `export moves a hub to any Kubernetes on which the chart of Berth is installed: all objects

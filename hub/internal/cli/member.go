@@ -16,8 +16,8 @@ import (
 
 	"github.com/berth-project/berth/hub"
 	"github.com/berth-project/berth/hub/internal/datadir"
-	"github.com/berth-project/berth/internal/cli/join"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/join"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const memberHelp = `member runs a small cluster in one process and joins it to a hub: etcd, the Kubernetes API

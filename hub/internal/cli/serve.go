@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/encryption"
 	"github.com/berth-project/berth/hub/internal/export"
-	"github.com/berth-project/berth/internal/version"
+	"github.com/berth-project/berth/internal/kube/version"
 )
 
 const verboseLevel = 2

@@ -18,8 +18,8 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/hub/internal/scenario"
-	"github.com/berth-project/berth/internal/cli/join"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
+	"github.com/berth-project/berth/internal/membership/join"
 )
 
 const (

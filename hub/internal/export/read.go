@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // pageSize is how many objects one request lists.

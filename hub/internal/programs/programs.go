@@ -21,7 +21,7 @@ import (
 
 	"github.com/berth-project/berth/hub"
 	"github.com/berth-project/berth/hub/embed"
-	"github.com/berth-project/berth/internal/process"
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 // The names of the programs in their folder. Only the API server must be there: the hub runs the part that it links in place of another

@@ -24,7 +24,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/cluster"
 	"github.com/berth-project/berth/internal/agent/credential"
 	"github.com/berth-project/berth/internal/agent/csr"
-	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 const minPoll, maxPoll = time.Second, 30 * time.Second

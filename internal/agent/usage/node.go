@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
-	"github.com/berth-project/berth/internal/score"
+	"github.com/berth-project/berth/internal/source/score"
 )
 
 // The resources that are counted.

@@ -18,7 +18,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/event"
-	"github.com/berth-project/berth/internal/agent/telemetry"
+	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/agent/work/queue"
@@ -51,7 +51,7 @@ type Controller struct {
 	Report func(error)
 	// Held receives why the objects of works stay that the hub has lost; empty when none do.
 	Held    func(message string)
-	Metrics *telemetry.Metrics
+	Metrics *metrics.Metrics
 	Log     *slog.Logger
 
 	queue *queue.Queue

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/agent/telemetry"
+	"github.com/berth-project/berth/internal/agent/metrics"
 )
 
 // moved counts the work in another state. An empty state is no work.
@@ -24,15 +24,15 @@ func phaseOf(status workv1.ManifestWorkStatus, generation int64) string {
 	}
 	switch {
 	case is(workv1.WorkApplied, metav1.ConditionFalse):
-		return telemetry.StateFailed
+		return metrics.StateFailed
 	case !is(workv1.WorkApplied, metav1.ConditionTrue):
-		return telemetry.StateApplying
+		return metrics.StateApplying
 	case is(workv1.WorkDegraded, metav1.ConditionTrue):
-		return telemetry.StateDegraded
+		return metrics.StateDegraded
 	case is(workv1.WorkProgressing, metav1.ConditionFalse):
-		return telemetry.StateHealthy
+		return metrics.StateHealthy
 	default:
-		return telemetry.StateProgressing
+		return metrics.StateProgressing
 	}
 }
 
@@ -45,12 +45,12 @@ func (p *pass) measure(written workv1.ManifestWorkStatus) {
 		return // the work belongs to no set
 	}
 	phase, before := phaseOf(written, generation), phaseOf(p.before(), generation)
-	applied := func(phase string) bool { return phase != telemetry.StateApplying && phase != telemetry.StateFailed }
+	applied := func(phase string) bool { return phase != metrics.StateApplying && phase != metrics.StateFailed }
 	if applied(phase) && !applied(before) {
-		p.reached(telemetry.StageApplied, started)
+		p.reached(metrics.StageApplied, started)
 	}
-	if phase == telemetry.StateHealthy && p.state.measured[telemetry.StageApplied] == generation {
-		p.reached(telemetry.StageHealthy, started)
+	if phase == metrics.StateHealthy && p.state.measured[metrics.StageApplied] == generation {
+		p.reached(metrics.StageHealthy, started)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/agent/telemetry"
+	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/agent/work/queue"
@@ -59,7 +59,7 @@ func (c *Controller) pass(ctx context.Context, name string) (time.Time, error) {
 		c.forget(name)
 		return time.Time{}, nil
 	case p.work == nil:
-		p.moved(telemetry.StateLost)
+		p.moved(metrics.StateLost)
 		return p.unmanaged()
 	case p.work.DeletionTimestamp != nil:
 		return p.leave()
@@ -97,7 +97,7 @@ func (p *pass) keep() (time.Time, error) {
 // leave removes the objects of a work that is being deleted, and then its finalizer.
 func (p *pass) leave() (time.Time, error) {
 	p.leaving = true
-	p.moved(telemetry.StateDeleting)
+	p.moved(metrics.StateDeleting)
 	step, err := p.steps()
 	if err != nil {
 		return time.Time{}, err

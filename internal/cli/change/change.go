@@ -17,9 +17,9 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/internal/cli/offline"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/suggest"
 	"github.com/berth-project/berth/internal/source/file"
-	"github.com/berth-project/berth/internal/suggest"
 )
 
 const (
@@ -53,8 +53,8 @@ func (p *Proposal) Empty() bool {
 }
 
 // Deletable are the kinds of objects that a change deletes.
-func Deletable() []source.Kind {
-	return []source.Kind{source.ClusterKind(), source.SetKind(), source.BindingKind(), source.PlacementKind(), source.ScoreKind()}
+func Deletable() []reader.Kind {
+	return []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.BindingKind(), reader.PlacementKind(), reader.ScoreKind()}
 }
 
 // ParseReference reads KIND/NAME or KIND/NAMESPACE/NAME, the kind by any of its names. Named is false for the name of a file.
@@ -63,14 +63,14 @@ func ParseReference(text, namespace string) (out ObjectReference, named bool, er
 		return ObjectReference{}, false, nil
 	}
 	parts := strings.Split(text, "/")
-	at := slices.IndexFunc(Deletable(), func(k source.Kind) bool { return k.Is(parts[0]) })
+	at := slices.IndexFunc(Deletable(), func(k reader.Kind) bool { return k.Is(parts[0]) })
 	if at < 0 {
 		var all []string
 		for _, k := range Deletable() {
 			all = append(all, k.Names...)
 		}
 		return ObjectReference{}, false, fmt.Errorf("--delete %s: there is no such file; or name an object: cluster/NAME, set/NAME, binding/NAMESPACE/NAME, "+
-			"placement/NAMESPACE/NAME or score/CLUSTER/NAME%s", text, suggest.DidYouMean(source.BareKind(parts[0]), all))
+			"placement/NAMESPACE/NAME or score/CLUSTER/NAME%s", text, suggest.DidYouMean(reader.BareKind(parts[0]), all))
 	}
 	k := Deletable()[at]
 	const scoped = 3
@@ -78,7 +78,7 @@ func ParseReference(text, namespace string) (out ObjectReference, named bool, er
 	case slices.Contains(parts, ""):
 	case len(parts) == 2 && !k.Namespaced:
 		return ObjectReference{kind: k.Singular(), name: parts[1]}, true, nil
-	case len(parts) == 2 && k.Kind != source.ScoreKind().Kind:
+	case len(parts) == 2 && k.Kind != reader.ScoreKind().Kind:
 		return ObjectReference{k.Singular(), cmp.Or(namespace, "default"), parts[1]}, true, nil
 	case len(parts) == scoped && k.Namespaced:
 		return ObjectReference{k.Singular(), parts[1], parts[2]}, true, nil

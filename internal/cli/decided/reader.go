@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -29,7 +29,7 @@ var (
 
 // Reader reads the decision of one placement from watches. Its methods are for one goroutine.
 type Reader struct {
-	cache  *source.WatchCache
+	cache  *reader.WatchCache
 	failed chan error
 	key    types.NamespacedName
 	// uid is that of the placement at the first reading.
@@ -38,10 +38,10 @@ type Reader struct {
 }
 
 // NewReader lists and watches a placement and its slices until the context ends. A missing placement is an error.
-func NewReader(ctx context.Context, h *source.HubClient, name string) (*Reader, error) {
+func NewReader(ctx context.Context, h *reader.HubClient, name string) (*Reader, error) {
 	r := &Reader{key: types.NamespacedName{Namespace: h.Namespace, Name: name}}
-	r.cache = source.NewWatchCache(h, source.Scope{
-		Kinds: []source.Kind{source.PlacementKind(), source.DecisionKind()}, Namespace: h.Namespace, Placement: name, Uncompiled: true,
+	r.cache = reader.NewWatchCache(h, reader.Scope{
+		Kinds: []reader.Kind{reader.PlacementKind(), reader.DecisionKind()}, Namespace: h.Namespace, Placement: name, Uncompiled: true,
 	})
 	at, err := r.cache.ListAll(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *Reader) Next(ctx context.Context, revision string) (*Clusters, error) {
 			return found, nil
 		case err == nil && found.Revision != revision:
 			settling = found.Revision
-			source.Sleep(ctx, settleTime)
+			reader.Sleep(ctx, settleTime)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

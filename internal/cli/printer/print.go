@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/engine/escape"
-	"github.com/berth-project/berth/internal/terminal"
+	"github.com/berth-project/berth/internal/kube/terminal"
 )
 
 // Painted is a text that may hold the sequences of colours, and holds no other control character.

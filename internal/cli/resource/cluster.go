@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -41,10 +41,10 @@ type ClusterInfo struct {
 
 func clusterPrinter() Printer {
 	return Printer{
-		names:    source.ClusterKind().Names,
+		names:    reader.ClusterKind().Names,
 		resource: "managedcluster." + clusterv1.GroupName,
-		Object:   source.ClusterKind(),
-		Kinds:    []source.Kind{source.ClusterKind(), source.SetKind(), source.DecisionKind()},
+		Object:   reader.ClusterKind(),
+		Kinds:    []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.DecisionKind()},
 		Columns: []column{
 			{Title: "ACCEPTED"},
 			{Title: "AVAILABLE"},

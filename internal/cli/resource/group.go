@@ -9,7 +9,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -28,8 +28,8 @@ type groupInfo struct {
 func groupPrinter() Printer {
 	return Printer{
 		names:  []string{"groups", "group", "gr"},
-		Object: source.PlacementKind(),
-		Kinds:  []source.Kind{source.PlacementKind(), source.DecisionKind()},
+		Object: reader.PlacementKind(),
+		Kinds:  []reader.Kind{reader.PlacementKind(), reader.DecisionKind()},
 		Columns: []column{
 			{Title: "GROUP"}, {Title: "GROUP-NAME"}, {Title: "COUNT"}, {Title: "CLUSTERS", Flexible: true}, {Title: "SLICES", Flexible: true},
 		},

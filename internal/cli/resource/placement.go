@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -69,10 +69,10 @@ func StateOf(placement *clusterv1beta1.Placement) LifecycleState {
 // PlacementPrinter returns the printer of placements.
 func PlacementPrinter() Printer {
 	return Printer{
-		names:    source.PlacementKind().Names,
+		names:    reader.PlacementKind().Names,
 		resource: "placement." + clusterv1beta1.GroupName,
-		Object:   source.PlacementKind(),
-		Kinds:    []source.Kind{source.PlacementKind(), source.DecisionKind()},
+		Object:   reader.PlacementKind(),
+		Kinds:    []reader.Kind{reader.PlacementKind(), reader.DecisionKind()},
 		Columns: []column{
 			{Title: "SATISFIED"},
 			{Title: "REASON", Flexible: true},

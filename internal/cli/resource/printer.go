@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -20,9 +20,9 @@ type Printer struct {
 	// resource is what -o name puts before a name; empty where there is no such object.
 	resource string
 	// Object is the kind of the named objects: the printed kind, or placements for groups.
-	Object source.Kind
+	Object reader.Kind
 	// Kinds are the kinds that rows are made from.
-	Kinds   []source.Kind
+	Kinds   []reader.Kind
 	Columns []column
 	// Rows returns all there are, by namespace and name.
 	Rows func(bundle *file.Bundle, now time.Time) []Row
@@ -69,7 +69,7 @@ func Names() [][]string {
 
 // PrinterFor returns what a name stands for.
 func PrinterFor(name string) (Printer, bool) {
-	name = source.BareKind(name)
+	name = reader.BareKind(name)
 	for _, g := range Printers() {
 		if slices.Contains(g.names, name) {
 			return g, true

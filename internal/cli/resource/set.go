@@ -12,7 +12,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
+	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -34,10 +34,10 @@ type SetInfo struct {
 
 func setPrinter() Printer {
 	return Printer{
-		names:    source.SetKind().Names,
+		names:    reader.SetKind().Names,
 		resource: "managedclusterset." + clusterv1beta2.GroupName,
-		Object:   source.SetKind(),
-		Kinds:    []source.Kind{source.ClusterKind(), source.SetKind(), source.BindingKind()},
+		Object:   reader.SetKind(),
+		Kinds:    []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.BindingKind()},
 		Columns: []column{
 			{Title: "TYPE"},
 			{Title: "CLUSTERS"},

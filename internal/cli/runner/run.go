@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/scenario"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -74,9 +74,9 @@ func (p *Runner) base(ctx context.Context, name string, s *scenario.Scenario) (*
 	if err != nil {
 		return nil, err
 	}
-	source.PrintWarnings(p.Warnings, bundle)
+	reader.PrintWarnings(p.Warnings, bundle)
 	if drawn := s.Base.Fleet; drawn != nil {
-		if err := (&source.GeneratedFleet{Clusters: drawn.Clusters, Seed: drawn.Seed}).Add(bundle); err != nil {
+		if err := (&reader.GeneratedFleet{Clusters: drawn.Clusters, Seed: drawn.Seed}).Add(bundle); err != nil {
 			return nil, file.FaultsError{s.Fault("base.fleet", err.Error())}
 		}
 	}
@@ -118,7 +118,7 @@ func placementNames(t *offline.Timeline) string {
 	for _, d := range t.Decided {
 		all = append(all, d.Key.String())
 	}
-	return cmp.Or(printer.JoinNames(all, source.MaxNamed), "none")
+	return cmp.Or(printer.JoinNames(all, reader.MaxNamed), "none")
 }
 
 // outcomeOf returns what a scenario looks at of a decision.

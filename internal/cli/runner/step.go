@@ -16,8 +16,8 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/source"
-	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/scenario"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -61,7 +61,7 @@ func (p *Runner) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenari
 	if len(made.Decisions) > 0 {
 		return file.FaultsError{s.Fault(path, "a PlacementDecision is for the placement to write; those from before belong into the base")}
 	}
-	source.PrintWarnings(p.Warnings, made)
+	reader.PrintWarnings(p.Warnings, made)
 	to.Clusters = replaceByName(to.Clusters, made.Clusters, offline.MergeCluster)
 	to.Sets = replaceByName(to.Sets, made.Sets, nil)
 	to.Bindings = replaceByName(to.Bindings, made.Bindings, nil)
@@ -156,7 +156,7 @@ func (p *Runner) editClusters(
 	}
 	switch {
 	case len(missing) > 0:
-		return file.FaultsError{s.Fault(path+".clusters", "there is no cluster "+printer.JoinNames(missing, source.MaxNamed))}
+		return file.FaultsError{s.Fault(path+".clusters", "there is no cluster "+printer.JoinNames(missing, reader.MaxNamed))}
 	case len(given) == 0:
 		return file.FaultsError{s.Fault(path+".where", "no cluster has these labels")}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/internal/console/model"
-	"github.com/berth-project/berth/internal/delivery/deliverytest"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
 )
 
@@ -17,7 +17,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // rolledOut is a rollout over the groups canary and rest: the canary takes the template after 10 s, then b takes it and c fails 20 s later.
 func rolledOut(t *testing.T) (*report.Report, time.Time) {
 	t.Helper()
-	w := deliverytest.New(t, noon, "type: ProgressivePerGroup", deliverytest.Group{Name: "canary", Clusters: []string{"a"}}, deliverytest.Group{Name: "rest", Clusters: []string{"b", "c"}})
+	w := plantest.New(t, noon, "type: ProgressivePerGroup", plantest.Group{Name: "canary", Clusters: []string{"a"}}, plantest.Group{Name: "rest", Clusters: []string{"b", "c"}})
 	w.Step()
 	w.Wait(10 * time.Second)
 	w.Succeed("a")
@@ -113,7 +113,7 @@ func TestTimelineIsBounded(t *testing.T) {
 
 // TestWavesWaitForApproval has a wave that waits for a user.
 func TestWavesWaitForApproval(t *testing.T) {
-	w := deliverytest.New(t, noon, "{type: ProgressivePerGroup}", deliverytest.Group{Name: "canary", Clusters: []string{"a"}})
+	w := plantest.New(t, noon, "{type: ProgressivePerGroup}", plantest.Group{Name: "canary", Clusters: []string{"a"}})
 	w.Step()
 	out := report.New(w.Input())
 	waves := model.WavesOf(&out, time.Time{})

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // Effect is what a change does to an object.
@@ -115,7 +115,7 @@ func objectsOf(spec *workv1.ManifestWorkSpec) (objects map[identity]map[string]a
 }
 
 func nameOf(id identity) string {
-	return delivery.ManifestName(workv1.ManifestResourceMeta{Kind: id.Kind, Namespace: id.namespace, Name: id.name})
+	return plan.ManifestName(workv1.ManifestResourceMeta{Kind: id.Kind, Namespace: id.namespace, Name: id.name})
 }
 
 // changedSettings returns the fields of the spec that differ, beside the manifests.

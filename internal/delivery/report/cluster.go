@@ -9,20 +9,20 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/delivery"
+	deliveryplan "github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
 // builder words the verdicts of one plan.
 type builder struct {
-	in    delivery.Input
+	in    deliveryplan.Input
 	works map[key]*workv1.ManifestWork
 	steps map[string]rollout.Step
 }
 
 type key struct{ cluster, name string }
 
-func newBuilder(in delivery.Input, plan delivery.Result) *builder {
+func newBuilder(in deliveryplan.Input, plan deliveryplan.Result) *builder {
 	b := &builder{in: in, works: map[key]*workv1.ManifestWork{}, steps: map[string]rollout.Step{}}
 	for _, work := range in.Works {
 		b.works[key{work.Namespace, work.Name}] = work
@@ -34,7 +34,7 @@ func newBuilder(in delivery.Input, plan delivery.Result) *builder {
 }
 
 // cluster returns the row of a verdict.
-func (b *builder) cluster(v delivery.Verdict) Cluster {
+func (b *builder) cluster(v deliveryplan.Verdict) Cluster {
 	work := b.works[key{v.Cluster, v.Work}]
 	out := Cluster{
 		Cluster: v.Cluster, Placement: v.Placement, State: v.State, Code: v.Code, Work: v.Work, Message: v.Message,
@@ -44,7 +44,7 @@ func (b *builder) cluster(v delivery.Verdict) Cluster {
 		out.Group = v.Group.String()
 	}
 	if work != nil && v.State != rollout.StateToApply {
-		out.Started = timeOrNil(delivery.StartedAt(work))
+		out.Started = timeOrNil(deliveryplan.StartedAt(work))
 	}
 	if v.State == rollout.StateFailed || v.State == rollout.StateProgressing {
 		out.Failure = failureOf(work)
@@ -63,7 +63,7 @@ func failureOf(work *workv1.ManifestWork) *Failure {
 	if work == nil {
 		return nil
 	}
-	if found, ok := delivery.FailureOf(work); ok {
+	if found, ok := deliveryplan.FailureOf(work); ok {
 		return &Failure{
 			Manifest: found.Manifest, Condition: found.Condition, Message: found.Message, Permanent: found.Permanent, Since: timeOrNil(found.Since.Time),
 		}
@@ -76,7 +76,7 @@ func failureOf(work *workv1.ManifestWork) *Failure {
 }
 
 // next returns what happens next in a cluster; empty where nothing does.
-func (b *builder) next(v delivery.Verdict, work *workv1.ManifestWork) string {
+func (b *builder) next(v deliveryplan.Verdict, work *workv1.ManifestWork) string {
 	step := b.steps[v.Placement]
 	switch v.Code {
 	case rollout.Starting:
@@ -125,7 +125,7 @@ func retried(work *workv1.ManifestWork) string {
 	if work == nil {
 		return "the manager sends the work again"
 	}
-	failure, found := delivery.FailureOf(work)
+	failure, found := deliveryplan.FailureOf(work)
 	switch {
 	case found && failure.Permanent:
 		return "the agent tries again within 5 minutes, and at once when the template changes; correct the template, or what the message names"

@@ -6,12 +6,12 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
 // Remedy returns what a user does to let a rollout go on that stands still; empty while it moves by itself.
-func Remedy(set *workv1alpha1.ManifestWorkReplicaSet, step delivery.Rollout) string {
+func Remedy(set *workv1alpha1.ManifestWorkReplicaSet, step plan.Rollout) string {
 	code, stands := map[rollout.Phase]rollout.Code{
 		rollout.PhaseBreached: rollout.WaitsForRepair, rollout.PhasePaused: rollout.WaitsForResume,
 		rollout.PhaseUnapproved: rollout.WaitsForApproval, rollout.PhaseMisconfigured: rollout.WaitsForStrategy,

@@ -10,7 +10,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/delivery"
+	deliveryplan "github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -91,8 +91,8 @@ type Failure struct {
 }
 
 // New returns the report of a set from what its plan depends on.
-func New(in delivery.Input) Report {
-	plan := delivery.Plan(in)
+func New(in deliveryplan.Input) Report {
+	plan := deliveryplan.Plan(in)
 	out := FromStatus(in.Set)
 	out.Summary = plan.Status.Summary
 	out.setCondition(plan.Status.Conditions)
@@ -150,7 +150,7 @@ func (p *Placement) count(of workv1alpha1.PlacementSummary) {
 }
 
 // read takes the step of the placement's rollout.
-func (p *Placement) read(step delivery.Rollout, set *workv1alpha1.ManifestWorkReplicaSet) {
+func (p *Placement) read(step deliveryplan.Rollout, set *workv1alpha1.ManifestWorkReplicaSet) {
 	p.Phase, p.Message = string(step.Phase), step.Message
 	p.Failed, p.Done, p.InFlight = step.Failures, 0, step.InFlight-len(step.Apply)
 	for _, verdict := range step.Verdicts {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/delivery"
+	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -46,7 +46,7 @@ type Manifest struct {
 // OfWork returns the report of a work.
 func OfWork(work *workv1.ManifestWork, now time.Time) Work {
 	out := Work{Kind: WorkKind, Cluster: work.Namespace, Name: work.Name, Manifests: Manifests(work)}
-	if namespace, set, ok := delivery.SetOf(work.Labels, work.Annotations); ok {
+	if namespace, set, ok := plan.SetOf(work.Labels, work.Annotations); ok {
 		out.Set = namespace + "/" + set
 	}
 	state, since := stateOf(work, now)
@@ -77,14 +77,14 @@ func stateOf(work *workv1.ManifestWork, now time.Time) (rollout.State, time.Time
 		work = work.DeepCopy()
 		work.Annotations = map[string]string{workv1.TemplateHashAnnotation: hash}
 	}
-	return delivery.StateOf(work, hash, now)
+	return plan.StateOf(work, hash, now)
 }
 
 // Manifests returns how each object of a work is on the member.
 func Manifests(work *workv1.ManifestWork) []Manifest {
 	out := []Manifest{}
 	for _, reported := range work.Status.ResourceStatus.Manifests {
-		manifest := Manifest{Object: delivery.ManifestName(reported.ResourceMeta)}
+		manifest := Manifest{Object: plan.ManifestName(reported.ResourceMeta)}
 		for _, wanted := range []struct {
 			kind string
 			into *metav1.ConditionStatus

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/berth-project/berth/internal/yamlline"
+	"github.com/berth-project/berth/internal/kube/yamlline"
 )
 
 // Field is a field of a kind, as its definition describes it.

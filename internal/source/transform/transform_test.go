@@ -13,7 +13,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/cli/generate"
 )
 
 // roundTrip returns a copy of an object as a client decodes it, which shares nothing.

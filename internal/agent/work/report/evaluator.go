@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/berth-project/berth/internal/work/expression"
+	"github.com/berth-project/berth/internal/delivery/expression"
 )
 
 // maxCompiled bounds each cache of compiled expressions.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/work/expression"
+	"github.com/berth-project/berth/internal/delivery/expression"
 )
 
 // maxRaw bounds a value of type String, as the definition of works bounds one of type JsonRaw.

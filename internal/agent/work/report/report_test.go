@@ -15,7 +15,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
-	"github.com/berth-project/berth/internal/delivery"
+	deliveryplan "github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -98,10 +98,10 @@ func TestAFailureThatRetryingCannotMendIsMarked(t *testing.T) {
 	work := &workv1.ManifestWork{Status: status}
 	work.Generation = 1
 	work.Annotations = map[string]string{workv1.TemplateHashAnnotation: "h", workv1.TemplateGenerationAnnotation: "1"}
-	if state, _ := delivery.StateOf(work, "h", time.Unix(0, 0)); state != rollout.StateFailed {
+	if state, _ := deliveryplan.StateOf(work, "h", time.Unix(0, 0)); state != rollout.StateFailed {
 		t.Errorf("the hub reads the state %s from %+v, want Failed", state, status.ResourceStatus.Manifests[0].Conditions)
 	}
-	if failure, _ := delivery.FailureOf(work); !failure.Permanent || failure.Message != "Failed to apply manifest: spec.selector is immutable" {
+	if failure, _ := deliveryplan.FailureOf(work); !failure.Permanent || failure.Message != "Failed to apply manifest: spec.selector is immutable" {
 		t.Errorf("the hub reads the failure %+v", failure)
 	}
 }

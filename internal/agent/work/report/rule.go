@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/work/expression"
+	"github.com/berth-project/berth/internal/delivery/expression"
 )
 
 // Reasons of the conditions of rules. Each begins with "ConditionRule".

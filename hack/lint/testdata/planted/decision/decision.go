@@ -2,8 +2,8 @@
 package decision
 
 import (
-	_ "github.com/berth-project/berth/engine"               // want depguard: list 'decision'
-	_ "github.com/berth-project/berth/internal/source/live" // want depguard: list 'decision'
-	_ "k8s.io/client-go/kubernetes"                         // want depguard: list 'decision'
-	_ "sigs.k8s.io/controller-runtime"                      // want depguard: list 'decision'
+	_ "github.com/berth-project/berth/engine"                  // want depguard: list 'decision'
+	_ "github.com/berth-project/berth/internal/placement/live" // want depguard: list 'decision'
+	_ "k8s.io/client-go/kubernetes"                            // want depguard: list 'decision'
+	_ "sigs.k8s.io/controller-runtime"                         // want depguard: list 'decision'
 )

@@ -2,5 +2,5 @@
 package agent
 
 import (
-	_ "github.com/berth-project/berth/internal/source/live" // want depguard: list 'surface-agent'
+	_ "github.com/berth-project/berth/internal/placement/live" // want depguard: list 'agent'
 )

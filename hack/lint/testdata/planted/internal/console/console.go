@@ -2,5 +2,5 @@
 package console
 
 import (
-	_ "github.com/berth-project/berth/internal/source/live" // want depguard: list 'surface-console'
+	_ "github.com/berth-project/berth/internal/placement/live" // want depguard: list 'console'
 )

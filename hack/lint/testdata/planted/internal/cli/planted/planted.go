@@ -1,6 +1,7 @@
-// Package planted is a surface that reaches for its sibling.
+// Package planted assembles rooms, and not the other assembler.
 package planted
 
 import (
-	_ "github.com/berth-project/berth/internal/controller/sibling" // want depguard: list 'surface-cli'
+	_ "github.com/berth-project/berth/internal/bridge/planted"  // a bridge is started here
+	_ "github.com/berth-project/berth/internal/manager/planted" // want depguard: list 'room-manager'
 )

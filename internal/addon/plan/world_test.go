@@ -1,0 +1,293 @@
+package plan_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/addon/plan"
+	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/rollout"
+)
+
+var (
+	start       = time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	errConflict = errors.New("conflict")
+)
+
+const (
+	oneByOne = "{type: Progressive, progressive: {maxConcurrency: 1}}"
+	// space is the namespace of all placements and configurations.
+	space = "fleet"
+)
+
+// kind is the kind of all configurations.
+var kind = addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs"}
+
+// world is a hub with one add-on, as the API server stores it and as a cache shows it.
+type world struct {
+	addOn      *addonv1alpha1.ClusterManagementAddOn
+	placements map[types.NamespacedName]pacing.Placement
+	clusters   map[string]*clusterv1.ManagedCluster
+	configs    map[string]string // hash by name
+	stored     map[string]*addonv1alpha1.ManagedClusterAddOn
+	// cached is what the cache shows. While frozen is set, it does not follow.
+	cached   map[string]*addonv1alpha1.ManagedClusterAddOn
+	frozen   bool
+	memory   *pacing.Memory[*addonv1alpha1.ManagedClusterAddOn]
+	faults   map[string]pacing.Fault
+	removals []time.Time
+	// started is when the process met the add-on, unread whether it reads no configuration.
+	started time.Time
+	unread  bool
+	now     time.Time
+	version int
+}
+
+// newWorld returns a hub with the add-on "metrics" whose default configuration is "base", with placements such as "p" or "p=<strategy>".
+// The configuration of placement q is "special".
+func newWorld(t interface{ Fatal(args ...any) }, placements ...string) *world {
+	w := &world{
+		addOn:      &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "metrics", UID: "addon-uid", Generation: 1}},
+		placements: map[types.NamespacedName]pacing.Placement{}, clusters: map[string]*clusterv1.ManagedCluster{}, configs: map[string]string{"base": "1", "special": "1"},
+		stored: map[string]*addonv1alpha1.ManagedClusterAddOn{}, cached: map[string]*addonv1alpha1.ManagedClusterAddOn{},
+		memory: &pacing.Memory[*addonv1alpha1.ManagedClusterAddOn]{}, faults: map[string]pacing.Fault{}, now: start,
+	}
+	w.addOn.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{
+		ConfigGroupResource: kind, DefaultConfig: &addonv1alpha1.ConfigReferent{Namespace: space, Name: "base"},
+	}}
+	w.addOn.Spec.InstallStrategy.Type = addonv1alpha1.AddonInstallStrategyPlacements
+	for _, text := range placements {
+		name, strategy, _ := strings.Cut(text, "=")
+		each := addonv1alpha1.PlacementStrategy{PlacementRef: addonv1alpha1.PlacementRef{Namespace: space, Name: name}}
+		if err := yaml.UnmarshalStrict([]byte(strategy), &each.RolloutStrategy); err != nil {
+			t.Fatal(err)
+		}
+		if name == "q" {
+			each.Configs = []addonv1alpha1.AddOnConfig{configOf("special")}
+		}
+		w.addOn.Spec.InstallStrategy.Placements = append(w.addOn.Spec.InstallStrategy.Placements, each)
+	}
+	for _, name := range fleetNames {
+		w.clusters[name] = &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	return w
+}
+
+var fleetNames = []string{"a", "b", "c", "d", "e", "f"}
+
+func configOf(name string) addonv1alpha1.AddOnConfig {
+	return addonv1alpha1.AddOnConfig{ConfigGroupResource: kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: space, Name: name}}
+}
+
+// selects sets the decision of a placement: clusters by group, such as "a b|c"; "-" for a placement without slices.
+func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: placement, Generation: 1}}
+	object.Status.Conditions = []metav1.Condition{{Type: "PlacementSatisfied", Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+	var all []*clusterv1beta1.PlacementDecision
+	for i, group := range strings.Split(text, "|") {
+		if text == "-" {
+			break
+		}
+		slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+			Namespace: space, Name: fmt.Sprintf("%s-%d", placement, i),
+			Labels: map[string]string{clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(i)},
+		}}
+		for cluster := range strings.FieldsSeq(group) {
+			slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
+		}
+		all = append(all, slice)
+		object.Status.NumberOfSelectedClusters += int32(len(slice.Status.Decisions))
+	}
+	w.placements[types.NamespacedName{Namespace: space, Name: placement}] = pacing.Placement{Object: object, Decisions: decision.Of(all...)}
+	return object
+}
+
+func (w *world) input() plan.Input {
+	in := plan.Input{
+		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Now: w.now, Configs: map[plan.Object]plan.Config{},
+		Installed: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
+	}
+	for _, object := range plan.Objects(w.addOn, in.Installed) {
+		if in.Configs[object] = (plan.Config{Hash: w.configs[object.Name]}); w.configs[object.Name] == "" {
+			in.Configs[object] = plan.Config{Fault: "does not exist"}
+		}
+		if w.unread {
+			in.Configs[object] = plan.Config{Unread: true}
+		}
+	}
+	return in
+}
+
+// pass plans, applies every write and stores the status. The cache follows unless it is frozen.
+func (w *world) pass(t testing.TB) plan.Result {
+	t.Helper()
+	out := plan.Plan(w.input())
+	for _, write := range out.Writes {
+		if err := w.apply(write, true); err != nil {
+			t.Fatalf("%s in %s: %v", write.Verb, write.Cluster, err)
+		}
+	}
+	w.addOn.Status = out.Status
+	w.observe()
+	return out
+}
+
+// settle passes until nothing is written any more, and returns the last result.
+func (w *world) settle(t testing.TB) plan.Result {
+	t.Helper()
+	for range 20 {
+		if out := w.pass(t); len(out.Writes) == 0 {
+			return out
+		}
+	}
+	t.Fatal("the plans never end")
+	return plan.Result{}
+}
+
+// observe lets the cache catch up.
+func (w *world) observe() {
+	if w.frozen {
+		return
+	}
+	for name, object := range w.cached {
+		if w.stored[name] == nil {
+			w.memory.Drop(types.NamespacedName{Namespace: name, Name: "metrics"}, object.UID)
+		}
+	}
+	w.cached = map[string]*addonv1alpha1.ManagedClusterAddOn{}
+	for name, object := range w.stored {
+		w.cached[name] = object.DeepCopy()
+	}
+}
+
+// apply stores one write as the API server would. If the response is lost, the memory does not learn of it.
+func (w *world) apply(write plan.Write, response bool) error {
+	before := w.stored[write.Cluster]
+	if write.Verb == plan.Create {
+		if before != nil {
+			return errConflict
+		}
+		object := write.Object.DeepCopy()
+		object.UID, object.Generation, object.CreationTimestamp = types.UID(fmt.Sprintf("uid-%d", w.version+1)), 1, metav1.NewTime(w.now)
+		w.store(object, response)
+		return nil
+	}
+	if before == nil || before.UID != write.UID || before.ResourceVersion != write.ResourceVersion {
+		return errConflict
+	}
+	after := before.DeepCopy()
+	switch write.Verb {
+	case plan.Delete:
+		delete(w.stored, write.Cluster)
+		w.removals = append(w.removals, w.now)
+		if response {
+			w.memory.Deleted(types.NamespacedName{Namespace: write.Cluster, Name: "metrics"}, write.UID)
+		}
+		return nil
+	case plan.UpdateMetadata:
+		if after.Annotations == nil {
+			after.Annotations = map[string]string{}
+		}
+		maps.Copy(after.Annotations, write.Annotations)
+	default:
+		after.Status = *write.Status.DeepCopy()
+	}
+	w.store(after, response)
+	return nil
+}
+
+func (w *world) store(object *addonv1alpha1.ManagedClusterAddOn, response bool) {
+	w.version++
+	object.ResourceVersion = strconv.Itoa(w.version)
+	w.stored[object.Namespace] = object
+	if response {
+		w.memory.Stored(object.DeepCopy(), w.now)
+	}
+}
+
+// byHand stores an add-on of a user.
+func (w *world) byHand(cluster string, configs ...string) {
+	object := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{
+		Namespace: cluster, Name: "metrics", UID: types.UID(fmt.Sprintf("hand-%d", w.version+1)), Generation: 1, CreationTimestamp: metav1.NewTime(w.now),
+	}}
+	for _, name := range configs {
+		object.Spec.Configs = append(object.Spec.Configs, configOf(name))
+	}
+	w.store(object, false)
+}
+
+// reports lets the add-on of a cluster apply what it has to reach, or fail.
+func (w *world) reports(cluster string, succeeds bool) {
+	object := w.stored[cluster]
+	if object == nil {
+		return
+	}
+	object = object.DeepCopy()
+	condition := metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Failed", LastTransitionTime: metav1.NewTime(w.now)}
+	if succeeds {
+		condition.Reason = "Completed"
+		for i := range object.Status.ConfigReferences {
+			object.Status.ConfigReferences[i].LastAppliedConfig = object.Status.ConfigReferences[i].DesiredConfig.DeepCopy()
+		}
+	}
+	meta.SetStatusCondition(&object.Status.Conditions, condition)
+	w.store(object, false)
+}
+
+// reaches lists the clusters with the add-on and the hash that each has to reach, such as "a=1 b=2"; "a=" has none yet.
+func (w *world) reaches() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w.stored)) {
+		out = append(out, name+"="+desired(w.stored[name]))
+	}
+	return strings.Join(out, " ")
+}
+
+func desired(object *addonv1alpha1.ManagedClusterAddOn) string {
+	for _, reference := range object.Status.ConfigReferences {
+		if reference.DesiredConfig != nil {
+			return reference.DesiredConfig.SpecHash
+		}
+	}
+	return ""
+}
+
+// progressing returns the condition of the first placement, as "Status/Reason".
+func (w *world) progressing() string {
+	condition := w.addOn.Status.InstallProgressions[0].Conditions[0]
+	return string(condition.Status) + "/" + condition.Reason
+}
+
+// codes lists the codes of the last plan, such as "a Done, b WaitsForRepair".
+func codes(out plan.Result) string {
+	var texts []string
+	for _, verdict := range out.Verdicts {
+		texts = append(texts, verdict.Cluster+" "+string(verdict.Code))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func inState(out plan.Result, state rollout.State) int {
+	count := 0
+	for _, verdict := range out.Verdicts {
+		if verdict.State == state {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,70 @@
+package placement_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/internal/admission/placement"
+)
+
+func TestWarningsOfPartsWithoutEffect(t *testing.T) {
+	type spec = clusterv1beta1.PlacementSpec
+	region := clusterv1beta1.SpreadConstraintsTerm{TopologyKey: "region", TopologyKeyType: "Label"}
+	hard := region
+	hard.TopologyKey, hard.WhenUnsatisfiable = "zone", clusterv1beta1.DoNotSchedule
+	tier := func(name string, selector clusterv1beta1.ClusterSelector) clusterv1beta1.ClusterTier {
+		return clusterv1beta1.ClusterTier{Name: name, ClusterSelector: selector}
+	}
+	eu := clusterv1beta1.ClusterSelector{ClusterNames: []string{"eu"}}
+	none := clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a": "b"}}}
+	none.ClaimSelector.MatchExpressions = append(none.ClaimSelector.MatchExpressions, enginetest.Wants("a", "DoesNotExist"))
+	spread := p().BuiltIn("Steady", 1).BuiltIn("Spread", 1).Obj().Spec.PrioritizerPolicy
+	for name, tc := range map[string]struct {
+		spec func(*spec)
+		want []string
+	}{
+		"tiers of which the last takes the rest": {func(s *spec) {
+			s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", clusterv1beta1.ClusterSelector{})}
+			s.FailbackPolicy = &clusterv1beta1.FailbackPolicy{}
+		}, nil},
+		"tiers after a tier for all the rest": {func(s *spec) {
+			s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", clusterv1beta1.ClusterSelector{}), tier("c", eu), tier("d", clusterv1beta1.ClusterSelector{})}
+		}, []string{"spec.tiers[1] matches all remaining clusters, so the tiers after it are empty"}},
+		"a tier that matches no cluster": {func(s *spec) { s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", none)} }, []string{
+			"spec.tiers[1] matches no cluster, since no cluster can meet both claim a=b and claim a does not exist",
+		}},
+		"failing back to no tier": {
+			func(s *spec) { s.FailbackPolicy = &clusterv1beta1.FailbackPolicy{} },
+			[]string{"spec.failbackPolicy has no effect without spec.tiers"},
+		},
+		"soft constraints where all clusters are selected": {
+			func(s *spec) { s.SpreadPolicy.SpreadConstraints = []clusterv1beta1.SpreadConstraintsTerm{hard, region} },
+			[]string{"spec.spreadPolicy.spreadConstraints[1] has no effect without spec.numberOfClusters: every cluster that qualifies is selected; " +
+				"DoNotSchedule selects fewer"},
+		},
+		"soft constraints where a number is": {func(s *spec) {
+			s.NumberOfClusters, s.PrioritizerPolicy = new(int32(3)), spread
+			s.SpreadPolicy.SpreadConstraints = []clusterv1beta1.SpreadConstraintsTerm{region}
+		}, nil},
+		"the prioritizer Spread over nothing": {
+			func(s *spec) { s.PrioritizerPolicy = spread },
+			[]string{"spec.prioritizerPolicy.configurations[1]: the prioritizer Spread has no effect without spec.spreadPolicy.spreadConstraints"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := p().Obj()
+			tc.spec(&object.Spec)
+			compiled, err := placement.Validate(nil, object, enginetest.Env(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, placement.Warnings(object, compiled, sets.New("dev"))); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

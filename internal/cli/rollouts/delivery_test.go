@@ -1,0 +1,178 @@
+package rollouts_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/cli/golden"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/rollouts"
+	"github.com/berth-project/berth/internal/delivery/plan"
+)
+
+var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// set returns a set over the placements canary and fleet.
+func set(t *testing.T) *workv1alpha1.ManifestWorkReplicaSet {
+	t.Helper()
+	out := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := yaml.UnmarshalStrict([]byte(`
+metadata: {namespace: shop, name: web, uid: u, generation: 2, resourceVersion: "7"}
+spec:
+  manifestWorkTemplate: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: a}}]}}
+  placementRefs:
+    - {name: canary, rolloutStrategy: {type: All, paused: true}}
+    - name: fleet
+      rolloutStrategy:
+        type: Progressive
+        progressive: {maxConcurrency: 2, maxFailures: 5}
+        approval: {required: [{groupIndex: 1}], approved: [{groupName: first}]}
+  cascadeDeletionPolicy: Background
+`), out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// world returns a set that the planner has started on a number of clusters of the placement fleet. The agent of the first one has
+// succeeded, that of the second one has failed.
+func world(t *testing.T, clusters int) rollouts.Delivery {
+	t.Helper()
+	out := rollouts.Delivery{Set: set(t), Placements: map[string]plan.Placement{}}
+	out.Set.Spec.PlacementRefs[1].RolloutStrategy.Approval = nil
+	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "fleet-0", Labels: map[string]string{clusterv1beta1.PlacementLabel: "fleet", clusterv1beta1.DecisionGroupIndexLabel: "0"},
+	}}
+	for i := range clusters {
+		slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: fmt.Sprintf("edge-%02d", i)})
+	}
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "fleet"}}
+	object.Status.NumberOfSelectedClusters = int32(clusters)
+	out.Placements["fleet"] = plan.Placement{Object: object, Decisions: decision.Of(slice)}
+	hash, err := plan.TemplateHash(&out.Set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := now.Add(-10 * time.Minute)
+	for i, write := range plan.Plan(plan.Input{Set: out.Set, Hash: hash, Placements: out.Placements, Now: began}).Writes {
+		work := write.Object(&out.Set.Spec.ManifestWorkTemplate)
+		work.UID, work.Generation = types.UID(fmt.Sprint(i)), 1
+		for _, kind := range []string{workv1.WorkApplied, []string{workv1.WorkAvailable, workv1.WorkDegraded}[i%2]} {
+			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
+				Type: kind, Status: metav1.ConditionTrue, Reason: "Test", ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(began.Add(time.Minute)),
+			})
+		}
+		out.Works = append(out.Works, work)
+	}
+	return out
+}
+
+func TestTable(t *testing.T) {
+	hidden := world(t, 4)
+	hidden.Works, hidden.WorksHidden = nil, true
+	hidden.Set.Status.Conditions = []metav1.Condition{{Type: "Progressing", Reason: "Advancing", Message: "fleet: 1 of 4 clusters is done"}}
+	hidden.Set.Status.Summary = workv1alpha1.ManifestWorkReplicaSetSummary{DesiredTotal: 4, Total: 2, Updated: 2, Applied: 2, Available: 1, Degraded: 1}
+	hidden.Set.Status.PlacementsSummary = []workv1alpha1.PlacementSummary{{Name: "fleet", Summary: hidden.Set.Status.Summary}}
+	for name, tc := range map[string]struct {
+		delivery rollouts.Delivery
+		all      bool
+	}{
+		"some.txt":   {delivery: world(t, 4)},
+		"all.txt":    {delivery: world(t, 4), all: true},
+		"many.txt":   {delivery: world(t, 40)},
+		"hidden.txt": {delivery: hidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := rollouts.NewReport(tc.delivery, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			if err := rollouts.PrintTable(&out, &report, printer.Screen{Width: printer.DefaultWidth}, now, tc.all); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(out.String()) {
+				if len([]rune(strings.TrimSuffix(line, "\n"))) > printer.DefaultWidth {
+					t.Errorf("a line is wider than the screen: %q", line)
+				}
+			}
+			checkGolden(t, name, out.String())
+		})
+	}
+}
+
+// checkGolden compares an output with a golden file.
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	golden.Check(t, filepath.Join("testdata", name), got)
+}
+
+func TestChanges(t *testing.T) {
+	const fence = `[{"op":"replace","path":"/metadata/resourceVersion","value":"7"},`
+	paused := func(placement string, to bool) func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+		return func(of *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+			return rollouts.SetPaused(of, placement, to)
+		}
+	}
+	approve := func(placement string, groups ...string) func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+		return func(of *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+			return rollouts.Approve(of, placement, groups)
+		}
+	}
+	revision, err := plan.TemplateHash(&set(t).Spec.ManifestWorkTemplate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	approved := func(groups string) string {
+		const at = `{"op":"add","path":"/spec/placementRefs/1/rolloutStrategy/approval/`
+		return fence + at + `approved","value":[` + groups + `]},` + at + `revision","value":"` + revision + `"}]`
+	}
+	approvedFor := func(revision string) func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+		return func(of *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+			of.Spec.PlacementRefs[1].RolloutStrategy.Approval.Revision = revision
+			return rollouts.Approve(of, "", []string{"first"})
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error)
+		want   string
+		err    string
+	}{
+		"pause all":                         {change: paused("", true), want: fence + `{"op":"add","path":"/spec/placementRefs/1/rolloutStrategy/paused","value":true}]`},
+		"pause what is paused":              {change: paused("canary", true)},
+		"resume all":                        {change: paused("", false), want: fence + `{"op":"add","path":"/spec/placementRefs/0/rolloutStrategy/paused","value":false}]`},
+		"resume what is running":            {change: paused("fleet", false)},
+		"pause no placement":                {change: paused("nowhere", true), err: `the set shop/web has no placement "nowhere": it has canary, fleet`},
+		"approve by name":                   {change: approve("", "second"), want: approved(`{"groupName":"first"},{"groupName":"second"}`)},
+		"approve by index":                  {change: approve("fleet", "1"), want: approved(`{"groupName":"first"},{"groupIndex":1}`)},
+		"approve what was approved for any": {change: approve("", "first"), want: approved(`{"groupName":"first"}`)},
+		"approve what is approved":          {change: approvedFor(revision)},
+		"approve after another template":    {change: approvedFor("other"), want: approved(`{"groupName":"first"}`)},
+		"approve nothing":                   {change: approve(""), err: "no group is named: give --group, a name or an index"},
+		"approve without approval":          {change: approve("canary", "1"), err: "no rollout of the set shop/web waits for approvals: set rolloutStrategy.approval of a placement first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := tc.change(set(t))
+			message := ""
+			if err != nil {
+				message = err.Error()
+			}
+			if diff := cmp.Diff([]string{tc.want, tc.err}, []string{string(got), message}); diff != "" {
+				t.Errorf("patch and error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package rollouts
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/rollout"
+)
+
+// maxListed is how many clusters a table lists.
+const maxListed = 20
+
+// PrintTable writes the report for a screen: the clusters that have not succeeded, or with all every cluster.
+func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.Time, all bool) error {
+	head := printer.NewTable(w, "")
+	head.Screen = screen
+	head.Row("set", r.Set)
+	head.Row("rollout", cmp.Or(r.Phase, "not planned yet"))
+	head.Row("clusters", fmt.Sprintf("%d selected, %d with the present template, %d applied", r.Summary.DesiredTotal, r.Summary.Updated, r.Summary.Applied))
+	head.Row("objects", fmt.Sprintf("%d available, %d changing, %d failing", r.Summary.Available, r.Summary.Progressing, r.Summary.Degraded))
+	if err := head.Flush(); err != nil {
+		return err //nolint:wrapcheck // the error of the writer
+	}
+	for _, line := range printer.Wrap(r.Message, max(screen.Width, minMessageWidth)) {
+		printer.Printf(w, "%s\n", line)
+	}
+	printer.Printf(w, "\n")
+	placements := printer.NewTable(w, "")
+	placements.Screen = screen
+	placements.Row("PLACEMENT", "STRATEGY", "UPDATED", "PHASE")
+	for _, p := range r.Placements {
+		phase := p.Phase
+		if p.Paused {
+			phase = "Paused"
+		}
+		placements.Row(p.Name, string(p.Strategy), fmt.Sprintf("%d of %d", p.Updated, p.Selected), cmp.Or(phase, printer.Dash))
+	}
+	if err := placements.Flush(); err != nil {
+		return err //nolint:wrapcheck // the error of the writer
+	}
+	return printClusters(w, r, screen, now, all)
+}
+
+// minMessageWidth is where a message is wrapped if the screen has no edge or is narrow.
+const minMessageWidth = 80
+
+func printClusters(w io.Writer, r *report.Report, screen printer.Screen, now time.Time, all bool) error {
+	const whyColumn = 4
+	table := printer.NewTable(w, "")
+	table.Screen, table.Flexible, table.Optional = screen, []int{whyColumn}, []int{1}
+	table.Row("CLUSTER", "PLACEMENT", "STATE", "SINCE", "WHY")
+	listed, more := 0, 0
+	for _, c := range r.Clusters {
+		switch {
+		case !all && c.Code == rollout.Done:
+			continue
+		case !all && listed == maxListed:
+			more++
+			continue
+		}
+		listed++
+		table.Row(c.Cluster, cmp.Or(c.Placement, printer.Dash), string(c.State), printer.Age(c.Since, now), cmp.Or(c.Message, string(c.Code)))
+	}
+	if listed == 0 {
+		return nil
+	}
+	printer.Printf(w, "\n")
+	if err := table.Flush(); err != nil {
+		return err //nolint:wrapcheck // the error of the writer
+	}
+	if more > 0 {
+		printer.Printf(w, "and %d more that have not succeeded; --all lists every cluster\n", more)
+	}
+	return nil
+}

@@ -1,2 +1,0 @@
-// Package source reads what the commands work on: the objects of a hub, files, or a generated fleet.
-package source

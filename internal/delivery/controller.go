@@ -1,0 +1,246 @@
+// Package delivery runs the controller that keeps the ManifestWorks of every ManifestWorkReplicaSet.
+//
+// It decides nothing: package plan plans, and this package reads, writes and reports. It keeps three things in memory: its own
+// writes until the cache shows them, the refusals of the API server, and the hash of each template. All of them may be lost: a restart
+// on a settled hub writes nothing. The invariant: the finalizer of a set goes only after a complete list from the API server.
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/source/placed"
+)
+
+// Name is the controller's name, for --controllers, logs and metrics.
+const Name = "replicaset"
+
+const (
+	// workers is how many sets are planned concurrently.
+	workers = 4
+	// maxConcurrent bounds the concurrent writes of all sets.
+	maxConcurrent = 32
+	// maxWrites bounds the writes of one pass. The set then waits behind the others, so that a large set delays no small one for long.
+	maxWrites = 4 * maxConcurrent
+	// statusInterval is the least time between two status writes of a set, but for the first and the last of a rollout.
+	statusInterval = time.Second
+	// batchDelay is how long the changes of works are collected before the next pass of their set.
+	batchDelay = 100 * time.Millisecond
+	// conflictRetry is the delay after a conflict with another client. deletionRetry is between two lists of a deleted set's works.
+	// blockedRetry is between attempts while another controller keeps the sets of the hub.
+	conflictRetry, deletionRetry, blockedRetry = 200 * time.Millisecond, 10 * time.Second, 30 * time.Second
+)
+
+// Options configures the controller.
+type Options struct {
+	Clock clock.PassiveClock
+	// Blocked reports whether another controller keeps the sets of the hub, so that this controller must not write.
+	Blocked func() bool
+	// Env compiles the CEL expressions of overrides.
+	Env *celenv.Env
+	// ManifestLimit is how many bytes the manifests of a work may have together.
+	ManifestLimit int
+	// FanoutBytes is how many bytes of specs may be written at once, and then in each plan.PaceWindow; 0 for no limit.
+	FanoutBytes int64
+	// Registry is where the metrics are registered.
+	Registry prometheus.Registerer
+	// Reader reads what the controller plans from; nil where no surface shows it.
+	Reader *Reader
+}
+
+// Add adds the controller to a manager.
+func Add(ctx context.Context, mgr manager.Manager, options Options) error {
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: options,
+		pool: make(apply.Pool, maxConcurrent), pace: newPace(options.FanoutBytes), sets: map[client.ObjectKey]*setState{},
+	}
+	r.recorder, r.metrics = mgr.GetEventRecorder("replicaset-controller"), telemetry.NewDeliveries(options.Registry, r.deliveryState)
+	if err := r.watch(ctx, mgr); err != nil {
+		return fmt.Errorf("adding the replicaset controller: %w", err)
+	}
+	if options.Reader != nil {
+		options.Reader.use(r)
+	}
+	return nil
+}
+
+// reconciler reconciles sets.
+type reconciler struct {
+	client client.Client
+	// live reads from the API server, past the cache of the client.
+	live    client.Reader
+	options Options
+	// works has the works in the cache of the client.
+	works toolscache.Indexer
+	// pool has a place for each concurrent write of works.
+	pool apply.Pool
+	pace *pace
+
+	recorder events.EventRecorder
+	metrics  *telemetry.Deliveries
+
+	mu   sync.Mutex // guards sets
+	sets map[client.ObjectKey]*setState
+}
+
+// state returns the state of a set.
+func (r *reconciler) state(key client.ObjectKey) *setState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sets[key]
+	if s == nil {
+		s = newSetState()
+		r.sets[key] = s
+	}
+	return s
+}
+
+// known returns the state of a set; nil for a set that was not reconciled.
+func (r *reconciler) known(key client.ObjectKey) *setState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sets[key]
+}
+
+func (r *reconciler) remove(key client.ObjectKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sets, key)
+}
+
+// Reconcile makes one pass over a set.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if r.options.Blocked() {
+		return reconcile.Result{RequeueAfter: blockedRetry}, nil
+	}
+	cached := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := r.client.Get(ctx, request.NamespacedName, cached); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.remove(request.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("reading ManifestWorkReplicaSet %s: %w", request, err)
+	}
+	s := r.state(request.NamespacedName)
+	set := s.latest(cached)
+	var after time.Duration
+	var err error
+	switch {
+	case !set.DeletionTimestamp.IsZero():
+		after, err = r.tearDown(ctx, s, set)
+	case !controllerutil.ContainsFinalizer(set, workv1alpha1.ManifestWorkReplicaSetFinalizer):
+		after, err = 1, r.addFinalizer(ctx, s, set)
+	default:
+		after, err = r.pass(ctx, s, set)
+	}
+	if apply.IsConflict(err) {
+		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return reconcile.Result{RequeueAfter: after}, err
+}
+
+// pass plans a set, sends the writes and reports the status. After is when to plan again; 0 for a change only.
+func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) (after time.Duration, err error) {
+	in, specs, err := r.gather(ctx, s, set)
+	if err != nil {
+		return 0, err
+	}
+	r.keepTemplates(ctx, set, in.Hash, specs.revisions)
+	out := plan.Plan(in)
+	writes, held := r.pace.admit(specs, out.Writes, in.Now)
+	s.observe(out, held.clusters)
+	conflict := r.send(ctx, s, set.UID, specs, writes)
+	wait, err := r.report(ctx, s, set, plan.HoldBack(out.Status, held.clusters, r.options.FanoutBytes, metav1.NewTime(in.Now)))
+	if err != nil {
+		return 0, err
+	}
+	now := r.options.Clock.Now()
+	delays := []time.Duration{wait, s.faults.NextRetry(now), held.wait}
+	if !out.Until.IsZero() {
+		delays = append(delays, max(1, out.Until.Sub(now)))
+	}
+	if conflict {
+		delays = append(delays, conflictRetry)
+	}
+	if len(out.Writes) > len(writes)+held.clusters {
+		delays = append(delays, 1)
+	}
+	return apply.Earliest(delays), nil
+}
+
+// gather reads what a plan is made from, and what its writes store. It writes nothing.
+func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) (plan.Input, *specs, error) {
+	out := plan.Input{Set: set, Now: r.options.Clock.Now(), Placements: map[string]plan.Placement{}}
+	var err error
+	if out.Hash, err = s.templateHash(set); err != nil {
+		return out, nil, err
+	}
+	for _, reference := range set.Spec.PlacementRefs {
+		placement, err := placed.Read(ctx, r.client, client.ObjectKey{Namespace: set.Namespace, Name: reference.Name})
+		if err != nil {
+			return out, nil, err //nolint:wrapcheck // it names the placement
+		}
+		if placement.Object != nil {
+			out.Placements[reference.Name] = placement
+		}
+	}
+	specs, err := r.readTemplates(ctx, set, out.Hash)
+	if err != nil {
+		return out, nil, err
+	}
+	out.Kept = map[string]bool{}
+	for hash := range specs.stored {
+		out.Kept[hash] = true
+	}
+	if former := specs.stored[set.Status.CurrentRevision]; former != nil {
+		out.Obstacle = plan.ReturnObstacle(&set.Spec.ManifestWorkTemplate, former)
+	}
+	if out.Undeliverable, err = r.undeliverable(ctx, s, &out); err != nil {
+		return out, nil, err
+	}
+	if err := r.render(ctx, s, set, specs, &out); err != nil {
+		return out, nil, err
+	}
+	cached, err := r.worksOf(plan.SetLabelValue(set.Namespace, set.Name))
+	if err != nil {
+		return out, nil, err
+	}
+	out.Works, out.Faults = s.memory.Overlay(cached, out.Now), s.faults.ByCluster(out.Now)
+	return out, specs, nil
+}
+
+// addFinalizer adds the finalizer, before the first work is created.
+func (r *reconciler) addFinalizer(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet) error {
+	after := set.DeepCopy()
+	controllerutil.AddFinalizer(after, workv1alpha1.ManifestWorkReplicaSetFinalizer)
+	return r.patchMetadata(ctx, s, set, after)
+}
+
+// patchMetadata stores the finalizers of a set.
+func (r *reconciler) patchMetadata(ctx context.Context, s *setState, before, after *workv1alpha1.ManifestWorkReplicaSet) error {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, after, patch); err != nil {
+		return fmt.Errorf("changing the finalizer of ManifestWorkReplicaSet %s/%s: %w", before.Namespace, before.Name, err)
+	}
+	s.own.Stored(after)
+	return nil
+}

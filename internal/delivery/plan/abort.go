@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/rollout"
+)
+
+// abort stops the rollouts that are to be aborted, over every placement whose strategy has AbortAll. The status gets the instant before
+// any cluster returns: a process that starts in between then goes on with the return, and not with the rollout.
+func (p *planner) abort() {
+	var aborting []*placementState
+	breached := false
+	for i := range p.placements {
+		if s := &p.placements[i]; s.failureStrategy == workv1alpha1.AbortAll {
+			aborting = append(aborting, s)
+			breached = breached || s.step.Phase == rollout.PhaseBreached
+		}
+	}
+	began := p.in.Set.Status.AbortedTime
+	if p.in.Set.Status.UpdateRevision != p.in.Hash || len(aborting) == 0 {
+		began = nil // it was of another template, or a user has ended it
+	}
+	if began == nil && !breached {
+		return
+	}
+	if obstacle := p.obstacle(); obstacle != "" {
+		p.aborted = began
+		for _, s := range aborting {
+			s.note = "; the rollout is not aborted: " + obstacle
+		}
+		return
+	}
+	p.aborted = began
+	if began == nil {
+		p.aborted = new(metav1.NewTime(p.in.Now))
+		p.wakeAt(p.in.Now)
+	}
+	for _, s := range aborting {
+		p.stop(s, began != nil)
+	}
+}
+
+// stop lets no cluster of a placement start. If returning, they return to the former template.
+func (p *planner) stop(s *placementState, returning bool) {
+	if s.step.Phase == rollout.PhaseUndecided || s.step.Phase == rollout.PhaseEmpty {
+		return
+	}
+	s.freeze(rollout.PhaseBreached, rollout.WaitsForRepair)
+	s.returning = returning
+	returned, total := 0, 0
+	for _, c := range p.clusters {
+		if c.ruling() != noPlacement && &p.placements[c.ruling()] == s {
+			total++
+			increment(&returned, c.work != nil && IsCurrent(c.work, p.formerOf(c).Hash))
+		}
+	}
+	s.cause = fmt.Sprintf("The rollout is aborted: %d of %s have the last template that all clusters reached; "+
+		"change the template, or remove failureStrategy to go on", returned, pacing.ClusterCount(total))
+}
+
+// obstacle is why no cluster can return to the former template; empty if they can.
+func (p *planner) obstacle() string {
+	switch {
+	case p.in.Set.Status.CurrentRevision == "":
+		return "no template reached all clusters before"
+	case p.former() == "":
+		return "the last template that all clusters reached is not kept"
+	default:
+		return p.in.Obstacle
+	}
+}
+
+// returns reports whether a cluster has to get the former template because its rollout is aborted.
+func (p *planner) returns(c *cluster) bool {
+	if !p.placements[c.ruling()].returning {
+		return false
+	}
+	former := p.formerOf(c)
+	return former.Failure == "" && (c.work == nil || !IsCurrent(c.work, former.Hash))
+}
+
+// ReturnObstacle returns why clusters must not return from one template to another by themselves; empty if they may. A definition of
+// custom resources that goes back to another version may lose stored fields, and a definition that goes takes all its resources along.
+func ReturnObstacle(from, to *workv1.ManifestWorkSpec) string {
+	before, after := definitions(from), definitions(to)
+	names := slices.Sorted(maps.Keys(before))
+	for name := range after {
+		if _, has := before[name]; !has {
+			names = append(names, name)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return before[name] == after[name] })
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "the templates differ in CustomResourceDefinition " + pacing.List(names)
+}
+
+// definitions returns the definitions of custom resources in a template, by name.
+func definitions(spec *workv1.ManifestWorkSpec) map[string]string {
+	out := map[string]string{}
+	for i := range spec.Workload.Manifests {
+		object := metav1.PartialObjectMetadata{}
+		raw := spec.Workload.Manifests[i].Raw
+		if json.Unmarshal(raw, &object) != nil || object.Kind != "CustomResourceDefinition" || !strings.HasPrefix(object.APIVersion, "apiextensions.k8s.io/") {
+			continue
+		}
+		canonical, err := canonicalManifest(raw)
+		if err != nil {
+			canonical = raw
+		}
+		out[object.Name] = string(canonical)
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/rollout"
+)
+
+// failures names the first clusters that failed: "3 of 310 clusters failed: edge-7 (Deployment shop/web: …), …"; empty without any.
+func (p *planner) failures(total int) string {
+	return p.named(total, "failed", func(c *cluster) bool { return c.state == rollout.StateFailed || c.verdict.Code == rollout.TimedOut })
+}
+
+// leftOut names the first clusters for which the template cannot be rendered; empty without any.
+func (p *planner) leftOut(total int) string {
+	return p.named(total, "left out", func(c *cluster) bool { return c.state == rollout.StateSkip })
+}
+
+// named names the first selected clusters that match, with the reason, and counts all.
+func (p *planner) named(total int, what string, matches func(*cluster) bool) string {
+	var found []string
+	for _, c := range p.clusters {
+		if c.ruling() != noPlacement && matches(c) {
+			found = append(found, fmt.Sprintf("%s (%s)", c.name, pacing.CutText(p.reason(c), pacing.MaxFailure)))
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s %s: %s", len(found), pacing.ClusterCount(total), what, pacing.List(found))
+}
+
+// reason returns why a cluster has not succeeded; empty for a cluster that has.
+func (p *planner) reason(c *cluster) string {
+	switch {
+	case c.state == rollout.StateSucceeded:
+		return ""
+	case c.state == rollout.StateSkip:
+		return "it keeps what it has: " + c.rendered.Failure
+	case c.fault != nil && c.state != rollout.StateProgressing:
+		return "the API server refused the work: " + c.fault.Message
+	case c.formerFault != nil && c.work == nil:
+		return "the API server refused the work with the former template: " + c.formerFault.Message
+	case c.taken(p.name) != nil:
+		return "ManifestWork " + p.name + " is not of this set: delete it, or rename the set"
+	case c.held:
+		return "no placement selects the cluster, and a decision is missing; the work stays"
+	}
+	failure := ""
+	if c.work != nil && c.state != rollout.StateToApply {
+		failure = failureOf(c.work)
+	}
+	if c.verdict.Code == rollout.TimedOut {
+		return cmp.Or(failure, "the deadline has passed")
+	}
+	if c.work != nil && c.state == rollout.StateProgressing {
+		failure = cmp.Or(failure, trueMessage(c.work, workv1.WorkProgressing))
+	}
+	return cmp.Or(failure, p.explain(c))
+}
+
+func (p *planner) explain(c *cluster) string {
+	if c.ruling() == noPlacement {
+		return rollout.Step{}.Explain(c.verdict)
+	}
+	s := &p.placements[c.ruling()]
+	if s.frozen && c.state == rollout.StateToApply {
+		return s.cause
+	}
+	return s.step.Explain(c.verdict)
+}
+
+// verdicts returns the verdict of every cluster that is selected or has a work of the set.
+func (p *planner) verdicts() []Verdict {
+	out := make([]Verdict, 0, len(p.clusters))
+	for _, c := range p.clusters {
+		if c.ruling() == noPlacement && c.work == nil {
+			continue // only foreign works are there
+		}
+		verdict := Verdict{
+			Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Since: c.since, Until: c.verdict.Until, Message: p.reason(c),
+		}
+		if c.ruling() != noPlacement {
+			verdict.Placement = p.placements[c.ruling()].name
+		} else if verdict.Code = rollout.Left; c.held {
+			verdict.Code = rollout.WaitsForDecision
+		}
+		if c.work != nil {
+			verdict.Work = c.work.Name
+		}
+		out = append(out, verdict)
+	}
+	return out
+}

@@ -1,0 +1,223 @@
+// Package plantest has a set of works over one placement, with its works as a hub would store them, for tests of answers.
+//
+// The works change as the planner decides and as a test reports for the agents. It writes to no hub. The invariant: equal calls give an
+// equal World, since time passes only by Wait.
+package plantest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/delivery/plan"
+)
+
+// World is a set shop/web over the placement shop/fleet.
+type World struct {
+	tb        testing.TB
+	Now       time.Time
+	Set       *workv1alpha1.ManifestWorkReplicaSet
+	Placement *clusterv1beta1.Placement
+	Slices    []*clusterv1beta1.PlacementDecision
+	// Works are the works by cluster.
+	Works map[string]*workv1.ManifestWork
+}
+
+// Group is a decision group.
+type Group struct {
+	Name     string
+	Clusters []string
+}
+
+// Clusters returns names such as edge-000, with a number of digits that sorts them.
+func Clusters(prefix string, count int) []string {
+	out := make([]string, 0, count)
+	for i := range count {
+		out = append(out, fmt.Sprintf("%s-%0*d", prefix, len(strconv.Itoa(count-1)), i))
+	}
+	return out
+}
+
+// New returns a world without works at an instant. strategy is a RolloutStrategy in YAML.
+func New(tb testing.TB, now time.Time, strategy string, groups ...Group) *World {
+	tb.Helper()
+	w := &World{tb: tb, Now: now, Works: map[string]*workv1.ManifestWork{}}
+	w.Set = &workv1alpha1.ManifestWorkReplicaSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: workv1alpha1.GroupVersion.String(), Kind: "ManifestWorkReplicaSet"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "5e7", Generation: 1, ResourceVersion: "1"},
+	}
+	w.Set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "fleet"}}
+	if err := yaml.UnmarshalStrict([]byte(strategy), &w.Set.Spec.PlacementRefs[0].RolloutStrategy.RolloutStrategy); err != nil {
+		tb.Fatal(err)
+	}
+	w.Template("1")
+	w.Placement = &clusterv1beta1.Placement{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "fleet"},
+	}
+	w.Decide(groups...)
+	return w
+}
+
+// Template changes the template of the set.
+func (w *World) Template(version string) {
+	w.Set.Generation++
+	w.Set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{}}
+	w.Set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":{"template":{"spec":{"containers":[{"image":"web:` + version + `","name":"web"}]}}}}`)
+}
+
+// maxSlice is how many decisions a slice has.
+const maxSlice = 100
+
+// Decide changes the decision of the placement.
+func (w *World) Decide(groups ...Group) {
+	w.Slices = nil
+	total := 0
+	for index, group := range groups {
+		total += len(group.Clusters)
+		for part := range slices.Chunk(group.Clusters, maxSlice) {
+			slice := &clusterv1beta1.PlacementDecision{
+				TypeMeta: metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "PlacementDecision"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("fleet-decision-%d", len(w.Slices)+1), Labels: map[string]string{
+					clusterv1beta1.PlacementLabel: "fleet", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index), clusterv1beta1.DecisionGroupNameLabel: group.Name,
+				}},
+			}
+			for _, cluster := range part {
+				slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
+			}
+			w.Slices = append(w.Slices, slice)
+		}
+	}
+	w.Placement.Status.NumberOfSelectedClusters = int32(total)
+}
+
+// Input returns what a plan of the set is made from.
+func (w *World) Input() plan.Input {
+	hash, err := plan.TemplateHash(&w.Set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	in := plan.Input{Set: w.Set, Hash: hash, Now: w.Now, Placements: map[string]plan.Placement{
+		"fleet": {Object: w.Placement, Decisions: decision.Of(w.Slices...)},
+	}}
+	for _, cluster := range slices.Sorted(maps.Keys(w.Works)) {
+		in.Works = append(in.Works, w.Works[cluster])
+	}
+	return in
+}
+
+// Step stores what the planner decides now, and returns the clusters that it wrote to.
+func (w *World) Step() []string {
+	result := plan.Plan(w.Input())
+	w.Set.Status = result.Status
+	var out []string
+	for _, write := range result.Writes {
+		out = append(out, write.Cluster)
+		switch write.Verb {
+		case plan.Create:
+			work := write.Object(&w.Set.Spec.ManifestWorkTemplate)
+			work.TypeMeta = metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "ManifestWork"}
+			work.UID, work.ResourceVersion, work.Generation = types.UID("uid-"+write.Cluster), "1", 1
+			work.CreationTimestamp = metav1.NewTime(w.Now)
+			w.Works[write.Cluster] = work
+		case plan.Update, plan.UpdateMetadata:
+			work := w.Works[write.Cluster]
+			maps.Copy(work.Labels, write.Labels)
+			maps.Copy(work.Annotations, write.Annotations)
+			if write.Verb == plan.Update {
+				w.Set.Spec.ManifestWorkTemplate.DeepCopyInto(&work.Spec)
+				work.Generation++
+			}
+		case plan.Delete:
+			delete(w.Works, write.Cluster)
+		}
+	}
+	return out
+}
+
+// Wait lets time pass.
+func (w *World) Wait(d time.Duration) { w.Now = w.Now.Add(d) }
+
+// Report reports conditions such as "Applied Progressing=False" for clusters, as their agents would.
+func (w *World) Report(conditions string, clusters ...string) {
+	for _, cluster := range clusters {
+		for word := range strings.FieldsSeq(conditions) {
+			kind, status, has := strings.Cut(word, "=")
+			if !has {
+				status = "True"
+			}
+			w.set(cluster, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: "Reported"})
+		}
+	}
+}
+
+// Succeed reports that the works of clusters are healthy.
+func (w *World) Succeed(clusters ...string) {
+	w.Report("Applied Available Progressing=False Degraded=False", clusters...)
+	for _, cluster := range clusters {
+		w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue})
+	}
+}
+
+// Refuse reports that the member of a cluster refuses the Deployment for a reason that retrying cannot mend.
+func (w *World) Refuse(cluster, message string) {
+	w.Report("Applied=False Available=False Progressing Degraded=False", cluster)
+	w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionFalse, Message: workv1.PermanentFailurePrefix + message})
+}
+
+// Degrade reports that the Deployment of a cluster fails.
+func (w *World) Degrade(cluster, message string) {
+	w.Report("Applied Available Progressing", cluster)
+	w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue})
+	w.set(cluster, metav1.Condition{Type: workv1.WorkDegraded, Status: metav1.ConditionTrue, Reason: "Failed", Message: message})
+}
+
+func (w *World) set(cluster string, condition metav1.Condition) {
+	work := w.Works[cluster]
+	condition.ObservedGeneration, condition.LastTransitionTime = work.Generation, metav1.NewTime(w.Now)
+	meta.SetStatusCondition(&work.Status.Conditions, condition)
+}
+
+// object stores the report about the one object of a work.
+func (w *World) object(cluster string, condition metav1.Condition) {
+	condition.Reason, condition.LastTransitionTime = "Reported", metav1.NewTime(w.Now)
+	available := metav1.Condition{Type: workv1.WorkAvailable, Status: condition.Status, Reason: "Reported", LastTransitionTime: condition.LastTransitionTime}
+	w.Works[cluster].Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{
+		ResourceMeta: workv1.ManifestResourceMeta{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "web"},
+		Conditions:   []metav1.Condition{condition, available},
+	}}
+}
+
+// YAML returns all objects as a hub would list them.
+func (w *World) YAML() string {
+	objects := []any{w.Set, w.Placement}
+	for _, slice := range w.Slices {
+		objects = append(objects, slice)
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(w.Works)) {
+		objects = append(objects, w.Works[cluster])
+	}
+	var out strings.Builder
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			w.tb.Fatal(err)
+		}
+		out.WriteString("---\n" + string(text))
+	}
+	return out.String()
+}

@@ -1,0 +1,158 @@
+package plan_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/rollout"
+)
+
+// TestVector19AClusterThatJoinsAHeldRolloutGetsTheFormerTemplate follows vector 19, for a rollout that is paused, unapproved or breached.
+func TestVector19AClusterThatJoinsAHeldRolloutGetsTheFormerTemplate(t *testing.T) {
+	for sentence, strategy := range map[string]string{
+		"paused":                      "{type: All, paused: true}",
+		"not approved":                "{type: Progressive, approval: {required: [{groupIndex: 0}]}}",
+		"former template is not kept": "{type: All, paused: true}",
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, "p")
+			w.selects("p", "a")
+			w.pass(t)
+			w.agents(t, "a", "Applied Available Progressing=False", w.now)
+			w.pass(t)
+			former := w.hash(t)
+			w.kept[former] = sentence != "former template is not kept"
+			w.template("2")
+			w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, strategy)
+			w.selects("p", "a b")
+			w.written = nil
+			w.pass(t)
+			w.pass(t)
+			if !w.kept[former] {
+				w.expectWrites(t)
+				return
+			}
+			w.expectWrites(t, "Create b")
+			work := w.work(t, "b")
+			if got := work.Annotations[workv1.TemplateHashAnnotation]; got != former || !strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), `"1"`) {
+				t.Errorf("the new cluster got %s", got)
+			}
+			w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "")
+			w.pass(t)
+			w.expectWrites(t, "Update a", "Update b")
+		})
+	}
+}
+
+// kept are the kept templates of a set, as the API server stores them.
+type kept map[string]*appsv1.ControllerRevision
+
+func (k kept) apply(todo plan.RevisionPlan) {
+	if todo.Create != nil {
+		k[todo.Create.Name] = todo.Create
+	}
+	if todo.Renew != nil {
+		k[todo.Renew.Name].Revision = todo.Number
+	}
+	for _, revision := range todo.Delete {
+		delete(k, revision.Name)
+	}
+}
+
+func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
+	w, stored := newWorld(t, "p"), kept{}
+	w.set.Spec.RevisionHistoryLimit = new(int32(2))
+	pass := func(value string) string {
+		w.template(value)
+		for range 2 {
+			todo, err := plan.PlanRevisions(w.set, w.hash(t), slices.Collect(maps.Values(stored)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored.apply(todo)
+		}
+		return w.hash(t)
+	}
+	w.set.Status.CurrentRevision = pass("1")
+	for _, value := range []string{"2", "3", "4", "5", "3"} {
+		pass(value)
+	}
+	var got []string
+	for _, revision := range slices.SortedFunc(maps.Values(stored), func(a, b *appsv1.ControllerRevision) int { return int(a.Revision - b.Revision) }) {
+		template, err := plan.RevisionTemplate(revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, value, _ := strings.Cut(string(template.Workload.Manifests[0].Raw), `"value":"`)
+		got = append(got, value[:1])
+	}
+	if want := []string{"1", "4", "5", "3"}; !slices.Equal(got, want) {
+		t.Errorf("kept %q, want %q: the current, two more, and the present", got, want)
+	}
+}
+
+func TestATemplateWithASecretIsNotKept(t *testing.T) {
+	w := newWorld(t, "p")
+	w.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`)
+	if todo, err := plan.PlanRevisions(w.set, w.hash(t), nil); err != nil || todo.Create != nil {
+		t.Errorf("%+v, %v", todo, err)
+	}
+}
+
+func TestAForgedTemplateIsNotUsed(t *testing.T) {
+	w := newWorld(t, "p")
+	todo, err := plan.PlanRevisions(w.set, w.hash(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := todo.Create
+	w.template("forged")
+	todo, err = plan.PlanRevisions(w.set, w.hash(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good.Data = todo.Create.Data
+	if _, err := plan.RevisionTemplate(good); err == nil || !strings.Contains(err.Error(), "recorded hash") {
+		t.Error(err)
+	}
+	good.OwnerReferences[0].UID = "other"
+	if hash := plan.RevisionHash(w.set, good); hash != "" {
+		t.Errorf("a revision of another owner has hash %s", hash)
+	}
+}
+
+// TestARefusalOfTheFormerTemplateDoesNotStartThePresentOne: a cluster joins while the present template is held back, and the API server
+// refuses the former one. The refusal is no failure of the present template, which stays held back.
+func TestARefusalOfTheFormerTemplateDoesNotStartThePresentOne(t *testing.T) {
+	w := newWorld(t, "p")
+	w.selects("p", "a")
+	w.pass(t)
+	w.agents(t, "a", "Applied Available Progressing=False", w.now)
+	w.pass(t)
+	former := w.hash(t)
+	w.kept[former] = true
+	w.template("2")
+	w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: All, paused: true}")
+	w.selects("p", "a d")
+	w.written = nil
+	retry := w.now.Add(time.Minute)
+	w.faults["d"] = plan.Fault{Hash: former, Permanent: true, Message: "exceeded quota", Since: w.now, Retry: retry}
+	out := w.pass(t)
+	w.expectWrites(t)
+	if got := out.Verdicts[1]; got.State != rollout.StateToApply || !strings.Contains(got.Message, "exceeded quota") || !out.Until.Equal(retry) {
+		t.Errorf("%+v, until %s", got, out.Until)
+	}
+	w.now = retry
+	w.pass(t)
+	w.expectWrites(t, "Create d")
+	if got := w.work(t, "d").Annotations[workv1.TemplateHashAnnotation]; got != former {
+		t.Errorf("the cluster got the template %s, want %s", got, former)
+	}
+}

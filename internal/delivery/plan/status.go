@@ -1,0 +1,233 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/rollout"
+)
+
+// Reasons of the conditions of a set. The condition Progressing has the phase of the rollout as its reason, or ReasonDeleting.
+const (
+	ReasonAsExpected               = "AsExpected"
+	ReasonNotAsExpected            = "NotAsExpected"
+	ReasonProcessing               = "Processing"
+	ReasonComplete                 = "Complete"
+	ReasonProgressing              = "Progressing"
+	ReasonPlacementDecisionMissing = "PlacementDecisionNotFound"
+	ReasonPlacementDecisionEmpty   = "PlacementDecisionEmpty"
+	ReasonDeleting                 = "Deleting"
+)
+
+// status returns the status of the set.
+func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
+	out := *p.in.Set.Status.DeepCopy()
+	out.UpdateRevision, out.AbortedTime = p.in.Hash, p.aborted
+	out.Summary, out.PlacementsSummary = workv1alpha1.ManifestWorkReplicaSetSummary{}, nil
+	for i := range p.placements {
+		s := &p.placements[i]
+		counts, total := p.count(i)
+		out.PlacementsSummary = append(out.PlacementsSummary, workv1alpha1.PlacementSummary{
+			Name: s.name, Summary: counts,
+			AvailableDecisionGroups: fmt.Sprintf("%d (%d / %d clusters applied)", s.doneGroups(p.byName), counts.Total, total),
+		})
+		add(&out.Summary, counts)
+	}
+	succeeded, skipped := p.inState(rollout.StateSucceeded), p.inState(rollout.StateSkip)
+	if succeeded+skipped == out.Summary.DesiredTotal && succeeded > 0 && p.allComplete() {
+		out.CurrentRevision = p.in.Hash
+	}
+	for _, condition := range []metav1.Condition{
+		p.verified(out.Summary), p.rolledOut(out.Summary, succeeded), p.applied(out.Summary), p.progressing(),
+	} {
+		setCondition(&out.Conditions, condition, p.in.Set.Generation, metav1.NewTime(p.in.Now))
+	}
+	return out
+}
+
+// setCondition sets a condition. Its time changes only with its status.
+func setCondition(conditions *[]metav1.Condition, condition metav1.Condition, generation int64, now metav1.Time) {
+	condition.ObservedGeneration, condition.LastTransitionTime = generation, now
+	condition.Message = pacing.CutText(condition.Message, pacing.MaxMessage)
+	meta.SetStatusCondition(conditions, condition)
+}
+
+// count counts the clusters under one placement. A cluster that stays for lack of a decision counts under the placement that it had,
+// else under the first.
+func (p *planner) count(placement int) (out workv1alpha1.ManifestWorkReplicaSetSummary, selected int) {
+	for _, c := range p.clusters {
+		if c.ruling() == placement {
+			out.DesiredTotal++
+		} else if c.ruling() != noPlacement || c.work == nil || p.formerPlacement(c) != placement {
+			continue
+		}
+		if c.work == nil {
+			continue
+		}
+		out.Total++
+		if !c.work.DeletionTimestamp.IsZero() || !c.current() {
+			continue
+		}
+		out.Updated++
+		increment(&out.Applied, is(observed(c.work, workv1.WorkApplied), metav1.ConditionTrue))
+		increment(&out.Available, is(observed(c.work, workv1.WorkAvailable), metav1.ConditionTrue))
+		increment(&out.Progressing, c.state == rollout.StateProgressing)
+		increment(&out.Degraded, c.state == rollout.StateFailed)
+	}
+	return out, out.DesiredTotal
+}
+
+// formerPlacement returns the position of the placement that ruled the cluster of a work.
+func (p *planner) formerPlacement(c *cluster) int {
+	for i := range p.placements {
+		if c.work.Labels[labelPlacement] == PlacementLabelValue(p.placements[i].name) {
+			return i
+		}
+	}
+	return 0
+}
+
+func increment(count *int, when bool) {
+	if when {
+		*count++
+	}
+}
+
+func add(to *workv1alpha1.ManifestWorkReplicaSetSummary, from workv1alpha1.ManifestWorkReplicaSetSummary) {
+	to.DesiredTotal += from.DesiredTotal
+	to.Total += from.Total
+	to.Updated += from.Updated
+	to.Applied += from.Applied
+	to.Available += from.Available
+	to.Progressing += from.Progressing
+	to.Degraded += from.Degraded
+}
+
+// inState counts the selected clusters that have a state.
+func (p *planner) inState(state rollout.State) int {
+	out := 0
+	for _, c := range p.clusters {
+		increment(&out, c.ruling() != noPlacement && c.state == state)
+	}
+	return out
+}
+
+func (p *planner) allComplete() bool {
+	return !slices.ContainsFunc(p.placements, func(s placementState) bool { return !s.complete() })
+}
+
+func (p *planner) verified(counts workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
+	out := metav1.Condition{Type: workv1alpha1.PlacementVerified, Status: metav1.ConditionFalse}
+	var gone, open []string
+	for i := range p.placements {
+		switch s := &p.placements[i]; s.reading {
+		case pacing.Missing:
+			gone = append(gone, s.name)
+		case pacing.Undecided, pacing.Torn, pacing.Partial:
+			open = append(open, s.name)
+		case pacing.Decided:
+		}
+	}
+	switch {
+	case len(gone) > 0:
+		out.Reason, out.Message = ReasonPlacementDecisionMissing, "there is no Placement "+pacing.List(gone)+"; the works of its clusters stay"
+	case len(open) > 0:
+		out.Reason, out.Message = ReasonNotAsExpected, "no complete decision of Placement "+pacing.List(open)+"; the works of its clusters stay"
+	case counts.DesiredTotal == 0:
+		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
+	default:
+		out.Status, out.Reason = metav1.ConditionTrue, ReasonAsExpected
+		out.Message = pacing.ClusterCount(counts.DesiredTotal) + " selected"
+	}
+	return out
+}
+
+func (p *planner) rolledOut(counts workv1alpha1.ManifestWorkReplicaSetSummary, succeeded int) metav1.Condition {
+	out := metav1.Condition{Type: workv1alpha1.PlacementRolledOut, Status: metav1.ConditionFalse, Reason: ReasonProgressing}
+	if counts.DesiredTotal == 0 {
+		out.Message = "no cluster is selected"
+		return out
+	}
+	out.Message = fmt.Sprintf("%d of %s succeeded", succeeded, pacing.ClusterCount(counts.DesiredTotal))
+	if succeeded == counts.DesiredTotal {
+		out.Status, out.Reason = metav1.ConditionTrue, ReasonComplete
+	}
+	for _, text := range []string{p.failures(counts.DesiredTotal), p.leftOut(counts.DesiredTotal)} {
+		if text != "" {
+			out.Message += "; " + text
+		}
+	}
+	return out
+}
+
+func (p *planner) applied(counts workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
+	out := metav1.Condition{Type: workv1alpha1.ManifestworkApplied, Status: metav1.ConditionFalse}
+	failures, leftOut := p.failures(counts.DesiredTotal), p.leftOut(counts.DesiredTotal)
+	switch {
+	case counts.Total == 0 && counts.DesiredTotal == 0:
+		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
+	case failures != "" && leftOut != "":
+		out.Reason, out.Message = ReasonNotAsExpected, failures+"; "+leftOut
+	case failures != "" || leftOut != "":
+		out.Reason, out.Message = ReasonNotAsExpected, failures+leftOut
+	case counts.Available == counts.Total && counts.Total == counts.DesiredTotal && counts.Progressing == 0:
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, ReasonAsExpected, fmt.Sprintf("all %d works are available", counts.Total)
+	default:
+		out.Reason = ReasonProcessing
+		out.Message = fmt.Sprintf("%d of %d works have the template, %d are available", counts.Updated, max(counts.Total, counts.DesiredTotal), counts.Available)
+	}
+	if reported := p.foreignWorks(); reported != "" {
+		out.Message += "; " + reported
+	}
+	return out
+}
+
+// ForeignWorks begins the part of the message of the condition ManifestworkApplied that names works which are not of the set.
+const ForeignWorks = "left alone, for they have the label of this set without its UID: "
+
+// foreignWorks reports works that carry the label of the set and are not its own.
+func (p *planner) foreignWorks() string {
+	var names []string
+	for _, c := range p.clusters {
+		for _, work := range c.foreign {
+			if work.DeletionTimestamp.IsZero() {
+				names = append(names, work.Namespace+"/"+work.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ForeignWorks + pacing.List(names)
+}
+
+// progressing returns the most urgent phase of the rollouts, and a sentence for each placement.
+func (p *planner) progressing() metav1.Condition {
+	out := metav1.Condition{Type: workv1alpha1.Progressing, Status: metav1.ConditionFalse, Reason: string(rollout.PhaseEmpty)}
+	var sentences []string
+	for i := range p.placements {
+		s := &p.placements[i]
+		if i == 0 || pacing.PhaseOrder(s.step.Phase, rollout.Phase(out.Reason)) < 0 {
+			out.Reason = string(s.step.Phase)
+		}
+		text := s.message()
+		if len(p.placements) > 1 {
+			text = s.name + ": " + text
+		}
+		sentences = append(sentences, text)
+	}
+	switch rollout.Phase(out.Reason) {
+	case rollout.PhaseAdvancing, rollout.PhaseWaiting, rollout.PhaseSoaking:
+		out.Status = metav1.ConditionTrue
+	default: // nothing moves by itself
+	}
+	out.Message = strings.Join(sentences, "; ")
+	return out
+}

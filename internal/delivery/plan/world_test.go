@@ -1,0 +1,425 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/internal/delivery/plan"
+)
+
+var (
+	start   = time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	errBoom = errors.New("boom")
+)
+
+const progressive = "{type: Progressive, progressive: {maxConcurrency: 1}}"
+
+// world is a hub with one set, as the API server stores it and as a cache shows it.
+type world struct {
+	set        *workv1alpha1.ManifestWorkReplicaSet
+	placements map[string]plan.Placement
+	stored     map[types.NamespacedName]*workv1.ManifestWork
+	// cached are the works as the cache shows them. While frozen is set, it does not follow.
+	cached map[types.NamespacedName]*workv1.ManifestWork
+	frozen bool
+	memory *plan.Memory
+	faults map[string]plan.Fault
+	now    time.Time
+	// version is the last resourceVersion.
+	version int
+	// templates are all templates of the set, by hash. Those in kept can still be written.
+	templates map[string]*workv1.ManifestWorkSpec
+	kept      map[string]bool
+	obstacle  string
+	// fleet are the clusters that overrides read.
+	fleet map[string]*clusterv1.ManagedCluster
+	// undeliverable is why clusters get no works.
+	undeliverable map[string]string
+	// written lists all writes, as "Verb cluster/name".
+	written []string
+}
+
+// newWorld returns a hub with the set shop/web of template 1, with placements such as "p" or "p={type: Progressive}".
+func newWorld(t testing.TB, placements ...string) *world {
+	t.Helper()
+	w := &world{
+		set:        &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set-uid", Generation: 1}},
+		placements: map[string]plan.Placement{}, stored: map[types.NamespacedName]*workv1.ManifestWork{},
+		cached: map[types.NamespacedName]*workv1.ManifestWork{}, templates: map[string]*workv1.ManifestWorkSpec{}, kept: map[string]bool{},
+		fleet: map[string]*clusterv1.ManagedCluster{}, memory: &plan.Memory{}, faults: map[string]plan.Fault{}, now: start,
+	}
+	for _, text := range placements {
+		name, strategy, _ := strings.Cut(text, "=")
+		w.set.Spec.PlacementRefs = append(w.set.Spec.PlacementRefs, workv1alpha1.LocalPlacementReference{Name: name, RolloutStrategy: parseStrategy(t, strategy)})
+	}
+	w.template("1")
+	return w
+}
+
+func parseStrategy(t testing.TB, text string) workv1alpha1.PlacementRolloutStrategy {
+	t.Helper()
+	out := clusterv1alpha1.RolloutStrategy{}
+	if err := yaml.UnmarshalStrict([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
+	return workv1alpha1.PlacementRolloutStrategy{RolloutStrategy: out}
+}
+
+// template changes the template of the set.
+func (w *world) template(value string) {
+	w.set.Generation++
+	w.set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
+		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"},"data":{"value":"` + value + `"}}`),
+	}}}
+}
+
+func (w *world) hash(t testing.TB) string {
+	t.Helper()
+	hash, err := plan.TemplateHash(&w.set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.templates[hash] = w.set.Spec.ManifestWorkTemplate.DeepCopy()
+	return hash
+}
+
+// selects sets the decision of a placement: clusters by group, such as "a b|c"; "-" for a placement without slices.
+func (w *world) selects(placement, text string) {
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: placement}}
+	var all []*clusterv1beta1.PlacementDecision
+	for i, group := range strings.Split(text, "|") {
+		if text == "-" {
+			break
+		}
+		slice := slice(placement, i, i, strings.Fields(group)...)
+		all = append(all, slice)
+		object.Status.NumberOfSelectedClusters += int32(len(slice.Status.Decisions))
+	}
+	w.placements[placement] = plan.Placement{Object: object, Decisions: decision.Of(all...)}
+}
+
+// slice returns a slice of a placement.
+func slice(placement string, number, group int, clusters ...string) *clusterv1beta1.PlacementDecision {
+	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: fmt.Sprintf("%s-%d", placement, number),
+		Labels: map[string]string{clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(group)},
+	}}
+	for _, cluster := range clusters {
+		out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
+	}
+	return out
+}
+
+// observe lets the cache catch up.
+func (w *world) observe() {
+	for key, work := range w.cached {
+		if w.stored[key] == nil {
+			w.memory.Drop(key, work.UID)
+		}
+	}
+	w.cached = map[types.NamespacedName]*workv1.ManifestWork{}
+	for key, work := range w.stored {
+		w.cached[key] = plan.Strip(work.DeepCopy())
+	}
+}
+
+func (w *world) input(t testing.TB) plan.Input {
+	t.Helper()
+	in := plan.Input{
+		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
+		Works: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(), Obstacle: w.obstacle,
+		Undeliverable: w.undeliverable,
+	}
+	if w.renderer() != nil && in.Invalid == "" {
+		in.Rendered, in.Former = w.rendered(in.Hash), w.rendered(w.set.Status.CurrentRevision)
+	}
+	return in
+}
+
+// compiler compiles the expressions of overrides.
+var compiler = sync.OnceValue(func() *celenv.Env {
+	env, err := celenv.New()
+	if err != nil {
+		panic(err)
+	}
+	return env
+})
+
+func (w *world) renderer() *plan.Renderer { return plan.NewRenderer(w.set, compiler(), 4096) }
+
+// rendered returns what a template becomes on each selected cluster.
+func (w *world) rendered(hash string) map[string]plan.Rendering {
+	out := map[string]plan.Rendering{}
+	if w.templates[hash] == nil {
+		return nil
+	}
+	for _, placement := range w.placements {
+		for name := range placement.Decisions.ClusterNames() {
+			_, out[name] = w.renderer().Render(w.templates[hash], hash, w.fleet[name])
+		}
+	}
+	return out
+}
+
+// spec returns the spec that a write stores.
+func (w *world) spec(write plan.Write) *workv1.ManifestWorkSpec {
+	if write.Revision == "" {
+		return nil
+	}
+	out, _ := w.renderer().Render(w.templates[write.Revision], write.Revision, w.fleet[write.Cluster])
+	return out
+}
+
+// label sets the label "site" of a cluster; the empty value removes it.
+func (w *world) label(cluster, value string) {
+	w.fleet[cluster] = &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: map[string]string{"site": value}}}
+	if value == "" {
+		w.fleet[cluster].Labels = nil
+	}
+}
+
+// siteOverride writes the label "site" of a cluster into the ConfigMap of the template.
+const siteOverride = `[{targets: [{resource: configmaps, namespace: shop, name: web}], patches: [{op: add, path: /data/site, value: "${cluster.labels['site']}"}]}]`
+
+func (w *world) overrides(t testing.TB, text string) {
+	t.Helper()
+	w.set.Generation++
+	w.set.Spec.Overrides = nil
+	if err := yaml.UnmarshalStrict([]byte(text), &w.set.Spec.Overrides); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// data returns the data of the ConfigMap in the only work of a cluster, such as "value=1 site=x"; empty without a work.
+func (w *world) data(t testing.TB, cluster string) string {
+	t.Helper()
+	work := w.work(t, cluster)
+	if work == nil || len(work.Spec.Workload.Manifests) == 0 {
+		return ""
+	}
+	var content struct {
+		Data map[string]string `json:"data"`
+	}
+	if err := json.Unmarshal(work.Spec.Workload.Manifests[0].Raw, &content); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace("value=" + content.Data["value"] + " site=" + content.Data["site"])
+}
+
+// pass plans, applies every write and stores the status. The cache follows unless it is frozen.
+func (w *world) pass(t testing.TB) plan.Result {
+	t.Helper()
+	out := plan.Plan(w.input(t))
+	for _, write := range out.Writes {
+		if err := w.apply(write, true); err != nil {
+			t.Fatalf("%s of %s/%s: %v", write.Verb, write.Cluster, write.Name, err)
+		}
+	}
+	w.set.Status = out.Status
+	if !w.frozen {
+		w.observe()
+	}
+	return out
+}
+
+// apply stores one write as the API server would. If the response is lost, the memory does not learn of it.
+func (w *world) apply(write plan.Write, response bool) error {
+	key := types.NamespacedName{Namespace: write.Cluster, Name: write.Name}
+	before := w.stored[key]
+	w.written = append(w.written, fmt.Sprintf("%s %s", write.Verb, key))
+	if write.Verb == plan.Create {
+		if before != nil {
+			return fmt.Errorf("already exists: %w", errBoom)
+		}
+		work := write.Object(w.spec(write))
+		work.UID, work.Generation, work.CreationTimestamp = types.UID(fmt.Sprintf("uid-%d", w.version+1)), 1, metav1.NewTime(w.now)
+		w.store(work, response)
+		return nil
+	}
+	if before == nil || before.UID != write.UID || before.ResourceVersion != write.ResourceVersion {
+		return fmt.Errorf("conflict: %w", errBoom)
+	}
+	if write.Verb == plan.Delete {
+		w.deleteWork(key)
+		if response {
+			w.memory.Deleted(key, write.UID)
+		}
+		return nil
+	}
+	after, err := w.patch(before, write)
+	if err != nil {
+		return err
+	}
+	w.store(after, response)
+	return nil
+}
+
+// patch applies the patch of a write.
+func (w *world) patch(before *workv1.ManifestWork, write plan.Write) (*workv1.ManifestWork, error) {
+	kind, patch, err := write.Patch(w.spec(write))
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	if kind == types.MergePatchType {
+		text, err = jsonpatch.MergePatch(text, patch)
+	} else if operations, decodeErr := jsonpatch.DecodePatch(patch); decodeErr == nil {
+		text, err = operations.Apply(text)
+	} else {
+		err = decodeErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	after := &workv1.ManifestWork{}
+	if err := json.Unmarshal(text, after); err != nil {
+		return nil, err
+	}
+	if specOf(after) != specOf(before) {
+		after.Generation++
+	}
+	return after, nil
+}
+
+func specOf(work *workv1.ManifestWork) string {
+	return fmt.Sprintf("%s", work.Spec.Workload.Manifests) + fmt.Sprint(work.Spec.DeleteOption, work.Spec.ManifestConfigs, work.Spec.Executor)
+}
+
+func (w *world) store(work *workv1.ManifestWork, response bool) {
+	w.version++
+	work.ResourceVersion = strconv.Itoa(w.version)
+	w.stored[types.NamespacedName{Namespace: work.Namespace, Name: work.Name}] = work
+	if response {
+		w.memory.Stored(work, w.now)
+	}
+}
+
+// deleteWork marks a work as deleted: its agent removes it with gone.
+func (w *world) deleteWork(key types.NamespacedName) {
+	work := w.stored[key].DeepCopy()
+	if len(work.Finalizers) == 0 {
+		delete(w.stored, key)
+		return
+	}
+	if work.DeletionTimestamp == nil {
+		work.DeletionTimestamp = new(metav1.NewTime(w.now))
+		w.store(work, false)
+	}
+}
+
+// work returns the only work of a cluster; nil without one.
+func (w *world) work(t testing.TB, cluster string) *workv1.ManifestWork {
+	t.Helper()
+	var out *workv1.ManifestWork
+	for key, work := range w.stored {
+		if key.Namespace == cluster {
+			if out != nil {
+				t.Fatalf("%s has two works, %s and %s", cluster, out.Name, work.Name)
+			}
+			out = work
+		}
+	}
+	return out
+}
+
+// agents lets the agents of clusters report conditions such as "Applied Available" or "Applied Progressing=False" of the present generation, at
+// an instant, and removes the works that are being deleted.
+func (w *world) agents(t testing.TB, clusters, conditions string, at time.Time) {
+	t.Helper()
+	for cluster := range strings.FieldsSeq(clusters) {
+		for key, stored := range maps.Clone(w.stored) {
+			if key.Namespace != cluster {
+				continue
+			}
+			if stored.DeletionTimestamp != nil {
+				delete(w.stored, key)
+				continue
+			}
+			work := stored.DeepCopy()
+			for word := range strings.FieldsSeq(conditions) {
+				kind, status, has := strings.Cut(word, "=")
+				if !has {
+					status = "True"
+				}
+				meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
+					Type: kind, Status: metav1.ConditionStatus(status), Reason: "Test", ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(at),
+				})
+			}
+			w.store(work, false)
+		}
+	}
+	w.observe()
+}
+
+// clusters returns the clusters with a work of the present template that is not being deleted.
+func (w *world) clusters(t testing.TB) string {
+	t.Helper()
+	var out []string
+	for key, work := range w.stored {
+		_, rendered := w.renderer().Render(&w.set.Spec.ManifestWorkTemplate, w.hash(t), w.fleet[key.Namespace])
+		if work.DeletionTimestamp == nil && plan.IsCurrent(work, rendered.Hash) {
+			out = append(out, key.Namespace)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// expectWrites fails unless the writes since the last call are these, in any order.
+func (w *world) expectWrites(t testing.TB, want ...string) {
+	t.Helper()
+	name := "/" + plan.WorkName("shop", "web")
+	var got []string
+	for _, write := range w.written {
+		got = append(got, strings.TrimSuffix(write, name))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("writes %q, want %q", got, want)
+	}
+	w.written = nil
+}
+
+// expectCondition fails unless a condition of the set has a status, a reason and a part of its message.
+func (w *world) expectCondition(t testing.TB, kind, status, reason, message string) {
+	t.Helper()
+	got := meta.FindStatusCondition(w.set.Status.Conditions, kind)
+	if got == nil || string(got.Status) != status || got.Reason != reason || !strings.Contains(got.Message, message) {
+		t.Errorf("condition %s is %+v, want %s %s %q", kind, got, status, reason, message)
+	}
+}
+
+// live lists the stored works as metadata.
+func (w *world) live() []metav1.PartialObjectMetadata {
+	var out []metav1.PartialObjectMetadata
+	for _, work := range w.stored {
+		out = append(out, metav1.PartialObjectMetadata{ObjectMeta: *work.ObjectMeta.DeepCopy()})
+	}
+	return out
+}

@@ -1,0 +1,28 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/membership/registration/ocm"
+)
+
+// AddOnControllers returns the controllers that install add-ons. "*" does not include them, because they need permissions of their own, and
+// because another product may install the add-ons of a hub.
+func AddOnControllers() []string { return []string{addon.Name} }
+
+// InstallsAddOns reports whether the controller runs that installs add-ons.
+func (o *Options) InstallsAddOns() bool { return o.runsController(addon.Name) }
+
+// addAddOnInstall adds the controller that installs add-ons, and the monitor that stops it while that of Open Cluster Management runs.
+func addAddOnInstall(ctx context.Context, a *managerBuilder) error {
+	a.ocmAddOns = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}, Rival: ocm.AddOns()}
+	if err := a.mgr.Add(a.ocmAddOns); err != nil {
+		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
+	}
+	return addon.Add(ctx, a.mgr, addon.Options{Clock: clock.RealClock{}, Blocked: a.ocmAddOns.Blocked, ManifestLimit: a.options.Webhooks.ManifestLimit, Registry: metrics.Registry})
+}

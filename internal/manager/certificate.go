@@ -1,0 +1,115 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"sync"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/berth-project/berth/config"
+	viewconfig "github.com/berth-project/berth/config/apiserver"
+	"github.com/berth-project/berth/internal/admission/certificate"
+	"github.com/berth-project/berth/internal/admission/certificate/cabundle"
+	"github.com/berth-project/berth/internal/kube/telemetry"
+)
+
+var errNoCertificate = errors.New("there is no certificate yet")
+
+// addCertificateFlags adds the flags for the certificate of the webhooks and the views.
+func addCertificateFlags(flags *pflag.FlagSet, files *certificate.Files) {
+	flags.StringVar(&files.CertFile, "tls-cert-file", files.CertFile,
+		"certificate of webhooks and views, read again when it changes; empty: the manager creates one")
+	flags.StringVar(&files.KeyFile, "tls-private-key-file", files.KeyFile, "private key of the certificate")
+	flags.StringVar(&files.CAFile, "tls-ca-file", files.CAFile,
+		"CA certificates that the API server must trust for the certificate; empty with --tls-cert-file: another client registers webhooks and views")
+}
+
+// addCertificate prepares the certificate of the webhooks and the views, if any are served, and registers them with the API
+// server.
+func (a *managerBuilder) addCertificate() error {
+	var served []fs.FS
+	if a.options.Webhooks.enabled() {
+		served = append(served, config.Webhooks(), config.Conversion())
+	}
+	if a.options.servesViews() {
+		served = append(served, viewconfig.Registration())
+	}
+	if len(served) == 0 {
+		return nil
+	}
+	address := cabundle.Address{URL: a.options.Webhooks.URL, Port: a.options.Views.ServicePort}
+	registered, err := cabundle.New(a.mgr.GetClient(), address, served...)
+	if err != nil {
+		return err
+	}
+	if err := a.newCertificate(registered); err != nil {
+		return err
+	}
+	telemetry.NewCertificate(metrics.Registry, a.certificates.NotAfter)
+	if err := a.mgr.AddReadyzCheck("certificate", a.checkCertificate); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}
+
+// newCertificate creates the certificate source.
+func (a *managerBuilder) newCertificate(registered *cabundle.Publisher) (err error) {
+	registrar := &registrar{Publisher: registered, applied: func() {}}
+	if a.options.OnRegistered != nil {
+		registrar.applied = sync.OnceFunc(a.options.OnRegistered)
+	}
+	if a.options.Certificate.CertFile != "" {
+		a.certificates, err = certificate.NewFile(a.mgr, a.options.Certificate, registered.Hosts(), clock.RealClock{}, registrar)
+		return err
+	}
+	hosts, err := certificateHosts(a.mgr.GetClient(), registered)
+	if err != nil {
+		return err
+	}
+	a.certificates, err = certificate.NewSelfSigned(a.mgr, a.options.LeaderElectionNamespace, hosts, clock.RealClock{}, registrar)
+	return err
+}
+
+// registrar calls a function after each registration of the servers.
+type registrar struct {
+	*cabundle.Publisher
+
+	applied func()
+}
+
+// Apply implements certificate.CAPublisher.
+func (r *registrar) Apply(ctx context.Context, authorities []byte) error {
+	if err := r.Publisher.Apply(ctx, authorities); err != nil {
+		return err //nolint:wrapcheck // the error names the object
+	}
+	r.applied()
+	return nil
+}
+
+// certificateHosts returns the hosts for a certificate of the manager: those of all servers, whether they run or not, so
+// that the certificate stays the same when one is switched on.
+func certificateHosts(writer client.Client, registered *cabundle.Publisher) ([]string, error) {
+	all, err := cabundle.New(writer, cabundle.Address{}, config.Webhooks(), config.Conversion(), viewconfig.Registration())
+	if err != nil {
+		return nil, err
+	}
+	return sets.List(sets.New("localhost", "127.0.0.1").Insert(all.Hosts()...).Insert(registered.Hosts()...)), nil
+}
+
+// checkCertificate fails while there is no certificate.
+func (a *managerBuilder) checkCertificate(*http.Request) error {
+	select {
+	case <-a.certificates.Ready():
+		return nil
+	default:
+		return errNoCertificate
+	}
+}

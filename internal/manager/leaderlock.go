@@ -1,0 +1,100 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+)
+
+// ErrLeaseLost ends a leader that lost its lease.
+var ErrLeaseLost = errors.New("the lease of the manager is lost")
+
+// leaderLock is the lock of a manager. It ends the manager when the manager may no longer lead: another holder has
+// the lease, or the lease was not renewed in time, even during a request. It also ends the manager before it releases the
+// lease. The elector calls it from one goroutine.
+type leaderLock struct {
+	resourcelock.Interface
+
+	// onLost ends the manager, and close frees its resources.
+	onLost, close func()
+	clock         clock.WithDelayedExecution
+	// validity is how long the lease is held after a renewal.
+	validity time.Duration
+	// expiry ends the manager; nil until it holds the lease.
+	expiry  clock.Timer
+	leading bool
+}
+
+// newLeaderLock returns a lock for a manager and the context to run it in, which ends with ctx or when the lease is lost.
+// lost ends only when the lease is lost: a manager that is stopped may finish its requests.
+func newLeaderLock(
+	ctx context.Context, lock resourcelock.Interface, options Options, clock clock.WithDelayedExecution,
+) (running context.Context, out *leaderLock, lost context.Context) {
+	running, stop := context.WithCancel(ctx)
+	lost, lose := context.WithCancel(context.WithoutCancel(ctx))
+	out = &leaderLock{Interface: lock, clock: clock, validity: min(options.RenewDeadline+options.RetryPeriod, options.LeaseDuration)}
+	out.onLost = func() {
+		if ctx.Err() == nil { // a stopping manager releases the lease last
+			lose()
+			stop()
+		}
+	}
+	out.close = func() {
+		if out.expiry != nil {
+			out.expiry.Stop()
+		}
+		lose()
+		stop()
+	}
+	return running, out, lost
+}
+
+// Get returns the holder of the lease.
+func (t *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := t.Interface.Get(ctx)
+	if err == nil && t.leading && record.HolderIdentity != "" && record.HolderIdentity != t.Identity() {
+		t.onLost()
+	}
+	return record, raw, err //nolint:wrapcheck // the elector compares it
+}
+
+// Create creates the lease.
+func (t *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return t.renew(func() error { return t.Interface.Create(ctx, record) })
+}
+
+// Update acquires, renews or releases the lease.
+func (t *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity != t.Identity() {
+		t.onLost()
+		return t.Interface.Update(ctx, record) //nolint:wrapcheck // the elector compares it
+	}
+	return t.renew(func() error { return t.Interface.Update(ctx, record) })
+}
+
+// RecordEvent is called by the elector when the manager begins to lead, and when it stops leading.
+func (t *leaderLock) RecordEvent(event string) {
+	if t.leading {
+		t.onLost()
+	}
+	t.leading = true
+	t.Interface.RecordEvent(event)
+}
+
+// renew sends a request that renews the lease. The lease is held from the time at which the request was sent.
+func (t *leaderLock) renew(send func() error) error {
+	sent := t.clock.Now()
+	if err := send(); err != nil {
+		return err
+	}
+	left := t.validity - t.clock.Since(sent)
+	if t.expiry == nil {
+		t.expiry = t.clock.AfterFunc(left, t.onLost)
+	} else {
+		t.expiry.Reset(left)
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package manager
+
+import (
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/berth-project/berth/internal/delivery/cleanup"
+	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/status"
+)
+
+// addStatus adds the monitor of the manager's own metrics, which the views and the console report.
+func (a *managerBuilder) addStatus() (*status.Monitor, error) {
+	registry, isolated := metrics.Registry.(telemetry.Registry)
+	if !isolated {
+		registry.Own, registry.Process = metrics.Registry, metrics.Registry
+	}
+	out, err := status.NewMonitor(status.Options{
+		Metrics: registry.Own, Process: registry.Process, Clock: clock.RealClock{}, Replica: a.options.Identity, Elected: a.mgr.Elected(),
+		Queues:       append(controllerNames(), cleanup.Name),
+		RequestLimit: max(0, float64(a.options.QPS)), BytesLimit: float64(a.options.FanoutBytes),
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is about the shipped alerts
+	}
+	if err := a.mgr.Add(out); err != nil {
+		return nil, fmt.Errorf("adding the status of the manager: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,180 @@
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/berth-project/berth/internal/admission/binding"
+	"github.com/berth-project/berth/internal/admission/clusterset"
+	"github.com/berth-project/berth/internal/admission/conversion"
+	"github.com/berth-project/berth/internal/admission/managedcluster"
+	"github.com/berth-project/berth/internal/admission/permission"
+	"github.com/berth-project/berth/internal/admission/placement"
+	"github.com/berth-project/berth/internal/admission/work"
+	"github.com/berth-project/berth/internal/delivery/validation"
+)
+
+const (
+	// webhookTimeout bounds how long the shutdown waits for requests.
+	webhookTimeout = 10 * time.Second
+	// webhookIdleTimeout keeps the connections of the API server open between requests, and before the first: it opens more than it needs at
+	// once. It closes them after 90 seconds, as every client of client-go does. Closing them earlier or at the same time would fail a request
+	// that is sent at that moment.
+	webhookIdleTimeout = 3 * time.Minute
+	// answerTimeout bounds the check whether the webhooks answer. A probe of the kubelet waits a second.
+	answerTimeout = 800 * time.Millisecond
+)
+
+// WebhookOptions configures the webhooks. The zero value is off; then none of their rules applies.
+type WebhookOptions struct {
+	// Address is the host:port to listen on; "" and "0" are off.
+	Address string
+	// Listener replaces Address where the manager is part of another program.
+	Listener net.Listener
+	// URL is the URL at which the API server reaches Address, such as https://127.0.0.1:9443; empty means the Service in
+	// config/webhook.
+	URL string
+	// NilExecutor is what happens to works without an executor.
+	NilExecutor string
+	// ManifestLimit is how many bytes the manifests of one work may have together.
+	ManifestLimit int
+}
+
+// addFlags adds the flags of the options.
+func (o *WebhookOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Address, "webhook-bind-address", o.Address, "host:port that serves admission webhooks; 0: off, and their rules do not apply")
+	flags.StringVar(&o.NilExecutor, "nil-executor", o.NilExecutor,
+		"what the webhooks do with a ManifestWork without spec.executor, which the agent applies with its own permissions: ignore, warn, "+
+			"or review, which requires the verb execute-as on manifestworks with the resourceName system:serviceaccount::klusterlet-work-sa")
+	flags.IntVar(&o.ManifestLimit, "manifest-limit", o.ManifestLimit, "bytes that the manifests of one ManifestWork may have together")
+	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
+}
+
+func (o *WebhookOptions) enabled() bool {
+	return o.Listener != nil || o.Address != "" && o.Address != addressOff
+}
+
+// addWebhooks adds the server of the webhooks, if they are on. It runs on every replica, whether it leads or not.
+func (a *managerBuilder) addWebhooks(ctx context.Context) error {
+	if !a.options.Webhooks.enabled() {
+		return nil
+	}
+	paths, err := a.routes()
+	if err != nil {
+		return err
+	}
+	listener := a.options.Webhooks.Listener
+	if listener == nil {
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.options.Webhooks.Address); err != nil {
+			return fmt.Errorf("listening for webhooks: %w", err)
+		}
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"}}
+	a.certificates.ConfigureTLS(config)
+	stopping := &atomic.Bool{}
+	server := &manager.Server{
+		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookTimeout),
+		Server: &http.Server{
+			// A request that is being reviewed when the manager stops is reviewed to its end.
+			Handler: closing(paths, stopping), BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+			ReadHeaderTimeout: webhookIdleTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
+		},
+	}
+	err = errors.Join(a.mgr.Add(deferredServer{server, a.certificates.Ready(), stopping}), a.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
+	if err != nil {
+		return fmt.Errorf("adding the webhooks: %w", err)
+	}
+	return nil
+}
+
+// answers returns a check that sends a request to the server at an address of this host, as the API server would. Any response is enough.
+func answers(address string) healthz.Checker {
+	client := &http.Client{Timeout: answerTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true,                                                                // each check makes a connection, as a new client would
+		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}, //nolint:gosec // the server is this process, and nothing is sent to it
+	}}
+	return func(request *http.Request) error {
+		probe, err := http.NewRequestWithContext(request.Context(), http.MethodGet, "https://"+address+"/", http.NoBody)
+		if err != nil {
+			return fmt.Errorf("probing the webhooks: %w", err)
+		}
+		response, err := client.Do(probe)
+		if err != nil {
+			return fmt.Errorf("probing the webhooks: %w", err)
+		}
+		return response.Body.Close() //nolint:wrapcheck // nothing was read
+	}
+}
+
+// deferredServer is a server that starts once there is a certificate. Callers wait until then: the API server may have the
+// webhooks of an earlier run, and would treat an error as a refusal.
+type deferredServer struct {
+	*manager.Server
+
+	ready <-chan struct{}
+	// stopping is set when the manager stops.
+	stopping *atomic.Bool
+}
+
+// drainTime is how long the server goes on when the manager stops. Meanwhile each response closes its connection. The API server sends its
+// requests over the same few connections, and refuses a request whose connection has just closed.
+const drainTime = 500 * time.Millisecond
+
+// closing serves requests, and closes the connection after each of them while the manager stops.
+func closing(next http.Handler, stopping *atomic.Bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Start implements manager.Runnable.
+func (s deferredServer) Start(ctx context.Context) error {
+	select {
+	case <-s.ready:
+		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		defer context.AfterFunc(ctx, func() {
+			s.stopping.Store(true)
+			time.AfterFunc(drainTime, stop) //nolint:forbidigo // a server in real time
+		})()
+		return s.Server.Start(serving) //nolint:wrapcheck // the error of the server
+	case <-ctx.Done():
+		return s.Listener.Close() //nolint:wrapcheck // as above
+	}
+}
+
+// routes serves and measures each webhook under its path in config/webhook.
+func (a *managerBuilder) routes() (http.Handler, error) {
+	mgr, env := a.mgr, a.env
+	rights := permission.SubjectAccessReviewer{Client: mgr.GetClient()}
+	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
+	measured.Register(conversion.Path, conversion.Handler())
+	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, a.options.registrationPolicy(mgr.GetAPIReader())))
+	measured.Register("/mutate-managedclustersetbinding", binding.ValidatingName())
+	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
+	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
+	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
+	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient()))
+	works, err := validation.New(validation.Limits{ManifestBytes: a.options.Webhooks.ManifestLimit})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is described there
+	}
+	measured.Register(work.Path, work.Validating(works, rights, work.NilExecutor(a.options.Webhooks.NilExecutor)))
+	measured.Register(work.SetPath, work.ValidatingSet(works, rights, mgr.GetClient()))
+	return measured.WebhookMux(), nil
+}

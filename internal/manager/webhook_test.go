@@ -1,0 +1,92 @@
+package manager
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// TestARequestOutlivesTheManager: a request that is being reviewed when the manager stops is reviewed to its end, and the connection
+// closes after it, so that no client sends another request to a server that is gone.
+func TestARequestOutlivesTheManager(t *testing.T) {
+	reviewing, finish := make(chan struct{}), make(chan struct{})
+	stopping, ready := &atomic.Bool{}, make(chan struct{})
+	close(ready)
+	review := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/first" {
+			close(reviewing)
+			<-finish
+		}
+		if r.Context().Err() != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	server := deferredServer{&manager.Server{
+		Name: "test", Listener: listener, ShutdownTimeout: new(time.Minute),
+		Server: &http.Server{
+			Handler: closing(review, stopping), ReadHeaderTimeout: time.Minute,
+			BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		},
+	}, ready, stopping}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Start(ctx) }()
+	get := func(path string) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, http.NoBody)
+		if err != nil {
+			return nil, err
+		}
+		return http.DefaultClient.Do(request)
+	}
+	before, err := get("/before")
+	if err != nil || before.Close {
+		t.Fatalf("before the manager stops: %v, closes %t", err, before != nil && before.Close)
+	}
+	_ = before.Body.Close()
+	first := make(chan int, 1)
+	go func() {
+		response, err := get("/first")
+		if err != nil {
+			first <- 0
+			return
+		}
+		defer func() { _ = response.Body.Close() }()
+		first <- response.StatusCode
+	}()
+	<-reviewing
+	stop()
+	for !stopping.Load() { // it is set by another goroutine
+		runtime.Gosched()
+	}
+	if during, err := get("/during"); err != nil || !during.Close {
+		t.Errorf("while the manager stops: %v", err)
+	} else {
+		_ = during.Body.Close()
+	}
+	close(finish)
+	if code := <-first; code != http.StatusOK {
+		t.Errorf("a request that the manager had begun to review has the code %d", code)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheAPIServerClosesIdleConnections compares the servers' patience with that of clients such as the API server.
+func TestTheAPIServerClosesIdleConnections(t *testing.T) {
+	if client := utilnet.SetTransportDefaults(&http.Transport{}).IdleConnTimeout; client == 0 || webhookIdleTimeout <= client {
+		t.Errorf("the webhooks close idle connections after %s and their clients after %s: a request that is sent at that moment fails", webhookIdleTimeout, client)
+	}
+}

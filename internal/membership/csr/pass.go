@@ -1,0 +1,200 @@
+package csr
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/membership/registration"
+	"github.com/berth-project/berth/internal/membership/registration/approval"
+)
+
+// approvedReason is the reason on approved requests. Clients of Open Cluster Management match on it.
+const approvedReason = "AutoApprovedByHubCSRApprovingController"
+
+// The reasons of the condition ClusterIdentityConflict.
+const (
+	reasonConflict   = "AnotherMember"
+	reasonNoConflict = "NoConflict"
+	noConflict       = "No other member requests or reports this cluster"
+)
+
+// pass is one pass over the open requests of a cluster.
+type pass struct {
+	*reconciler
+
+	name string
+	// cluster is nil where it does not exist. It is the latest stored version.
+	cluster *clusterv1.ManagedCluster
+	// waiting counts the requests that stay open. conflict is the message about another member: its report, or its first request.
+	waiting  int
+	conflict string
+	retry    time.Duration
+}
+
+// decide decides on one request and writes the decision.
+func (p *pass) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
+	decision := approval.Decide(approval.Input{Request: csr, Cluster: p.cluster, MaxDuration: p.options.MaxDuration})
+	if decision.Review != nil {
+		allowed, err := p.review(ctx, decision.Review)
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			decision = approval.Decision{
+				Action: approval.Wait, Reason: approval.ReasonNotAllowed,
+				Message: fmt.Sprintf("the requester %s may not renew the certificates of ManagedCluster %s", csr.Spec.Username, p.name),
+			}
+			p.retry = reviewRetry
+		}
+	}
+	switch decision.Action {
+	case approval.Approve:
+		return p.approve(ctx, csr, decision)
+	case approval.Deny:
+		return p.deny(ctx, csr, decision)
+	case approval.Wait:
+		p.waiting++
+		if decision.Reason == approval.ReasonIdentityConflict && p.conflict == "" {
+			p.conflict = decision.Message
+		}
+		log.FromContext(ctx).V(1).Info("the certificate request waits", "request", csr.Name, "reason", decision.Reason, "message", decision.Message)
+		return p.acceptByRule(ctx, csr, decision)
+	case approval.Ignore:
+	}
+	return nil
+}
+
+func (p *pass) review(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: *spec}
+	if err := p.client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("reviewing the permission of %s: %w", spec.User, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// approve records the member and uses up its join token, then approves its request. In the other order, a failure between the writes
+// would leave a member with a certificate and no record, and a token that is good for another one.
+func (p *pass) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approval.Decision) error {
+	if decision.Pin != "" || decision.Consume {
+		next := p.cluster.DeepCopy()
+		record(next, csr, decision)
+		if err := p.client.Patch(ctx, next, fenced(p.cluster)); err != nil {
+			return fmt.Errorf("recording the UID of the member on ManagedCluster %s: %w", p.name, err)
+		}
+		p.cluster = next
+	}
+	message := "The request passes every rule for the agent of ManagedCluster " + p.name
+	if err := p.finish(ctx, csr, certificatesv1.CertificateApproved, approvedReason, message); err != nil {
+		return err
+	}
+	p.metrics.AddApproved()
+	log.FromContext(ctx).Info("approved the certificate request", "request", csr.Name, "requester", csr.Spec.Username)
+	p.emit(telemetry.RequestApprovedEvent(p.name, csr.Name, csr.Spec.Username))
+	return nil
+}
+
+// record writes the member, and with a first certificate the agent, on the cluster.
+func record(cluster *clusterv1.ManagedCluster, csr *certificatesv1.CertificateSigningRequest, decision approval.Decision) {
+	if decision.Pin != "" {
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, decision.Pin)
+	}
+	if !decision.Consume {
+		return
+	}
+	delete(cluster.Annotations, clusterv1.JoinRequesterAnnotationKey)
+	delete(cluster.Annotations, clusterv1.AutoRejoinAnnotationKey)
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, string(csr.UID))
+	if agent, ok := approval.FirstAgent(csr, cluster.Name); ok { // its permissions are there when the certificate is
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.AgentNameAnnotationKey, agent)
+	}
+}
+
+func (p *pass) deny(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approval.Decision) error {
+	if err := p.finish(ctx, csr, certificatesv1.CertificateDenied, decision.Reason, decision.Message); err != nil {
+		return err
+	}
+	p.metrics.AddDenied()
+	log.FromContext(ctx).Info("denied the certificate request", "request", csr.Name, "reason", decision.Reason, "message", decision.Message)
+	if p.cluster != nil {
+		p.emit(telemetry.RequestDeniedEvent(p.name, csr.Name, decision.Message))
+	}
+	return nil
+}
+
+// finish writes the condition of a request, unless the request changed since it was read.
+func (p *pass) finish(
+	ctx context.Context, csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType, reason, message string,
+) error {
+	now := metav1.NewTime(p.options.Clock.Now())
+	next := csr.DeepCopy()
+	next.Status.Conditions = append(next.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,
+	})
+	if err := p.client.SubResource("approval").Update(ctx, next); err != nil {
+		return fmt.Errorf("writing the condition %s of CertificateSigningRequest %s: %w", kind, csr.Name, err)
+	}
+	return nil
+}
+
+// reportConflict returns a message where another member than the recorded one reports as the agent of a cluster; empty otherwise. Two
+// members that share a join token may both have a token before the first of them is recorded.
+func reportConflict(cluster *clusterv1.ManagedCluster) string {
+	if cluster == nil {
+		return ""
+	}
+	other := registration.OtherReporter(cluster)
+	if other == "" {
+		return ""
+	}
+	return fmt.Sprintf("the member with the UID %q reports as the agent of ManagedCluster %s, which is the member with the UID %q",
+		other, cluster.Name, cluster.Annotations[clusterv1.ClusterUIDAnnotationKey])
+}
+
+// writeConflict reports on the cluster whether another member requests its certificate.
+func (p *pass) writeConflict(ctx context.Context) error {
+	if p.cluster == nil {
+		return nil
+	}
+	stored := meta.FindStatusCondition(p.cluster.Status.Conditions, clusterv1.ManagedClusterConditionIdentityConflict)
+	want := metav1.Condition{
+		Type: clusterv1.ManagedClusterConditionIdentityConflict, Status: metav1.ConditionTrue, Reason: reasonConflict, Message: p.conflict,
+		LastTransitionTime: metav1.NewTime(p.options.Clock.Now().Truncate(time.Second)),
+	}
+	if p.conflict == "" {
+		want.Status, want.Reason, want.Message = metav1.ConditionFalse, reasonNoConflict, noConflict
+	}
+	if stored == nil && p.conflict == "" || stored != nil && stored.Status == want.Status && stored.Message == want.Message {
+		return nil
+	}
+	next := p.cluster.DeepCopy()
+	meta.SetStatusCondition(&next.Status.Conditions, want)
+	if err := p.client.Status().Patch(ctx, next, fenced(p.cluster)); err != nil {
+		return fmt.Errorf("writing the condition %s of ManagedCluster %s: %w", want.Type, p.name, err)
+	}
+	p.cluster = next
+	if p.conflict != "" {
+		log.FromContext(ctx).Info("another member requests the certificate of the cluster", "message", p.conflict)
+		p.emit(telemetry.IdentityConflictEvent(p.conflict))
+	}
+	return nil
+}
+
+func (p *pass) emit(event telemetry.Event) {
+	p.recorder.Eventf(p.cluster, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+}
+
+// fenced returns a patch that the API server refuses where the object changed since it was read.
+func fenced(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}

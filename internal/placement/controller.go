@@ -1,0 +1,107 @@
+// Package placement runs the controller that decides placements. For each placement it gathers the input, decides, diffs the decision
+// against the stored slices, applies the difference and records it: see Reconcile. Other packages implement the steps.
+//
+// Invariant: the work queue never hands one placement to two workers.
+package placement
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/placement/history"
+	"github.com/berth-project/berth/internal/placement/live"
+)
+
+// Name is the controller's name, for --controllers, logs and metrics.
+const Name = "placement"
+
+const (
+	minRetry = 10 * time.Millisecond
+	maxRetry = 30 * time.Second
+	// minConflictRetry is the delay after a first conflict: about the time until the informers show the other write.
+	minConflictRetry = 50 * time.Millisecond
+)
+
+// Options configures the controller.
+type Options struct {
+	// Workers is how many placements are reconciled concurrently.
+	Workers int
+	Clock   clock.WithTickerAndDelayedExecution
+	Metrics *telemetry.Metrics
+	// Record keeps runs and changes, to explain them.
+	Record *history.Record
+	// Env compiles CEL expressions.
+	Env *celenv.Env
+	// BuiltIn means that the clusterset controller restores the sets `default` and `global`. While such a set is missing, decisions
+	// stay as if it were there.
+	BuiltIn bool
+	// Tainted is closed once the health controller has tainted the clusters that never joined. The first decision waits for it, up
+	// to taintTimeout. Nil: it does not wait.
+	Tainted <-chan struct{}
+	// Hub reports missing fields of the CustomResourceDefinitions. Nil: all fields exist.
+	Hub Hub
+}
+
+// Hub reports what the CustomResourceDefinitions on the hub lack.
+type Hub interface {
+	// DroppedFields returns the status fields that the API server drops. Ok is false while a field or a permission is missing that
+	// every decision needs.
+	DroppedFields() (dropped plan.Dropped, ok bool)
+	// Changed receives a value whenever the result of Decides changes.
+	Changed() <-chan struct{}
+}
+
+// Add adds the controller to a manager.
+func Add(mgr manager.Manager, options Options) error {
+	source := newSource(mgr.GetCache(), options)
+	decider := &reconciler{
+		client: mgr.GetClient(), world: source.world, scores: source.scores, record: options.Record,
+		hub: options.Hub, clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
+		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
+	}
+	loop, err := controller.New(Name, mgr, controller.Options{
+		MaxConcurrentReconciles: options.Workers,
+		Reconciler:              decider,
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workQueue {
+			queue := newFairQueue(name, limiter, availableCores())
+			decider.releaseCore = queue.Release
+			return queue
+		},
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetry, maxRetry),
+	})
+	if err != nil {
+		return fmt.Errorf("adding the placement controller: %w", err)
+	}
+	if err := loop.Watch(source); err != nil {
+		return fmt.Errorf("starting the watches of the placement controller: %w", err)
+	}
+	return nil
+}
+
+// reconciler reconciles placements.
+type reconciler struct {
+	client   client.Client
+	world    *live.State
+	scores   *scoreDebouncer
+	record   *history.Record
+	hub      Hub
+	clock    clock.WithTicker
+	metrics  *telemetry.Metrics
+	recorder events.EventRecorder
+	orphans  orphanCounts
+	// conflicts delays the next attempt after a conflict with another client.
+	conflicts workqueue.TypedRateLimiter[reconcile.Request]
+	// releaseCore frees the core of a request. The writes that follow need none.
+	releaseCore func(reconcile.Request)
+}

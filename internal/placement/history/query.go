@@ -1,0 +1,226 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/placement/live"
+)
+
+var (
+	// ErrUnknown means that the placement does not exist.
+	ErrUnknown = errors.New("there is no such placement")
+	// ErrIdle means that this process is not the leader, so it has no history.
+	ErrIdle = errors.New("this process is not the leader, so it has no history of changes")
+	// ErrInvalid means that a placement to try is misconfigured.
+	ErrInvalid = errors.New("the placement is misconfigured")
+)
+
+const (
+	// maxAttempts bounds how often Explain starts again because the placement was decided meanwhile.
+	maxAttempts = 3
+	// maxEvaluations bounds the evaluations of CEL expressions in one Try. At the bound the request takes some seconds.
+	maxEvaluations = 1_000_000
+)
+
+// Explanation is a run to explain, and how the stored decisions differ from it.
+type Explanation struct {
+	Run
+
+	// Replayed means that the run was computed for this answer.
+	Replayed bool
+	// Stale is how the stored decisions differ from the run; empty if they do not.
+	Stale string
+	// Case is the current placement and fleet.
+	Case explain.Case
+}
+
+// Explain returns the last run of a placement. If the run is not in memory, or was made for other clusters than there are now, Explain
+// computes a run of the current state: a cluster that cannot change a decision starts none, and has a verdict all the same.
+func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, error) {
+	world, err := r.stateFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out *Explanation
+	for range maxAttempts {
+		found, held := r.runs.last(key)
+		now, ok := world.Peek(key, r.options.Clock.Now())
+		if !ok {
+			return nil, ErrUnknown
+		}
+		if !held || found.Placement.UID != now.Stored.Placement.UID || !found.Result.Trace.Snapshot.HasSameClusters(now.Snapshot) {
+			return r.replay(key, now), nil
+		}
+		out = &Explanation{Run: found, Stale: staleReason(found, now.Stored), Case: r.newCase(now)}
+		if again, _ := r.runs.last(key); again.Result == found.Result {
+			break
+		}
+	}
+	return out, nil
+}
+
+// stateFor returns the world of this process if it is the leader, and otherwise reads one from the API server.
+func (r *Record) stateFor(ctx context.Context) (*live.State, error) {
+	if leads := r.leader.Load(); leads != nil {
+		return leads.world, nil
+	}
+	select {
+	case r.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting to read the fleet: %w", ctx.Err())
+	}
+	defer func() { <-r.reading }()
+	return live.Read(ctx, r.options.Reader, r.options.Env)
+}
+
+func (r *Record) replay(key fleet.Key, now live.Input) *Explanation {
+	run := Run{Placement: now.Stored.Placement, Result: decide(key, now)}
+	return &Explanation{Run: run, Replayed: true, Stale: staleReason(run, now.Stored), Case: r.newCase(now)}
+}
+
+func decide(key fleet.Key, now live.Input) *engine.Result {
+	return engine.Decide(now.Snapshot, key, now.Program, now.Faults, plan.ReadLedger(now.Stored.Placement))
+}
+
+func (r *Record) newCase(now live.Input) explain.Case {
+	return explain.Case{
+		Snapshot: now.Snapshot, Placement: now.Stored.Placement, Past: plan.ReadLedger(now.Stored.Placement), Env: r.options.Env,
+	}
+}
+
+// staleReason returns how the stored decisions differ from a run; empty if they do not. It names no cluster, so it needs
+// no permission.
+func staleReason(run Run, stored plan.Stored) string {
+	if !live.Managed(stored.Placement) {
+		return "the placement is being deleted or disabled, so Berth does not store this result"
+	}
+	if was, is := run.Placement.Generation, stored.Placement.Generation; was != is {
+		return fmt.Sprintf("the placement has changed: generation %d was decided, generation %d is stored", was, is)
+	}
+	held := map[string]bool{}
+	for _, slice := range stored.Slices {
+		for _, name := range plan.Clusters(slice) {
+			held[name] = true
+		}
+	}
+	missing := 0
+	for _, name := range run.Result.Clusters() {
+		if !held[name] {
+			missing++
+		}
+		delete(held, name)
+	}
+	if missing+len(held) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the stored decisions lag behind: they lack %d selected clusters and hold %d clusters that are not selected", missing, len(held))
+}
+
+// Try decides a placement that is not stored, or a changed spec of a stored one, and stores nothing. A placement with the uid of
+// the stored one has its decisions and budget. Any other is new: the stored decisions of its name are not its own.
+func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (*Explanation, error) {
+	world, err := r.stateFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := r.options.Clock.Now()
+	snapshot, ok := world.Fleet(now)
+	if !ok {
+		return nil, errNotReady
+	}
+	if count := countExpressions(placement) * int(snapshot.IDLimit()); count > maxEvaluations {
+		return nil, fmt.Errorf("%w: its expressions would be evaluated %d times over the fleet, the limit is %d: use fewer expressions", ErrInvalid, count, maxEvaluations)
+	}
+	compiled, faults := program.Compile(placement, r.options.Env)
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, faults.ToAggregate())
+	}
+	key := fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
+	past := ledger.Ledger{}
+	if stored, ok := world.Peek(key, now); ok && stored.Stored.Placement.UID == placement.UID {
+		past = plan.ReadLedger(stored.Stored.Placement)
+		past.SameSpec = past.SameSpec && equality.Semantic.DeepEqual(stored.Stored.Placement.Spec, placement.Spec)
+	} else {
+		edit := snapshot.Edit()
+		edit.SetSlices(key, nil)
+		snapshot = edit.Snapshot().At(now)
+	}
+	run := Run{Placement: placement, Result: engine.Schedule(snapshot, compiled, past)}
+	return &Explanation{Run: run, Case: explain.Case{Snapshot: snapshot, Placement: placement, Past: past, Env: r.options.Env}}, nil
+}
+
+// countExpressions counts the CEL expressions that a run evaluates for each cluster.
+func countExpressions(placement *clusterv1beta1.Placement) int {
+	count := 0
+	for _, predicate := range placement.Spec.Predicates {
+		count += len(predicate.RequiredClusterSelector.CelSelector.CelExpressions)
+	}
+	for _, tier := range placement.Spec.Tiers {
+		count += len(tier.ClusterSelector.CelSelector.CelExpressions)
+	}
+	for _, group := range placement.Spec.DecisionStrategy.GroupStrategy.DecisionGroups {
+		count += len(group.ClusterSelector.CelSelector.CelExpressions)
+	}
+	return count
+}
+
+var errNotReady = errors.New("the fleet is not read yet")
+
+// Explanation returns the explanation without the clusters that visible rejects; nil: with all clusters.
+func (a *Explanation) Explanation(visible func(cluster string) bool) explain.Explanation {
+	out := explain.Of(a.Result, a.Placement, visible)
+	out.Replayed, out.Stale = a.Replayed, a.Stale
+	return out
+}
+
+// Cluster returns the explanation of one cluster, without names that visible rejects. Ok is false if the run had no such cluster.
+func (a *Explanation) Cluster(name string, visible func(cluster string) bool) (found explain.Cluster, ok bool) {
+	return explain.One(a.Result, name, visible)
+}
+
+// Fix returns the fewest changes that would make a cluster selected, without the sets that visible rejects; nil: with all sets. Ok is
+// false if the cluster does not exist now.
+func (a *Explanation) Fix(cluster string, visible func(set string) bool) (fix explain.Fix, ok bool) {
+	id, ok := a.Case.Snapshot.ID(cluster)
+	if !ok || a.Case.Snapshot.Cluster(id) == nil {
+		return explain.Fix{}, false
+	}
+	input := a.Case
+	input.SetVisible = visible
+	return input.Fix(id), true
+}
+
+// History returns the changes of a placement since an instant. It hides clusters that visible rejects. If a cluster is given, it
+// returns only changes that moved the cluster.
+func (r *Record) History(key fleet.Key, since time.Time, cluster string, visible func(cluster string) bool) (explain.History, error) {
+	leads := r.leader.Load()
+	if leads == nil {
+		return explain.History{}, ErrIdle
+	}
+	if _, ok := leads.world.Peek(key, r.options.Clock.Now()); !ok {
+		return explain.History{}, ErrUnknown
+	}
+	out := explain.History{
+		Kind: explain.HistoryKind, Namespace: key.Namespace, Name: key.Name, From: leads.since.UTC(), Changes: []explain.Change{},
+	}
+	changes, dropped := r.history.changes(key, since)
+	out.Dropped = dropped
+	for _, change := range changes {
+		if cluster == "" || change.mayMove(cluster) {
+			out.Changes = append(out.Changes, change.Visible(visible, cluster))
+		}
+	}
+	return out, nil
+}
