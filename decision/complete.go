@@ -11,12 +11,12 @@ import (
 //
 // A placement whose decisions another scheduler writes (PlacementDisableAnnotation) has a status that Berth does not keep. Only its
 // slices are checked.
-func (s Decisions) Obstacles(placement *clusterv1beta1.Placement) []string {
+func (d Decisions) Obstacles(placement *clusterv1beta1.Placement) []string {
 	var out []string
-	if len(s.groups) == 0 {
+	if len(d.groups) == 0 {
 		return append(out, "it has no decision yet")
 	}
-	for _, found := range s.inconsistencies {
+	for _, found := range d.inconsistencies {
 		out = append(out, found.String())
 	}
 	if placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
@@ -28,7 +28,7 @@ func (s Decisions) Obstacles(placement *clusterv1beta1.Placement) []string {
 	if observed := observedGeneration(placement); observed != 0 && observed < placement.Generation {
 		out = append(out, fmt.Sprintf("its generation %d is not decided yet, the status is of generation %d", placement.Generation, observed))
 	}
-	return append(out, s.Disagreements(placement)...)
+	return append(out, d.Disagreements(placement)...)
 }
 
 // observedGeneration returns the latest generation of the spec that a condition is about; 0 if the writer of the status records none.

@@ -106,35 +106,35 @@ func keyOf(slice *clusterv1beta1.PlacementDecision) GroupKey {
 }
 
 // Len returns how many clusters are selected.
-func (s Decisions) Len() int { return len(s.groupIndex) }
+func (d Decisions) Len() int { return len(d.groupIndex) }
 
 // Has reports whether a cluster is selected.
-func (s Decisions) Has(cluster string) bool {
-	_, found := s.groupIndex[cluster]
+func (d Decisions) Has(cluster string) bool {
+	_, found := d.groupIndex[cluster]
 	return found
 }
 
 // GroupOf returns the group of a cluster. Ok is false if the cluster is not selected.
-func (s Decisions) GroupOf(cluster string) (key GroupKey, ok bool) {
-	position, ok := s.groupIndex[cluster]
+func (d Decisions) GroupOf(cluster string) (key GroupKey, ok bool) {
+	position, ok := d.groupIndex[cluster]
 	if !ok {
 		return GroupKey{Index: NoIndex}, false
 	}
-	return s.groups[position].GroupKey, true
+	return d.groups[position].GroupKey, true
 }
 
 // Groups returns every group, by index, then name, including groups without clusters. The caller owns the result.
-func (s Decisions) Groups() []Group {
-	out := make([]Group, 0, len(s.groups))
-	for _, group := range s.groups {
+func (d Decisions) Groups() []Group {
+	out := make([]Group, 0, len(d.groups))
+	for _, group := range d.groups {
 		out = append(out, Group{group.GroupKey, slices.Clone(group.Clusters)})
 	}
 	return out
 }
 
 // Group returns the group at an index. Ok is false if the index has no group.
-func (s Decisions) Group(index int) (group Group, ok bool) {
-	for _, group := range s.groups {
+func (d Decisions) Group(index int) (group Group, ok bool) {
+	for _, group := range d.groups {
 		if group.Index == index {
 			return Group{group.GroupKey, slices.Clone(group.Clusters)}, true
 		}
@@ -143,19 +143,19 @@ func (s Decisions) Group(index int) (group Group, ok bool) {
 }
 
 // ByGroupName returns the groups with a name, by index.
-func (s Decisions) ByGroupName(name string) []Group {
-	return slices.DeleteFunc(s.Groups(), func(group Group) bool { return group.Name != name })
+func (d Decisions) ByGroupName(name string) []Group {
+	return slices.DeleteFunc(d.Groups(), func(group Group) bool { return group.Name != name })
 }
 
 // ClusterNames yields every cluster, sorted.
-func (s Decisions) ClusterNames() iter.Seq[string] {
-	return slices.Values(slices.Sorted(maps.Keys(s.groupIndex)))
+func (d Decisions) ClusterNames() iter.Seq[string] {
+	return slices.Values(slices.Sorted(maps.Keys(d.groupIndex)))
 }
 
 // Clusters yields every cluster with its group: groups by index, the clusters of a group sorted.
-func (s Decisions) Clusters() iter.Seq2[GroupKey, string] {
+func (d Decisions) Clusters() iter.Seq2[GroupKey, string] {
 	return func(yield func(GroupKey, string) bool) {
-		for _, group := range s.groups {
+		for _, group := range d.groups {
 			for _, cluster := range group.Clusters {
 				if !yield(group.GroupKey, cluster) {
 					return

@@ -36,18 +36,18 @@ type Inconsistency struct {
 }
 
 // String returns a sentence for the reader of a log.
-func (t Inconsistency) String() string {
-	switch t.Code {
+func (i Inconsistency) String() string {
+	switch i.Code {
 	case ClusterTwice:
-		return "cluster " + t.Subject + " is in two slices"
+		return "cluster " + i.Subject + " is in two slices"
 	case SliceOverfull:
-		return fmt.Sprintf("slice %s has more than %d clusters", t.Subject, sliceLimit)
+		return fmt.Sprintf("slice %s has more than %d clusters", i.Subject, sliceLimit)
 	case GroupNamedTwice:
-		return "slices of group " + t.Subject + " have different names"
+		return "slices of group " + i.Subject + " have different names"
 	case StrategiesDiffer:
 		return "slices have different group strategies"
 	default:
-		return string(t.Code)
+		return string(i.Code)
 	}
 }
 
@@ -55,10 +55,10 @@ func (t Inconsistency) String() string {
 // selected, but groups may be about to change and new clusters may be missing.
 //
 // A change that leaves the slices consistent after each write is not detected.
-func (s Decisions) Inconsistent() bool { return len(s.inconsistencies) > 0 }
+func (d Decisions) Inconsistent() bool { return len(d.inconsistencies) > 0 }
 
 // Inconsistencies returns every sign of a change, by code, then subject. The caller owns the result.
-func (s Decisions) Inconsistencies() []Inconsistency { return slices.Clone(s.inconsistencies) }
+func (d Decisions) Inconsistencies() []Inconsistency { return slices.Clone(d.inconsistencies) }
 
 // inconsistenciesOf finds the signs in slices that are sorted by group.
 func inconsistenciesOf(sorted []*clusterv1beta1.PlacementDecision) []Inconsistency {
@@ -96,10 +96,10 @@ func inconsistenciesOf(sorted []*clusterv1beta1.PlacementDecision) []Inconsisten
 
 // Disagreements returns the differences between the status of the placement, which the hub writes last, and the Decisions, each as a
 // sentence. It returns none if the decision is complete. If the status has no groups, only the number of clusters is compared.
-func (s Decisions) Disagreements(placement *clusterv1beta1.Placement) []string {
+func (d Decisions) Disagreements(placement *clusterv1beta1.Placement) []string {
 	var out []string
-	if count := int(placement.Status.NumberOfSelectedClusters); count != s.Len() {
-		out = append(out, fmt.Sprintf("the status has %d clusters, the slices have %d", count, s.Len()))
+	if count := int(placement.Status.NumberOfSelectedClusters); count != d.Len() {
+		out = append(out, fmt.Sprintf("the status has %d clusters, the slices have %d", count, d.Len()))
 	}
 	if len(placement.Status.DecisionGroups) == 0 {
 		return out
@@ -112,11 +112,11 @@ func (s Decisions) Disagreements(placement *clusterv1beta1.Placement) []string {
 		sizes[key] = size{status: int(group.ClustersCount) + sizes[key].status}
 		listed = append(listed, group.Decisions...)
 	}
-	for _, group := range s.groups {
+	for _, group := range d.groups {
 		sizes[group.GroupKey] = size{sizes[group.GroupKey].status, len(group.Clusters)}
 	}
-	if slices.Sort(listed); !slices.Equal(listed, s.sliceNames) {
-		out = append(out, fmt.Sprintf("the status lists %d slices, which are not the %d stored slices", len(listed), len(s.sliceNames)))
+	if slices.Sort(listed); !slices.Equal(listed, d.sliceNames) {
+		out = append(out, fmt.Sprintf("the status lists %d slices, which are not the %d stored slices", len(listed), len(d.sliceNames)))
 	}
 	keys := make([]GroupKey, 0, len(sizes))
 	for key := range sizes {

@@ -307,9 +307,9 @@ func measureOracle(b *testing.B, w *enginetest.World) oracleTime {
 }
 
 // compare reports how many times as long the oracle took as the last measurement, and fails if that is less than least.
-func (n oracleTime) compare(b *testing.B, least float64) {
+func (o oracleTime) compare(b *testing.B, least float64) {
 	b.Helper()
-	ratio := float64(n) * float64(b.N) / float64(b.Elapsed())
+	ratio := float64(o) * float64(b.N) / float64(b.Elapsed())
 	b.ReportMetric(ratio, "x-oracle")
 	if ratio < least {
 		b.Errorf("the oracle takes %.3g times as long, want %g at least", ratio, least)

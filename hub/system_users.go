@@ -38,10 +38,10 @@ type systemUsers struct {
 }
 
 // pairPath returns the path of a certificate or key.
-func (i *systemUsers) pairPath(name string) string { return i.dir.Path(datadir.PKIFolder, name) }
+func (s *systemUsers) pairPath(name string) string { return s.dir.Path(datadir.PKIFolder, name) }
 
 // writeKubeconfigs replaces all certificates and kubeconfigs, that of the administrator once it is published.
-func (i *systemUsers) writeKubeconfigs(now time.Time) error {
+func (s *systemUsers) writeKubeconfigs(now time.Time) error {
 	for _, user := range []struct {
 		pair, kubeconfig string
 		identity         Identity
@@ -49,24 +49,24 @@ func (i *systemUsers) writeKubeconfigs(now time.Time) error {
 	}{
 		{adminPair, datadir.AdminKubeconfig, Identity{User: adminUser, Groups: []string{mastersGroup}}, true},
 		{"controllers", controllersKubeconfig, Identity{User: "system:kube-controller-manager", Groups: []string{mastersGroup}}, false},
-		{"manager", managerKubeconfig, i.manager, false},
+		{"manager", managerKubeconfig, s.manager, false},
 	} {
-		pair, err := i.users.Client(now.Add(certificateLife), user.identity.User, user.identity.Groups...)
+		pair, err := s.users.Client(now.Add(certificateLife), user.identity.User, user.identity.Groups...)
 		if err != nil {
 			return err
 		}
-		files, err := pair.Write(i.pairPath(""), user.pair)
+		files, err := pair.Write(s.pairPath(""), user.pair)
 		if err != nil {
 			return err
 		}
 		auth := &api.AuthInfo{ClientCertificate: files.Cert, ClientKey: files.Key}
 		if user.embedded {
-			if !i.published.Load() {
+			if !s.published.Load() {
 				continue
 			}
 			auth = &api.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key}
 		}
-		if err := writeKubeconfig(i.dir.Path(user.kubeconfig), i.server, i.users.CertPEM(), user.identity.User, auth); err != nil {
+		if err := writeKubeconfig(s.dir.Path(user.kubeconfig), s.server, s.users.CertPEM(), user.identity.User, auth); err != nil {
 			return err
 		}
 	}
@@ -75,23 +75,23 @@ func (i *systemUsers) writeKubeconfigs(now time.Time) error {
 
 // publish writes the kubeconfig of the administrator. The hub is ready then: programs wait for this file. The one of an earlier start stays
 // until it is replaced.
-func (i *systemUsers) publish() error {
-	cert, certErr := os.ReadFile(i.pairPath(adminPair + ".crt"))
-	key, keyErr := os.ReadFile(i.pairPath(adminPair + ".key"))
+func (s *systemUsers) publish() error {
+	cert, certErr := os.ReadFile(s.pairPath(adminPair + ".crt"))
+	key, keyErr := os.ReadFile(s.pairPath(adminPair + ".key"))
 	if err := errors.Join(certErr, keyErr); err != nil {
 		return fmt.Errorf("reading the certificate of the administrator: %w", err)
 	}
-	i.published.Store(true)
+	s.published.Store(true)
 	auth := &api.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
-	return writeKubeconfig(i.dir.Path(datadir.AdminKubeconfig), i.server, i.users.CertPEM(), adminUser, auth)
+	return writeKubeconfig(s.dir.Path(datadir.AdminKubeconfig), s.server, s.users.CertPEM(), adminUser, auth)
 }
 
 // admin returns a client configuration for the administrator that reloads its certificate.
-func (i *systemUsers) admin() *rest.Config {
+func (s *systemUsers) admin() *rest.Config {
 	return &rest.Config{
-		Host: i.server,
+		Host: s.server,
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData: i.users.CertPEM(), CertFile: i.pairPath(adminPair + ".crt"), KeyFile: i.pairPath(adminPair + ".key"),
+			CAData: s.users.CertPEM(), CertFile: s.pairPath(adminPair + ".crt"), KeyFile: s.pairPath(adminPair + ".key"),
 		},
 		QPS: -1, // the hub has no other client at its start, and the default is five per second
 	}

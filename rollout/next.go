@@ -55,15 +55,15 @@ type planner struct {
 }
 
 // orderGroups puts the groups in the order of the rollout: mandatory groups as the strategy lists them, then the others by index.
-func (w *planner) orderGroups(groups []decision.Group) {
+func (p *planner) orderGroups(groups []decision.Group) {
 	sorted := slices.Clone(groups)
 	slices.SortStableFunc(sorted, func(a, b decision.Group) int { return a.Compare(b.GroupKey) })
 	taken := make([]bool, len(sorted))
 	add := func(i int, mandatory bool) {
 		taken[i] = true
-		w.groups = append(w.groups, groupState{key: sorted[i].GroupKey, mandatory: mandatory, clusters: sortedNames(sorted[i].Clusters)})
+		p.groups = append(p.groups, groupState{key: sorted[i].GroupKey, mandatory: mandatory, clusters: sortedNames(sorted[i].Clusters)})
 	}
-	for _, to := range w.mandatory {
+	for _, to := range p.mandatory {
 		for i := range sorted {
 			if !taken[i] && refersTo(to, sorted[i].GroupKey) {
 				add(i, true)
@@ -85,21 +85,21 @@ func sortedNames(names []string) []string {
 }
 
 // classify gives every cluster the code of its status, and counts the codes.
-func (w *planner) classify(statuses []Status) {
+func (p *planner) classify(statuses []Status) {
 	total := 0
-	for _, s := range w.groups {
+	for _, s := range p.groups {
 		total += len(s.clusters)
 	}
-	w.verdicts = make([]Verdict, 0, total)
+	p.verdicts = make([]Verdict, 0, total)
 	known := make(map[string]int, max(total, len(statuses))) // position of the status that counts, or placed
 	for i, status := range statuses {
 		if other, twice := known[status.Cluster]; !twice || worse(status, statuses[other]) {
 			known[status.Cluster] = i
 		}
 	}
-	for i := range w.groups {
-		s := &w.groups[i]
-		s.first = len(w.verdicts)
+	for i := range p.groups {
+		s := &p.groups[i]
+		s.first = len(p.verdicts)
 		for _, cluster := range s.clusters {
 			status := Status{State: StateToApply}
 			if position, has := known[cluster]; has && position == hasVerdict {
@@ -108,20 +108,20 @@ func (w *planner) classify(statuses []Status) {
 				status = statuses[position]
 			}
 			known[cluster] = hasVerdict
-			code, until := status.code(w.rules, w.now)
-			w.verdicts = append(w.verdicts, Verdict{cluster, s.key, code, until})
+			code, until := status.code(p.rules, p.now)
+			p.verdicts = append(p.verdicts, Verdict{cluster, s.key, code, until})
 			s.count(code)
 		}
-		s.last = len(w.verdicts)
-		w.inFlight += s.inFlight
-		w.failures += s.failures
+		s.last = len(p.verdicts)
+		p.inFlight += s.inFlight
+		p.failures += s.failures
 	}
 	for cluster, position := range known {
 		if position != hasVerdict {
-			w.removed = append(w.removed, cluster)
+			p.removed = append(p.removed, cluster)
 		}
 	}
-	slices.Sort(w.removed)
+	slices.Sort(p.removed)
 }
 
 // hasVerdict marks a cluster that has a verdict.
@@ -149,36 +149,36 @@ func (s *groupState) count(code Code) {
 }
 
 // checkLimits sets how many clusters may be in flight, and whether too many failed.
-func (w *planner) checkLimits(size threshold) {
-	total := len(w.verdicts)
-	w.inFlightLimit = total
-	if w.kind == clusterv1alpha1.Progressive {
-		w.inFlightLimit = w.maxConcurrency(size)
-		w.breached = w.failures > w.maxFailures.of(total)
+func (p *planner) checkLimits(size threshold) {
+	total := len(p.verdicts)
+	p.inFlightLimit = total
+	if p.kind == clusterv1alpha1.Progressive {
+		p.inFlightLimit = p.maxConcurrency(size)
+		p.breached = p.failures > p.maxFailures.of(total)
 	}
-	for _, s := range w.groups {
+	for _, s := range p.groups {
 		switch {
 		case s.mandatory:
-			w.breached = w.breached || s.failures > 0
-		case w.kind == clusterv1alpha1.ProgressivePerGroup:
-			w.breached = w.breached || s.failures > w.maxFailures.of(s.size())
+			p.breached = p.breached || s.failures > 0
+		case p.kind == clusterv1alpha1.ProgressivePerGroup:
+			p.breached = p.breached || s.failures > p.maxFailures.of(s.size())
 		}
 	}
 }
 
 // maxConcurrency returns how many clusters may be in flight. A percentage of maxConcurrency is of the clusters outside the mandatory
 // groups; clustersPerDecisionGroup, the default, is of all clusters.
-func (w *planner) maxConcurrency(size threshold) int {
-	total, base := len(w.verdicts), 0
-	for _, s := range w.groups {
+func (p *planner) maxConcurrency(size threshold) int {
+	total, base := len(p.verdicts), 0
+	for _, s := range p.groups {
 		if !s.mandatory {
 			base += s.size()
 		}
 	}
-	if base == 0 || !w.concurrency.percent {
+	if base == 0 || !p.concurrency.percent {
 		base = total
 	}
-	if limit := w.concurrency.of(base); limit > 0 {
+	if limit := p.concurrency.of(base); limit > 0 {
 		return limit
 	}
 	if limit := size.of(total); limit > 0 {
@@ -188,14 +188,14 @@ func (w *planner) maxConcurrency(size threshold) int {
 }
 
 // start gives every pending cluster a code: it starts or waits.
-func (w *planner) start() {
-	free := w.inFlightLimit - w.inFlight
+func (p *planner) start() {
+	free := p.inFlightLimit - p.inFlight
 	blocked := false
-	for i := range w.groups {
-		s := &w.groups[i]
-		hold := w.waitReason(s, blocked)
+	for i := range p.groups {
+		s := &p.groups[i]
+		hold := p.waitReason(s, blocked)
 		for j := s.first; j < s.last; j++ {
-			v := &w.verdicts[j]
+			v := &p.verdicts[j]
 			switch {
 			case v.Code != pending:
 				continue
@@ -208,23 +208,23 @@ func (w *planner) start() {
 				free--
 			}
 		}
-		unapproved := hold == WaitsForApproval && s.pending > 0 && w.ordered()
-		blocked = blocked || unapproved || w.blocksLaterGroups(s.mandatory) && !s.done()
+		unapproved := hold == WaitsForApproval && s.pending > 0 && p.ordered()
+		blocked = blocked || unapproved || p.blocksLaterGroups(s.mandatory) && !s.done()
 	}
 }
 
 // waitReason returns why a whole group must not start; pending if it may.
-func (w *planner) waitReason(s *groupState, blocked bool) Code {
+func (p *planner) waitReason(s *groupState, blocked bool) Code {
 	switch {
-	case len(w.errs) > 0:
+	case len(p.errs) > 0:
 		return WaitsForStrategy
-	case w.breached:
+	case p.breached:
 		return WaitsForRepair
-	case w.paused:
+	case p.paused:
 		return WaitsForResume
 	case blocked:
 		return WaitsForGroup
-	case !w.approved(s.key):
+	case !p.approved(s.key):
 		return WaitsForApproval
 	default:
 		return pending

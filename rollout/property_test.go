@@ -115,16 +115,16 @@ type situation struct {
 	now      time.Time
 }
 
-func (m situation) list() []rollout.Status {
+func (s situation) list() []rollout.Status {
 	var out []rollout.Status
-	for _, status := range m.statuses {
+	for _, status := range s.statuses {
 		out = append(out, status)
 	}
 	return out
 }
 
-func (m situation) next() rollout.Step {
-	return rollout.Next(m.strategy, m.groups, m.list(), m.now)
+func (s situation) next() rollout.Step {
+	return rollout.Next(s.strategy, s.groups, s.list(), s.now)
 }
 
 // tick changes the situation: clusters report, recover or are skipped, time passes, the placement changes.

@@ -7,13 +7,13 @@ import (
 )
 
 // step sorts the verdicts into the lists of a Step and sets its phase.
-func (w *planner) step(groups []decision.Group) Step {
+func (p *planner) step(groups []decision.Group) Step {
 	out := Step{
-		Verdicts: w.verdicts, Group: decision.GroupKey{Index: decision.NoIndex},
-		Total: len(w.verdicts), InFlight: w.inFlight, Failures: w.failures, MaxConcurrency: w.inFlightLimit,
-		Unmatched: unmatched(w.references(), groups), Errors: w.errs,
+		Verdicts: p.verdicts, Group: decision.GroupKey{Index: decision.NoIndex},
+		Total: len(p.verdicts), InFlight: p.inFlight, Failures: p.failures, MaxConcurrency: p.inFlightLimit,
+		Unmatched: unmatched(p.references(), groups), Errors: p.errs,
 	}
-	for _, v := range w.verdicts {
+	for _, v := range p.verdicts {
 		switch v.Code {
 		case Starting:
 			out.Apply = append(out.Apply, v.Cluster)
@@ -27,44 +27,44 @@ func (w *planner) step(groups []decision.Group) Step {
 		out.Until = earliest(out.Until, v.Until)
 	}
 	out.InFlight += len(out.Apply)
-	if len(out.Apply) > 0 && w.deadline > 0 && w.deadline != never {
-		out.Until = earliest(out.Until, w.now.Add(w.deadline))
+	if len(out.Apply) > 0 && p.deadline > 0 && p.deadline != never {
+		out.Until = earliest(out.Until, p.now.Add(p.deadline))
 	}
 	code := Left
 	if len(groups) > 0 {
-		out.Removed = w.removed
+		out.Removed = p.removed
 	} else {
-		out.Wait, code = w.removed, WaitsForDecision
+		out.Wait, code = p.removed, WaitsForDecision
 	}
-	for _, name := range w.removed {
+	for _, name := range p.removed {
 		out.Verdicts = append(out.Verdicts, Verdict{Cluster: name, Group: decision.GroupKey{Index: decision.NoIndex}, Code: code})
 	}
-	for _, s := range w.groups {
+	for _, s := range p.groups {
 		if !s.done() {
 			out.Group = s.key
 			break
 		}
 	}
-	out.Phase = w.phase(out)
+	out.Phase = p.phase(out)
 	return out
 }
 
 // phase returns the first phase that applies.
-func (w *planner) phase(s Step) Phase {
+func (p *planner) phase(s Step) Phase {
 	switch {
-	case len(w.errs) > 0:
+	case len(p.errs) > 0:
 		return PhaseMisconfigured
-	case len(w.groups) == 0:
+	case len(p.groups) == 0:
 		return PhaseUndecided
 	case s.Total == 0:
 		return PhaseEmpty
-	case w.breached:
+	case p.breached:
 		return PhaseBreached
 	case len(s.Apply) > 0:
 		return PhaseAdvancing
 	case len(s.Wait) == 0 && s.InFlight == 0:
 		return PhaseFinished
-	case w.paused && len(s.Wait) > 0:
+	case p.paused && len(s.Wait) > 0:
 		return PhasePaused
 	case s.InFlight == 0:
 		return PhaseUnapproved

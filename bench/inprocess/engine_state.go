@@ -34,32 +34,32 @@ func newEngineState(size Size) (*engineState, error) {
 }
 
 // buildSnapshot builds the snapshot in one edit, as a manager does while its caches fill.
-func (m *engineState) buildSnapshot() {
+func (e *engineState) buildSnapshot() {
 	edit := fleet.Empty().Edit()
-	for _, object := range m.fleet.Clusters {
+	for _, object := range e.fleet.Clusters {
 		edit.SetCluster(fleet.NewCluster(object))
 	}
-	for _, object := range m.fleet.Sets {
+	for _, object := range e.fleet.Sets {
 		edit.SetSet(fleet.NewSet(object))
 	}
-	for _, object := range m.fleet.Bindings {
+	for _, object := range e.fleet.Bindings {
 		edit.Bind(object.Namespace, object.Spec.ClusterSet)
 	}
-	m.empty = edit.Snapshot().At(generate.Epoch)
-	m.snapshot = m.empty
+	e.empty = edit.Snapshot().At(generate.Epoch)
+	e.snapshot = e.empty
 }
 
 // compilePrograms compiles the placements, and builds the index from changes to placements.
-func (m *engineState) compilePrograms() error {
-	m.programs = make([]*program.Program, 0, len(m.fleet.Placements))
-	m.index = wake.NewIndex()
-	for _, placement := range m.fleet.Placements {
-		compiled, faults := program.Compile(placement, m.env)
+func (e *engineState) compilePrograms() error {
+	e.programs = make([]*program.Program, 0, len(e.fleet.Placements))
+	e.index = wake.NewIndex()
+	for _, placement := range e.fleet.Placements {
+		compiled, faults := program.Compile(placement, e.env)
 		if err := faults.ToAggregate(); err != nil {
 			return fmt.Errorf("compiling %s: %w", placement.Name, err)
 		}
-		m.index.Put(m.snapshot, compiled.Key, compiled)
-		m.programs = append(m.programs, compiled)
+		e.index.Put(e.snapshot, compiled.Key, compiled)
+		e.programs = append(e.programs, compiled)
 	}
 	return nil
 }

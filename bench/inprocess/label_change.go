@@ -15,12 +15,12 @@ var errNoPlacement = errors.New("no placement is affected")
 
 // measureLabelChanges changes the label "stage" of some clusters, one by one. It returns the time to find the affected
 // placements, and their number, both per cluster.
-func (m *engineState) measureLabelChanges() (took time.Duration, touched float64, err error) {
-	pairs := m.relabelled(labelChanges)
+func (e *engineState) measureLabelChanges() (took time.Duration, touched float64, err error) {
+	pairs := e.relabelled(labelChanges)
 	found := 0
 	took, err = measureCPU(func() error {
 		for _, pair := range pairs {
-			found += len(m.index.ClusterChanged(m.snapshot, pair[0], pair[1]))
+			found += len(e.index.ClusterChanged(e.snapshot, pair[0], pair[1]))
 		}
 		return nil
 	})
@@ -31,10 +31,10 @@ func (m *engineState) measureLabelChanges() (took time.Duration, touched float64
 }
 
 // relabelled returns some clusters before and after a change to a stage that no placement selects.
-func (m *engineState) relabelled(count int) [][2]*fleet.Cluster {
+func (e *engineState) relabelled(count int) [][2]*fleet.Cluster {
 	pairs := make([][2]*fleet.Cluster, 0, count)
 	for i := range count {
-		object := m.fleet.Clusters[i*len(m.fleet.Clusters)/count]
+		object := e.fleet.Clusters[i*len(e.fleet.Clusters)/count]
 		after := object.DeepCopy()
 		after.Labels["stage"] = "retired"
 		pairs = append(pairs, [2]*fleet.Cluster{fleet.NewCluster(object), fleet.NewCluster(after)})

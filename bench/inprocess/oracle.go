@@ -33,18 +33,18 @@ type comparison struct {
 // compareWithOracle decides the first placements again from an empty fleet. It checks that every decision is the same as
 // before. For some placements it also compares the selected clusters, the verdict on each cluster and the objects to store with
 // the oracle.
-func (m *engineState) compareWithOracle() (comparison, error) {
+func (e *engineState) compareWithOracle() (comparison, error) {
 	oracle, err := enginetest.NewOracle()
 	if err != nil {
 		return comparison{}, fmt.Errorf("making an oracle: %w", err)
 	}
 	var out comparison
-	w, s := m.oracleWorld(), m.empty
-	for i := range min(len(m.programs), slices.Max(comparedPlacements())) {
-		p, placement := m.programs[i], m.fleet.Placements[i]
+	w, s := e.oracleWorld(), e.empty
+	for i := range min(len(e.programs), slices.Max(comparedPlacements())) {
+		p, placement := e.programs[i], e.fleet.Placements[i]
 		w.Add(placement)
 		result, next := decide(s, p)
-		if diff := cmp.Diff(m.snapshot.Slices(p.Key), next.Slices(p.Key)); diff != "" {
+		if diff := cmp.Diff(e.snapshot.Slices(p.Key), next.Slices(p.Key)); diff != "" {
 			return comparison{}, fmt.Errorf("deciding %s twice (-first +second):\n%s: %w", p.Key, diff, errDiffers)
 		}
 		if slices.Contains(comparedPlacements(), i+1) {
@@ -63,7 +63,7 @@ func (m *engineState) compareWithOracle() (comparison, error) {
 }
 
 // add decides a placement without decisions with the oracle and with the engine, and adds the times.
-func (b *comparison) add(oracle *enginetest.Oracle, w *enginetest.World, result *engine.Result) error {
+func (c *comparison) add(oracle *enginetest.Oracle, w *enginetest.World, result *engine.Result) error {
 	var want enginetest.Outcome
 	took, err := measureCPU(func() error {
 		want = oracle.Decide(w, result.Key)
@@ -83,20 +83,20 @@ func (b *comparison) add(oracle *enginetest.Oracle, w *enginetest.World, result 
 		}
 		return nil
 	})
-	b.engine, b.oracle, b.placements = b.engine+faster, b.oracle+took, b.placements+1
+	c.engine, c.oracle, c.placements = c.engine+faster, c.oracle+took, c.placements+1
 	return err
 }
 
 // oracleWorld returns the fleet in the form of the oracle, without placements.
-func (m *engineState) oracleWorld() *enginetest.World {
-	w := enginetest.NewWorld().At(m.empty.Now)
-	for _, object := range m.fleet.Clusters {
+func (e *engineState) oracleWorld() *enginetest.World {
+	w := enginetest.NewWorld().At(e.empty.Now)
+	for _, object := range e.fleet.Clusters {
 		w.Add(object)
 	}
-	for _, object := range m.fleet.Sets {
+	for _, object := range e.fleet.Sets {
 		w.Add(object)
 	}
-	for _, object := range m.fleet.Bindings {
+	for _, object := range e.fleet.Bindings {
 		w.Bind(object.Namespace, object.Spec.ClusterSet)
 	}
 	return w

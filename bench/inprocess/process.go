@@ -74,10 +74,10 @@ func run(ctx context.Context, size Size, progress io.Writer) (measurement, error
 }
 
 // decideAll decides every placement, and counts the selected clusters.
-func (m *engineState) decideAll(ctx context.Context, seen *memoryGauge, chosen *int) error {
-	for i, p := range m.programs {
-		result, next := decide(m.snapshot, p)
-		m.snapshot, *chosen = next, *chosen+result.Selected
+func (e *engineState) decideAll(ctx context.Context, seen *memoryGauge, chosen *int) error {
+	for i, p := range e.programs {
+		result, next := decide(e.snapshot, p)
+		e.snapshot, *chosen = next, *chosen+result.Selected
 		if i%sampleEvery == 0 {
 			seen.sample()
 			if err := context.Cause(ctx); err != nil {
@@ -90,26 +90,26 @@ func (m *engineState) decideAll(ctx context.Context, seen *memoryGauge, chosen *
 }
 
 // figures returns the figures. Their names omit the size, because the name of the run contains it.
-func (c measurement) figures() []bench.Figure {
+func (m measurement) figures() []bench.Figure {
 	each := func(took time.Duration, count int) float64 { return micros(took) / float64(count) }
 	return []bench.Figure{
-		{Name: "CPU to decide all", Unit: bench.Seconds, Value: c.decide.Seconds(), Detail: fmt.Sprintf("%d placements, %d choices", c.size.Placements, c.selected)},
-		{Name: "CPU per decision", Unit: bench.Micros, Value: each(c.decide, c.size.Placements), Detail: "deciding, and an edit of the snapshot"},
-		{Name: "the oracle's time, beside the engine's", Unit: bench.Ratio, Value: float64(c.comparison.oracle) / float64(c.comparison.engine), Detail: fmt.Sprintf("%s / %s", millis(c.comparison.oracle), millis(c.comparison.engine))},
-		{Name: "decisions that the oracle shares", Unit: bench.Requests, Value: float64(c.comparison.placements), Detail: "each with the verdict on every cluster"},
-		{Name: "CPU to read a cluster", Unit: bench.Micros, Value: each(c.read, c.size.Clusters)},
-		{Name: "CPU to compile a placement", Unit: bench.Micros, Value: each(c.compile, c.size.Placements), Detail: "and to index it"},
-		{Name: "CPU to find the placements that a label affects", Unit: bench.Micros, Value: micros(c.labelChange), Detail: fmt.Sprintf("%.0f placements", c.affected)},
-		{Name: "heap, all decided", Unit: bench.MiB, Value: float64(c.heap) / (1 << 20), Detail: "after a collection, objects included"},
-		{Name: "peak memory", Unit: bench.MiB, Value: float64(c.peak) / (1 << 20), Detail: "that the process had from the system"},
+		{Name: "CPU to decide all", Unit: bench.Seconds, Value: m.decide.Seconds(), Detail: fmt.Sprintf("%d placements, %d choices", m.size.Placements, m.selected)},
+		{Name: "CPU per decision", Unit: bench.Micros, Value: each(m.decide, m.size.Placements), Detail: "deciding, and an edit of the snapshot"},
+		{Name: "the oracle's time, beside the engine's", Unit: bench.Ratio, Value: float64(m.comparison.oracle) / float64(m.comparison.engine), Detail: fmt.Sprintf("%s / %s", millis(m.comparison.oracle), millis(m.comparison.engine))},
+		{Name: "decisions that the oracle shares", Unit: bench.Requests, Value: float64(m.comparison.placements), Detail: "each with the verdict on every cluster"},
+		{Name: "CPU to read a cluster", Unit: bench.Micros, Value: each(m.read, m.size.Clusters)},
+		{Name: "CPU to compile a placement", Unit: bench.Micros, Value: each(m.compile, m.size.Placements), Detail: "and to index it"},
+		{Name: "CPU to find the placements that a label affects", Unit: bench.Micros, Value: micros(m.labelChange), Detail: fmt.Sprintf("%.0f placements", m.affected)},
+		{Name: "heap, all decided", Unit: bench.MiB, Value: float64(m.heap) / (1 << 20), Detail: "after a collection, objects included"},
+		{Name: "peak memory", Unit: bench.MiB, Value: float64(m.peak) / (1 << 20), Detail: "that the process had from the system"},
 	}
 }
 
 // growth is the exponent of clusters times placements with which the time of all decisions grows: 1 is linear.
-func (c measurement) growth(from measurement) bench.Figure {
+func (m measurement) growth(from measurement) bench.Figure {
 	return bench.Figure{
-		Name: "growth of the time", Unit: bench.Power, Value: math.Log(float64(c.decide)/float64(from.decide)) / math.Log(c.size.work()/from.size.work()),
-		Detail: fmt.Sprintf("%s / %s of %s", bench.Format(c.decide.Seconds(), bench.Seconds), bench.Format(from.decide.Seconds(), bench.Seconds), from.size),
+		Name: "growth of the time", Unit: bench.Power, Value: math.Log(float64(m.decide)/float64(from.decide)) / math.Log(m.size.work()/from.size.work()),
+		Detail: fmt.Sprintf("%s / %s of %s", bench.Format(m.decide.Seconds(), bench.Seconds), bench.Format(from.decide.Seconds(), bench.Seconds), from.size),
 	}
 }
 

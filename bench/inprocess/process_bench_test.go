@@ -118,15 +118,15 @@ func BenchmarkLabelChange(b *testing.B) {
 
 // scanPlacements scans all placements for those that a changed label affects, sorted. A placement is affected if it can reach
 // the cluster and selects it either before or after the change.
-func (m *engineState) scanPlacements(before, after *fleet.Cluster) []fleet.Key {
+func (e *engineState) scanPlacements(before, after *fleet.Cluster) []fleet.Key {
 	selects := func(p *program.Program, c *fleet.Cluster) bool {
-		return slices.ContainsFunc(m.snapshot.BoundSets(p.Key.Namespace), func(name string) bool {
-			set, exists := m.snapshot.Set(name)
+		return slices.ContainsFunc(e.snapshot.BoundSets(p.Key.Namespace), func(name string) bool {
+			set, exists := e.snapshot.Set(name)
 			return exists && set.Has(c)
 		}) && p.Predicates[0].Selector.Matches(c)
 	}
 	var out []fleet.Key
-	for _, p := range m.programs {
+	for _, p := range e.programs {
 		if selects(p, before) != selects(p, after) {
 			out = append(out, p.Key)
 		}

@@ -117,10 +117,10 @@ func appliedStatus(of *addonv1alpha1.ManagedClusterAddOn) *addonv1alpha1.Managed
 }
 
 // awaitCompleted waits until an add-on reports that all clusters have reached its configuration.
-func (s *measuredHub) awaitCompleted(ctx context.Context, name string) error {
+func (m *measuredHub) awaitCompleted(ctx context.Context, name string) error {
 	stored := &addonv1alpha1.ClusterManagementAddOn{}
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, addOnTimeout, true, func(ctx context.Context) (bool, error) {
-		if err := s.admin.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
+		if err := m.admin.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
 			return false, fmt.Errorf("reading an add-on: %w", err)
 		}
 		for _, progression := range stored.Status.InstallProgressions {

@@ -35,13 +35,13 @@ func desiredHash(addOn *addonv1alpha1.ManagedClusterAddOn) string {
 
 // timeAddOns runs a step, and returns the time until the ManagedClusterAddOns with a name are as they shall be on a number of clusters. It
 // follows them from before the step.
-func (s *measuredHub) timeAddOns(
+func (m *measuredHub) timeAddOns(
 	ctx context.Context, name string, clusters int, complete func(*addonv1alpha1.ManagedClusterAddOn) bool, step func() error,
 ) (time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer time.AfterFunc(addOnTimeout, func() { cancel(errNotInstalled) }).Stop()
-	events, err := s.watchAddOns(ctx, name)
+	events, err := m.watchAddOns(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -62,7 +62,7 @@ func (s *measuredHub) timeAddOns(
 			if object, ok := event.Object.(*addonv1alpha1.ManagedClusterAddOn); ok && event.Type != watch.Deleted && complete(object) {
 				found[object.Namespace] = true
 			} else if !open { // such as after a manager has stored the conversion of the kind
-				if events, err = s.watchAddOns(ctx, name); err != nil {
+				if events, err = m.watchAddOns(ctx, name); err != nil {
 					return 0, err
 				}
 			}
@@ -76,8 +76,8 @@ func (s *measuredHub) timeAddOns(
 }
 
 // watchAddOns watches the ManagedClusterAddOns with a name. It begins with all that there are.
-func (s *measuredHub) watchAddOns(ctx context.Context, name string) (watch.Interface, error) {
-	out, err := s.admin.Watch(ctx, &addonv1alpha1.ManagedClusterAddOnList{}, client.MatchingFields{"metadata.name": name})
+func (m *measuredHub) watchAddOns(ctx context.Context, name string) (watch.Interface, error) {
+	out, err := m.admin.Watch(ctx, &addonv1alpha1.ManagedClusterAddOnList{}, client.MatchingFields{"metadata.name": name})
 	if err != nil {
 		return nil, fmt.Errorf("watching add-ons: %w", err)
 	}
@@ -85,9 +85,9 @@ func (s *measuredHub) watchAddOns(ctx context.Context, name string) (watch.Inter
 }
 
 // installed returns the ManagedClusterAddOns with a name.
-func (s *measuredHub) installed(ctx context.Context, name string) ([]addonv1alpha1.ManagedClusterAddOn, error) {
+func (m *measuredHub) installed(ctx context.Context, name string) ([]addonv1alpha1.ManagedClusterAddOn, error) {
 	list := &addonv1alpha1.ManagedClusterAddOnList{}
-	if err := s.admin.List(ctx, list, client.MatchingFields{"metadata.name": name}); err != nil {
+	if err := m.admin.List(ctx, list, client.MatchingFields{"metadata.name": name}); err != nil {
 		return nil, fmt.Errorf("listing add-ons: %w", err)
 	}
 	return list.Items, nil

@@ -49,15 +49,15 @@ func clusterMatchers(f *generate.Fleet, placements []*clusterv1beta1.Placement) 
 }
 
 // matches returns whether the placement may select a cluster.
-func (a clusterMatcher) matches(cluster *clusterv1.ManagedCluster) bool {
-	if !a.sets[cluster.Labels[clusterv1beta2.ClusterSetLabel]] || !a.label.Matches(labels.Set(cluster.Labels)) {
+func (c clusterMatcher) matches(cluster *clusterv1.ManagedCluster) bool {
+	if !c.sets[cluster.Labels[clusterv1beta2.ClusterSetLabel]] || !c.label.Matches(labels.Set(cluster.Labels)) {
 		return false
 	}
 	claims := labels.Set{}
 	for _, claim := range cluster.Status.ClusterClaims {
 		claims[claim.Name] = claim.Value
 	}
-	return a.claim.Matches(claims)
+	return c.claim.Matches(claims)
 }
 
 // affectedCount is how many placements some changes affect, and how many pairs of placement and change there are.

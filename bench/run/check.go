@@ -20,23 +20,23 @@ import (
 const oracleSample = 20
 
 // checkDecisions compares all stored decisions with the engine, and a sample with the oracle.
-func (t *hubRun) checkDecisions(ctx context.Context) ([]bench.Figure, error) {
-	world, drifted, err := t.readHub(ctx)
+func (h *hubRun) checkDecisions(ctx context.Context) ([]bench.Figure, error) {
+	world, drifted, err := h.readHub(ctx)
 	if err != nil {
 		return nil, err
 	}
-	contradicted, err := t.countOracleDifferences(world)
+	contradicted, err := h.countOracleDifferences(world)
 	return append(drifted.figures(), contradicted), err
 }
 
 // readHub reads the hub with the manager, and counts the decisions that the engine would change.
-func (t *hubRun) readHub(ctx context.Context) (*enginetest.World, drift, error) {
-	objects, err := source.List(ctx, t.managed.admin)
+func (h *hubRun) readHub(ctx context.Context) (*enginetest.World, drift, error) {
+	objects, err := source.List(ctx, h.managed.admin)
 	if err != nil {
 		return nil, drift{}, err
 	}
 	world := enginetest.WorldOf(objects.All()).At(time.Now())
-	drifted, err := t.measureDrift(world)
+	drifted, err := h.measureDrift(world)
 	return world, drifted, err
 }
 
@@ -62,7 +62,7 @@ func (d drift) figures() []bench.Figure {
 	return []bench.Figure{figure(name, all), figure(name+", of those that read nothing of others", d.independent)}
 }
 
-func (t *hubRun) measureDrift(world *enginetest.World) (drift, error) {
+func (h *hubRun) measureDrift(world *enginetest.World) (drift, error) {
 	env, err := celenv.New()
 	if err != nil {
 		return drift{}, fmt.Errorf("deciding with the engine: %w", err)
@@ -82,7 +82,7 @@ func (t *hubRun) measureDrift(world *enginetest.World) (drift, error) {
 		}
 		of.drifted++
 		out.writes += len(writes.Writes)
-		t.logf("%s: the engine would make %d writes, to add %v and to remove %v", key, len(writes.Writes), writes.Added, writes.Removed)
+		h.logf("%s: the engine would make %d writes, to add %v and to remove %v", key, len(writes.Writes), writes.Added, writes.Removed)
 	}
 	return out, nil
 }
@@ -94,7 +94,7 @@ func readsOtherDecisions(placement *clusterv1beta1.Placement, env *celenv.Env) b
 }
 
 // countOracleDifferences counts the sampled decisions that the oracle would change, given all other decisions.
-func (t *hubRun) countOracleDifferences(world *enginetest.World) (bench.Figure, error) {
+func (h *hubRun) countOracleDifferences(world *enginetest.World) (bench.Figure, error) {
 	oracle, err := enginetest.NewOracle()
 	if err != nil {
 		return bench.Figure{}, fmt.Errorf("deciding with the oracle: %w", err)
@@ -106,7 +106,7 @@ func (t *hubRun) countOracleDifferences(world *enginetest.World) (bench.Figure, 
 		decided := oracle.Decide(world, keys[i])
 		if diff := diffSlices(decided.Slices, world.SlicesOf(keys[i])); diff != "" {
 			wrong++
-			t.logf("%s: stored is not what the oracle decides (-oracle +stored):\n%s", keys[i], diff)
+			h.logf("%s: stored is not what the oracle decides (-oracle +stored):\n%s", keys[i], diff)
 		}
 	}
 	return bench.Figure{

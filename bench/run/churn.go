@@ -64,21 +64,21 @@ type changeResult struct {
 }
 
 // measureChange makes a change on the managed side, and then the same writes on the open side.
-func (t *hubRun) measureChange(ctx context.Context, c change, sum *changeResult) error {
-	before, err := t.managed.usage(ctx)
+func (h *hubRun) measureChange(ctx context.Context, c change, sum *changeResult) error {
+	before, err := h.managed.usage(ctx)
 	if err != nil {
 		return err
 	}
-	entries, took, err := t.changeManaged(ctx, c)
+	entries, took, err := h.changeManaged(ctx, c)
 	if err != nil {
 		return err
 	}
-	after, err := t.managed.usage(ctx)
+	after, err := h.managed.usage(ctx)
 	if err != nil {
 		return err
 	}
 	sum.effective += effectiveWrites(entries) // before the objects are stored elsewhere
-	bare, err := t.replayOnOpen(ctx, c, entries)
+	bare, err := h.replayOnOpen(ctx, c, entries)
 	if err != nil {
 		return err
 	}
@@ -89,26 +89,26 @@ func (t *hubRun) measureChange(ctx context.Context, c change, sum *changeResult)
 	return nil
 }
 
-func (o *changeResult) figures(name string) []bench.Figure {
+func (c *changeResult) figures(name string) []bench.Figure {
 	out := []bench.Figure{
 		{
-			Name: "last decision, beside the bare writes", Unit: bench.Ratio, Value: o.duration.Seconds() / o.openDuration.Seconds(),
-			Detail: fmt.Sprintf("%s / %s", millis(o.duration), millis(o.openDuration)),
+			Name: "last decision, beside the bare writes", Unit: bench.Ratio, Value: c.duration.Seconds() / c.openDuration.Seconds(),
+			Detail: fmt.Sprintf("%s / %s", millis(c.duration), millis(c.openDuration)),
 		},
 		{
-			Name: "evaluations, beside those affected", Unit: bench.Ratio, Value: ratio(o.evaluations, float64(o.affected.times)),
-			Detail: fmt.Sprintf("%.0f, %d placements affected %d times", o.evaluations, o.affected.placements, o.affected.times),
+			Name: "evaluations, beside those affected", Unit: bench.Ratio, Value: ratio(c.evaluations, float64(c.affected.times)),
+			Detail: fmt.Sprintf("%.0f, %d placements affected %d times", c.evaluations, c.affected.placements, c.affected.times),
 		},
 		{
-			Name: "writes per changed decision", Unit: bench.Ratio, Value: ratio(decisionWrites(o.requests), o.changedPlacements),
-			Detail: fmt.Sprintf("%.0f, %.0f changes", decisionWrites(o.requests), o.changedPlacements),
+			Name: "writes per changed decision", Unit: bench.Ratio, Value: ratio(decisionWrites(c.requests), c.changedPlacements),
+			Detail: fmt.Sprintf("%.0f, %.0f changes", decisionWrites(c.requests), c.changedPlacements),
 		},
 		{
-			Name: "writes, beside those that changed something", Unit: bench.Ratio, Value: ratio(decisionWrites(o.requests), float64(o.effective)),
-			Detail: fmt.Sprintf("%.0f, %d changed something", decisionWrites(o.requests), o.effective),
+			Name: "writes, beside those that changed something", Unit: bench.Ratio, Value: ratio(decisionWrites(c.requests), float64(c.effective)),
+			Detail: fmt.Sprintf("%.0f, %d changed something", decisionWrites(c.requests), c.effective),
 		},
-		{Name: "events per changed decision", Unit: bench.Ratio, Value: ratio(eventWrites(o.requests), o.changedPlacements)},
-		{Name: "CPU of the manager", Unit: bench.Seconds, Value: o.manager.Seconds(), Detail: fmt.Sprintf("%.2f s of the API server", o.server.Seconds())},
+		{Name: "events per changed decision", Unit: bench.Ratio, Value: ratio(eventWrites(c.requests), c.changedPlacements)},
+		{Name: "CPU of the manager", Unit: bench.Seconds, Value: c.manager.Seconds(), Detail: fmt.Sprintf("%.2f s of the API server", c.server.Seconds())},
 	}
 	for i := range out {
 		out[i].Name = name + ", " + out[i].Name
@@ -128,12 +128,12 @@ func ratio(count, other float64) float64 {
 }
 
 // changeManaged makes a change on the managed side. It returns the writes to decisions, and the time until the last of them.
-func (t *hubRun) changeManaged(ctx context.Context, c change) (map[objectKey][]objectVersion, time.Duration, error) {
-	clients, err := t.managed.clients()
+func (h *hubRun) changeManaged(ctx context.Context, c change) (map[objectKey][]objectVersion, time.Duration, error) {
+	clients, err := h.managed.clients()
 	if err != nil {
 		return nil, 0, err
 	}
-	journal, err := t.managed.recordWrites(ctx)
+	journal, err := h.managed.recordWrites(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -141,7 +141,7 @@ func (t *hubRun) changeManaged(ctx context.Context, c change) (map[objectKey][]o
 	err = inParallel(ctx, c.writes, func(ctx context.Context, hand, i int) error { return c.write(ctx, clients[hand], i) })
 	took := time.Since(began)
 	if err == nil {
-		err = t.managed.awaitIdle(ctx)
+		err = h.managed.awaitIdle(ctx)
 	}
 	entries, last, journalErr := journal.stop()
 	if err != nil {
@@ -152,16 +152,16 @@ func (t *hubRun) changeManaged(ctx context.Context, c change) (map[objectKey][]o
 
 // replayOnOpen makes the same writes on the open side, with as many watches. It returns the time until the watches have
 // received the last write, as on the managed side.
-func (t *hubRun) replayOnOpen(ctx context.Context, c change, entries map[objectKey][]objectVersion) (time.Duration, error) {
-	clients, err := t.open.clients()
+func (h *hubRun) replayOnOpen(ctx context.Context, c change, entries map[objectKey][]objectVersion) (time.Duration, error) {
+	clients, err := h.open.clients()
 	if err != nil {
 		return 0, err
 	}
-	chapters, err := t.open.objectLogs(ctx, entries)
+	chapters, err := h.open.objectLogs(ctx, entries)
 	if err != nil {
 		return 0, err
 	}
-	journal, err := t.open.recordWrites(ctx)
+	journal, err := h.open.recordWrites(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -174,7 +174,7 @@ func (t *hubRun) replayOnOpen(ctx context.Context, c change, entries map[objectK
 	})
 	took := time.Since(began)
 	if err == nil {
-		err = t.open.awaitIdle(ctx)
+		err = h.open.awaitIdle(ctx)
 	}
 	_, last, journalErr := journal.stop()
 	return max(took, last.Sub(began)), errors.Join(err, journalErr)

@@ -41,9 +41,9 @@ func taintOne(ctx context.Context, t *hubRun, _ int) (change, error) {
 }
 
 // clusterWithDecisions returns the cluster whose number of decisions is closest to a number.
-func (t *hubRun) clusterWithDecisions(ctx context.Context, target int) (int, error) {
+func (h *hubRun) clusterWithDecisions(ctx context.Context, target int) (int, error) {
 	var stored clusterv1beta1.PlacementDecisionList
-	if err := t.managed.admin.List(ctx, &stored); err != nil {
+	if err := h.managed.admin.List(ctx, &stored); err != nil {
 		return 0, fmt.Errorf("reading decisions: %w", err)
 	}
 	chosen := map[string]int{}
@@ -53,7 +53,7 @@ func (t *hubRun) clusterWithDecisions(ctx context.Context, target int) (int, err
 		}
 	}
 	best, off := 0, -1
-	for i, cluster := range t.clusters {
+	for i, cluster := range h.clusters {
 		away := max(chosen[cluster.Name], target) - min(chosen[cluster.Name], target)
 		if off < 0 || away < off {
 			best, off = i, away
@@ -86,13 +86,13 @@ func growSet(_ context.Context, t *hubRun, round int) (change, error) {
 
 // relabel changes a label of some clusters, at once in memory and later on the hub. It affects the placements that may select a
 // changed cluster either before or after the change.
-func (t *hubRun) relabel(name string, moved []*clusterv1.ManagedCluster, key string, value func(i int) string) (change, error) {
+func (h *hubRun) relabel(name string, moved []*clusterv1.ManagedCluster, key string, value func(i int) string) (change, error) {
 	before := make([]*clusterv1.ManagedCluster, 0, len(moved))
 	for i, cluster := range moved {
 		before = append(before, cluster.DeepCopy())
 		cluster.Labels[key] = value(i)
 	}
-	all, err := clusterMatchers(t.fleet, t.created)
+	all, err := clusterMatchers(h.fleet, h.created)
 	return change{
 		name: name, writes: len(moved),
 		write: func(ctx context.Context, to client.Client, i int) error {

@@ -81,14 +81,14 @@ func (p *hubPair) decideBatch(ctx context.Context, placements []*clusterv1beta1.
 }
 
 // decideAll stores placements with many clients, and returns the time until all are decided.
-func (s *measuredHub) decideAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
-	clients, err := s.clients()
+func (m *measuredHub) decideAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
+	clients, err := m.clients()
 	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	follower, err := s.watchDecisions(ctx)
+	follower, err := m.watchDecisions(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -63,11 +63,11 @@ func measureCostly(ctx context.Context, s Options) ([]bench.Figure, error) {
 
 // measureWithCostly stores placements while the costly placements are disabled and while they are enabled, alternately. The
 // first round is a warm-up.
-func (s *measuredHub) measureWithCostly(ctx context.Context, placements []*clusterv1beta1.Placement) ([]bench.Figure, error) {
+func (m *measuredHub) measureWithCostly(ctx context.Context, placements []*clusterv1beta1.Placement) ([]bench.Figure, error) {
 	var alone, beside sample
 	var busy, took time.Duration
 	turn := func(number int, into *sample) error {
-		return s.createEach(ctx, placements[number*costlyRoundSize:(number+1)*costlyRoundSize], into)
+		return m.createEach(ctx, placements[number*costlyRoundSize:(number+1)*costlyRoundSize], into)
 	}
 	if err := turn(0, &sample{}); err != nil {
 		return nil, err
@@ -76,10 +76,10 @@ func (s *measuredHub) measureWithCostly(ctx context.Context, placements []*clust
 		if err := turn(1+2*n, &alone); err != nil {
 			return nil, err
 		}
-		if err := s.disableCostly(ctx, false); err != nil {
+		if err := m.disableCostly(ctx, false); err != nil {
 			return nil, err
 		}
-		before, err := s.usage(ctx)
+		before, err := m.usage(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -88,12 +88,12 @@ func (s *measuredHub) measureWithCostly(ctx context.Context, placements []*clust
 			return nil, err
 		}
 		took += time.Since(began)
-		after, err := s.usage(ctx)
+		after, err := m.usage(ctx)
 		if err != nil {
 			return nil, err
 		}
 		busy += after.since(before).manager
-		if err := s.disableCostly(ctx, true); err != nil {
+		if err := m.disableCostly(ctx, true); err != nil {
 			return nil, err
 		}
 	}
@@ -104,14 +104,14 @@ func (s *measuredHub) measureWithCostly(ctx context.Context, placements []*clust
 }
 
 // createEach stores placements one by one and records the time until each decision.
-func (s *measuredHub) createEach(ctx context.Context, placements []*clusterv1beta1.Placement, into *sample) error {
-	follower, err := s.watchDecisions(ctx)
+func (m *measuredHub) createEach(ctx context.Context, placements []*clusterv1beta1.Placement, into *sample) error {
+	follower, err := m.watchDecisions(ctx)
 	if err != nil {
 		return err
 	}
 	defer follower.stop()
 	for _, placement := range placements {
-		if err := s.admin.Create(ctx, placement.DeepCopy()); err != nil {
+		if err := m.admin.Create(ctx, placement.DeepCopy()); err != nil {
 			return fmt.Errorf("storing a placement: %w", err)
 		}
 		if err := into.time(func() error { return follower.awaitDecided(ctx, placement) }); err != nil {
@@ -122,15 +122,15 @@ func (s *measuredHub) createEach(ctx context.Context, placements []*clusterv1bet
 }
 
 // disableCostly disables or enables the costly placements.
-func (s *measuredHub) disableCostly(ctx context.Context, disabled bool) error {
+func (m *measuredHub) disableCostly(ctx context.Context, disabled bool) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%t"}}}`, clusterv1beta1.PlacementDisableAnnotation, disabled)
 	return inParallel(ctx, costlyCount, func(ctx context.Context, _, n int) error {
-		return s.admin.Patch(ctx, costlyPlacement(n), client.RawPatch(types.MergePatchType, []byte(patch)))
+		return m.admin.Patch(ctx, costlyPlacement(n), client.RawPatch(types.MergePatchType, []byte(patch)))
 	})
 }
 
 // createCostly stores the costly placements, disabled. They read a score of one cluster, which changes until stop is called.
-func (s *measuredHub) createCostly(ctx context.Context, cluster string) (stop func() error, err error) {
+func (m *measuredHub) createCostly(ctx context.Context, cluster string) (stop func() error, err error) {
 	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: costlyScore}}
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: costlyNamespace, Name: "global"}}
 	binding.Spec.ClusterSet = binding.Name
@@ -141,13 +141,13 @@ func (s *measuredHub) createCostly(ctx context.Context, cluster string) (stop fu
 		objects = append(objects, costlyPlacement(n))
 	}
 	for _, object := range objects {
-		if err := s.admin.Create(ctx, object); err != nil {
+		if err := m.admin.Create(ctx, object); err != nil {
 			return nil, fmt.Errorf("storing the costly placements: %w", err)
 		}
 	}
 	return atRate(ctx, costlyScoreRate, func(ctx context.Context, _, n int) error {
 		patch := fmt.Sprintf(`{"status":{"scores":[{"name":"load","value":%d}]}}`, n%100)
-		return s.admin.Status().Patch(ctx, score.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
+		return m.admin.Status().Patch(ctx, score.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
 	}), nil
 }
 

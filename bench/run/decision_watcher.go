@@ -33,14 +33,14 @@ type decisionWatcher struct {
 }
 
 // watchDecisions returns a watcher of the placements of a hub, from now on.
-func (s *measuredHub) watchDecisions(ctx context.Context) (*decisionWatcher, error) {
+func (m *measuredHub) watchDecisions(ctx context.Context) (*decisionWatcher, error) {
 	out := &decisionWatcher{list: func(ctx context.Context) ([]clusterv1beta1.Placement, watch.Interface, error) {
 		var now clusterv1beta1.PlacementList
-		if err := s.admin.List(ctx, &now); err != nil {
+		if err := m.admin.List(ctx, &now); err != nil {
 			return nil, nil, fmt.Errorf("listing placements: %w", err)
 		}
 		since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: now.ResourceVersion}}
-		events, err := s.admin.Watch(ctx, &clusterv1beta1.PlacementList{}, since)
+		events, err := m.admin.Watch(ctx, &clusterv1beta1.PlacementList{}, since)
 		if err != nil {
 			return nil, nil, fmt.Errorf("watching placements: %w", err)
 		}
@@ -51,30 +51,30 @@ func (s *measuredHub) watchDecisions(ctx context.Context) (*decisionWatcher, err
 	return out, err
 }
 
-func (f *decisionWatcher) stop() { f.events.Stop() }
+func (d *decisionWatcher) stop() { d.events.Stop() }
 
 // awaitDecided returns once all of some placements are decided.
-func (f *decisionWatcher) awaitDecided(ctx context.Context, wanted ...*clusterv1beta1.Placement) error {
+func (d *decisionWatcher) awaitDecided(ctx context.Context, wanted ...*clusterv1beta1.Placement) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, decideTimeout, errNotNoticed)
 	defer cancel()
 	waiting := map[types.NamespacedName]bool{}
 	for _, placement := range wanted {
 		waiting[client.ObjectKeyFromObject(placement)] = true
 	}
-	err := f.consume(ctx, waiting)
+	err := d.consume(ctx, waiting)
 	for range maxWatches {
 		if !errors.Is(err, errWatch) {
 			break
 		}
-		f.stop()
+		d.stop()
 		var all []clusterv1beta1.Placement
-		if all, f.events, err = f.list(ctx); err != nil {
+		if all, d.events, err = d.list(ctx); err != nil {
 			return err
 		}
 		for i := range all {
 			markDecided(waiting, &all[i])
 		}
-		err = f.consume(ctx, waiting)
+		err = d.consume(ctx, waiting)
 	}
 	if err != nil {
 		return fmt.Errorf("waiting for %d placements: %w", len(waiting), err)
@@ -83,10 +83,10 @@ func (f *decisionWatcher) awaitDecided(ctx context.Context, wanted ...*clusterv1
 }
 
 // consume reads the watch until all placements are decided.
-func (f *decisionWatcher) consume(ctx context.Context, waiting map[types.NamespacedName]bool) error {
+func (d *decisionWatcher) consume(ctx context.Context, waiting map[types.NamespacedName]bool) error {
 	for len(waiting) > 0 {
 		select {
-		case event, more := <-f.events.ResultChan():
+		case event, more := <-d.events.ResultChan():
 			switch {
 			case !more:
 				return errWatch

@@ -59,8 +59,8 @@ func TestMissedPlacementsAreCounted(t *testing.T) {
 }
 
 // applyAll makes each change as often as a run does, in random order.
-func (r *simulatedHub) applyAll() {
-	r.t.Helper()
+func (s *simulatedHub) applyAll() {
+	s.t.Helper()
 	type event struct {
 		next  func(context.Context, *hubRun, int) (change, error)
 		round int
@@ -69,20 +69,20 @@ func (r *simulatedHub) applyAll() {
 	for round := range changeRounds {
 		events = append(events, event{taintOne, round}, event{relabelSome, round})
 	}
-	for _, at := range r.random.Perm(len(events)) {
-		r.applyChange(events[at].next, events[at].round)
+	for _, at := range s.random.Perm(len(events)) {
+		s.applyChange(events[at].next, events[at].round)
 	}
 }
 
 // snapshotAsDecided returns the current fleet with the decisions of all other placements from the last decision of a placement.
-func (r *simulatedHub) snapshotAsDecided(now *fleet.Snapshot, key fleet.Key) *fleet.Snapshot {
+func (s *simulatedHub) snapshotAsDecided(now *fleet.Snapshot, key fleet.Key) *fleet.Snapshot {
 	edit := now.Edit()
-	for other := range r.stored.Placements {
+	for other := range s.stored.Placements {
 		if other != key {
-			edit.SetSlices(other, r.seen[key].Slices(other))
+			edit.SetSlices(other, s.seen[key].Slices(other))
 		}
 	}
-	return edit.Snapshot().At(r.stored.Now)
+	return edit.Snapshot().At(s.stored.Now)
 }
 
 func (d *drift) add(other drift) {
@@ -91,6 +91,6 @@ func (d *drift) add(other drift) {
 	d.writes += other.writes
 }
 
-func (t *driftCount) add(other driftCount) {
-	t.placements, t.drifted = t.placements+other.placements, t.drifted+other.drifted
+func (d *driftCount) add(other driftCount) {
+	d.placements, d.drifted = d.placements+other.placements, d.drifted+other.drifted
 }

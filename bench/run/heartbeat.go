@@ -96,24 +96,24 @@ func measureHeartbeats(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 }
 
 // heartbeatAll measures a heartbeat of every cluster, beside a process that only reads clusters.
-func (t *hubRun) heartbeatAll(ctx context.Context, agents *agents) ([]bench.Figure, error) {
-	reader, err := t.managed.hub.StartReader(ctx)
+func (h *hubRun) heartbeatAll(ctx context.Context, agents *agents) ([]bench.Figure, error) {
+	reader, err := h.managed.hub.StartReader(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer reader.Stop()
-	beats := max(minHeartbeats, len(t.clusters))
-	before, err := t.managed.usageWithReader(ctx, reader)
+	beats := max(minHeartbeats, len(h.clusters))
+	before, err := h.managed.usageWithReader(ctx, reader)
 	if err != nil {
 		return nil, err
 	}
 	if err := inParallel(ctx, beats, agents.heartbeat); err != nil {
 		return nil, err
 	}
-	if err := t.managed.awaitIdle(ctx); err != nil {
+	if err := h.managed.awaitIdle(ctx); err != nil {
 		return nil, err
 	}
-	after, err := t.managed.usageWithReader(ctx, reader)
+	after, err := h.managed.usageWithReader(ctx, reader)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +137,8 @@ type usageWithReader struct {
 	reader hub.Usage
 }
 
-func (s *measuredHub) usageWithReader(ctx context.Context, reader *hub.Process) (usageWithReader, error) {
-	used, err := s.usage(ctx)
+func (m *measuredHub) usageWithReader(ctx context.Context, reader *hub.Process) (usageWithReader, error) {
+	used, err := m.usage(ctx)
 	if err != nil {
 		return usageWithReader{}, err
 	}
@@ -158,15 +158,15 @@ func halfCapacity(ctx context.Context, agents *agents) (int, error) {
 
 // measureUnderLoad measures placements one by one while heartbeats arrive at a rate, which the figures call nominal. It alternates
 // with the same writes on the open side under the same load.
-func (t *hubRun) measureUnderLoad(ctx context.Context, nominal, rate int, managed, open *agents) ([]bench.Figure, error) {
+func (h *hubRun) measureUnderLoad(ctx context.Context, nominal, rate int, managed, open *agents) ([]bench.Figure, error) {
 	var m latencies
 	under, beside := heartbeatLoad{agents: managed, rate: rate}, heartbeatLoad{agents: open, rate: rate}
-	for round := range slices.Chunk(t.takeSpares(probes), probeBatch) {
-		if err := t.createUnderLoad(ctx, &under, round, &m); err != nil {
+	for round := range slices.Chunk(h.takeSpares(probes), probeBatch) {
+		if err := h.createUnderLoad(ctx, &under, round, &m); err != nil {
 			return nil, err
 		}
 		copied := func() error {
-			return forEach(round, func(p *clusterv1beta1.Placement) error { return t.copyOne(ctx, p, &m) })
+			return forEach(round, func(p *clusterv1beta1.Placement) error { return h.copyOne(ctx, p, &m) })
 		}
 		if err := beside.runDuring(ctx, copied); err != nil {
 			return nil, err
@@ -181,14 +181,14 @@ func (t *hubRun) measureUnderLoad(ctx context.Context, nominal, rate int, manage
 	), nil
 }
 
-func (t *hubRun) createUnderLoad(ctx context.Context, under *heartbeatLoad, placements []*clusterv1beta1.Placement, m *latencies) error {
-	follower, err := t.managed.watchDecisions(ctx)
+func (h *hubRun) createUnderLoad(ctx context.Context, under *heartbeatLoad, placements []*clusterv1beta1.Placement, m *latencies) error {
+	follower, err := h.managed.watchDecisions(ctx)
 	if err != nil {
 		return err
 	}
 	defer follower.stop()
 	return under.runDuring(ctx, func() error {
-		return forEach(placements, func(p *clusterv1beta1.Placement) error { return t.decideOne(ctx, follower, p, m) })
+		return forEach(placements, func(p *clusterv1beta1.Placement) error { return h.decideOne(ctx, follower, p, m) })
 	})
 }
 

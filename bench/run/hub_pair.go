@@ -56,16 +56,16 @@ func (p *hubPair) stop() {
 }
 
 // awaitIdle waits until the hub has stored nothing and decided nothing for a while.
-func (s *measuredHub) awaitIdle(ctx context.Context) error {
+func (m *measuredHub) awaitIdle(ctx context.Context) error {
 	var last float64
 	err := wait.PollUntilContextTimeout(ctx, idlePeriod, idleTimeout, true, func(ctx context.Context) (bool, error) {
-		answered, err := s.hub.Requests(ctx)
+		answered, err := m.hub.Requests(ctx)
 		if err != nil {
 			return false, err
 		}
 		before := last
-		if _, last = answered.Writes(); s.manager != nil && s.manager.Running() {
-			metrics, err := s.manager.Metrics(ctx)
+		if _, last = answered.Writes(); m.manager != nil && m.manager.Running() {
+			metrics, err := m.manager.Metrics(ctx)
 			if err != nil {
 				return false, err
 			}
@@ -88,11 +88,11 @@ type storedDecision struct {
 }
 
 // decisions reads the stored decisions of some placements.
-func (s *measuredHub) decisions(ctx context.Context, of []*clusterv1beta1.Placement) ([]storedDecision, error) {
+func (m *measuredHub) decisions(ctx context.Context, of []*clusterv1beta1.Placement) ([]storedDecision, error) {
 	var placements clusterv1beta1.PlacementList
 	var stored clusterv1beta1.PlacementDecisionList
 	var events eventsv1.EventList
-	if err := errors.Join(s.admin.List(ctx, &placements), s.admin.List(ctx, &stored), s.admin.List(ctx, &events)); err != nil {
+	if err := errors.Join(m.admin.List(ctx, &placements), m.admin.List(ctx, &stored), m.admin.List(ctx, &events)); err != nil {
 		return nil, fmt.Errorf("reading decisions: %w", err)
 	}
 	byName := map[types.NamespacedName]*storedDecision{}
@@ -119,11 +119,11 @@ func (s *measuredHub) decisions(ctx context.Context, of []*clusterv1beta1.Placem
 }
 
 // decision reads the stored decision of one placement.
-func (s *measuredHub) decision(ctx context.Context, of *clusterv1beta1.Placement) (storedDecision, error) {
+func (m *measuredHub) decision(ctx context.Context, of *clusterv1beta1.Placement) (storedDecision, error) {
 	placement, stored := &clusterv1beta1.Placement{}, clusterv1beta1.PlacementDecisionList{}
 	err := errors.Join(
-		s.admin.Get(ctx, client.ObjectKeyFromObject(of), placement),
-		s.admin.List(ctx, &stored, client.InNamespace(of.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: of.Name}),
+		m.admin.Get(ctx, client.ObjectKeyFromObject(of), placement),
+		m.admin.List(ctx, &stored, client.InNamespace(of.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: of.Name}),
 	)
 	if err != nil {
 		return storedDecision{}, fmt.Errorf("reading a decision: %w", err)
@@ -189,10 +189,10 @@ func (d storedDecision) copyEvents(ctx context.Context, to client.Client) error 
 }
 
 // clients returns clientCount clients, each with its own connection, because one connection limits its streams.
-func (s *measuredHub) clients() ([]client.Client, error) {
+func (m *measuredHub) clients() ([]client.Client, error) {
 	out := make([]client.Client, 0, clientCount)
 	for range clientCount {
-		config := s.hub.AdminConfig()
+		config := m.hub.AdminConfig()
 		config.Dial = new(net.Dialer).DialContext
 		made, err := hub.Client(config)
 		if err != nil {

@@ -81,28 +81,28 @@ func newHubRun(ctx context.Context, s Options, name string, shape generate.Shape
 	return out, nil
 }
 
-func (t *hubRun) runSteps(ctx context.Context, steps []step) ([]bench.Figure, error) {
+func (h *hubRun) runSteps(ctx context.Context, steps []step) ([]bench.Figure, error) {
 	var out []bench.Figure
 	for _, step := range steps {
-		t.logf("%s", step.name)
-		figures, err := step.measure(ctx, t)
+		h.logf("%s", step.name)
+		figures, err := step.measure(ctx, h)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 		for _, figure := range figures {
 			figure.Name = step.name + ": " + figure.Name
 			out = append(out, figure)
-			t.logf("  %s = %s (%s)", figure.Name, figure, figure.Detail)
+			h.logf("  %s = %s (%s)", figure.Name, figure, figure.Detail)
 		}
 	}
 	return out, nil
 }
 
-func (t *hubRun) logf(format string, args ...any) { t.options.logf(t.name+": "+format, args...) }
+func (h *hubRun) logf(format string, args ...any) { h.options.logf(h.name+": "+format, args...) }
 
 // takeSpares returns placements that are not stored yet, and counts them as created.
-func (t *hubRun) takeSpares(count int) []*clusterv1beta1.Placement {
-	out := t.spare[:count]
-	t.spare, t.created = t.spare[count:], append(t.created, out...)
+func (h *hubRun) takeSpares(count int) []*clusterv1beta1.Placement {
+	out := h.spare[:count]
+	h.spare, h.created = h.spare[count:], append(h.created, out...)
 	return out
 }

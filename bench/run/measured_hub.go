@@ -65,16 +65,16 @@ func measure(ctx context.Context, started *hub.Hub, f *generate.Fleet, managed b
 }
 
 // stop stops the manager and then the hub.
-func (s *measuredHub) stop() {
-	if s.manager != nil {
-		s.manager.Stop()
+func (m *measuredHub) stop() {
+	if m.manager != nil {
+		m.manager.Stop()
 	}
-	s.hub.Stop()
+	m.hub.Stop()
 }
 
 // newAccount returns a client for a new account.
-func (s *measuredHub) newAccount(ctx context.Context, name string, rules ...rbacv1.PolicyRule) (client.Client, error) {
-	config, err := s.hub.Account(ctx, name, rules...)
+func (m *measuredHub) newAccount(ctx context.Context, name string, rules ...rbacv1.PolicyRule) (client.Client, error) {
+	config, err := m.hub.Account(ctx, name, rules...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,30 +82,30 @@ func (s *measuredHub) newAccount(ctx context.Context, name string, rules ...rbac
 }
 
 // store stores a fleet without its placements.
-func (s *measuredHub) store(ctx context.Context, f *generate.Fleet) error {
+func (m *measuredHub) store(ctx context.Context, f *generate.Fleet) error {
 	namespaces := slices.Clone(f.Namespaces)
 	for _, score := range f.Scores {
 		namespaces = append(namespaces, score.Namespace)
 	}
 	err := inParallel(ctx, len(namespaces), func(ctx context.Context, _, i int) error {
-		return s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[i]}})
+		return m.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[i]}})
 	})
 	if err != nil {
 		return fmt.Errorf("storing the fleet: %w", err)
 	}
 	for _, set := range f.Sets {
-		if err := s.admin.Create(ctx, set.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
+		if err := m.admin.Create(ctx, set.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
 			return fmt.Errorf("storing the fleet: %w", err)
 		}
 	}
 	for _, binding := range f.Bindings {
-		if err := s.admin.Create(ctx, binding.DeepCopy()); err != nil {
+		if err := m.admin.Create(ctx, binding.DeepCopy()); err != nil {
 			return fmt.Errorf("storing the fleet: %w", err)
 		}
 	}
-	err = inParallel(ctx, len(f.Clusters), func(ctx context.Context, _, i int) error { return s.storeCluster(ctx, f.Clusters[i]) })
+	err = inParallel(ctx, len(f.Clusters), func(ctx context.Context, _, i int) error { return m.storeCluster(ctx, f.Clusters[i]) })
 	if err == nil {
-		err = inParallel(ctx, len(f.Scores), func(ctx context.Context, _, i int) error { return s.storeScore(ctx, f.Scores[i]) })
+		err = inParallel(ctx, len(f.Scores), func(ctx context.Context, _, i int) error { return m.storeScore(ctx, f.Scores[i]) })
 	}
 	if err != nil {
 		return fmt.Errorf("storing the fleet: %w", err)
@@ -115,24 +115,24 @@ func (s *measuredHub) store(ctx context.Context, f *generate.Fleet) error {
 
 // storeCluster stores a cluster without an agent. A manager simulates the cluster at the same time, and storeCluster overwrites
 // that status.
-func (s *measuredHub) storeCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+func (m *measuredHub) storeCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	stored := cluster.DeepCopy()
 	stored.Spec.LeaseDurationSeconds = leaseSeconds
-	if err := s.admin.Create(ctx, stored); err != nil {
+	if err := m.admin.Create(ctx, stored); err != nil {
 		return err
 	}
 	created := stored.DeepCopy()
 	stored.Status = cluster.DeepCopy().Status
-	return s.admin.Status().Patch(ctx, stored, client.MergeFrom(created))
+	return m.admin.Status().Patch(ctx, stored, client.MergeFrom(created))
 }
 
-func (s *measuredHub) storeScore(ctx context.Context, score *clusterv1alpha1.AddOnPlacementScore) error {
+func (m *measuredHub) storeScore(ctx context.Context, score *clusterv1alpha1.AddOnPlacementScore) error {
 	stored := score.DeepCopy()
-	if err := s.admin.Create(ctx, stored); err != nil {
+	if err := m.admin.Create(ctx, stored); err != nil {
 		return err
 	}
 	stored.Status = score.DeepCopy().Status
-	return s.admin.Status().Update(ctx, stored)
+	return m.admin.Status().Update(ctx, stored)
 }
 
 // inParallel calls do for every number below count, in parallel with the numbered clients, until the first error.
@@ -157,9 +157,9 @@ func inParallel(ctx context.Context, count int, do func(ctx context.Context, han
 var errNotNoticed = errors.New("the manager has not reacted")
 
 // awaitNoticed waits until the manager has written to an object.
-func (s *measuredHub) awaitNoticed(ctx context.Context, object client.Object, noticed func() bool) error {
+func (m *measuredHub) awaitNoticed(ctx context.Context, object client.Object, noticed func() bool) error {
 	err := wait.PollUntilContextTimeout(ctx, noticePoll, noticeTimeout, false, func(ctx context.Context) (bool, error) {
-		if err := s.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		if err := m.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return false, fmt.Errorf("reading %s back: %w", object.GetName(), err)
 		}
 		return noticed(), nil

@@ -36,8 +36,8 @@ func measureMemory(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 }
 
 // stableMemory returns the memory of the manager once it is stable, or after the timeout.
-func (s *measuredHub) stableMemory(ctx context.Context) (bytes int64, took time.Duration, err error) {
-	return stableMemory(ctx, s.manager.Process)
+func (m *measuredHub) stableMemory(ctx context.Context) (bytes int64, took time.Duration, err error) {
+	return stableMemory(ctx, m.manager.Process)
 }
 
 // stableMemory returns the memory of a process once it is stable, or after the timeout.

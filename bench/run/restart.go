@@ -46,24 +46,24 @@ func measureRestart(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 
 // restartManager starts a manager, and returns once it has evaluated a number of placements and is idle. It returns the writes
 // to decisions, and the usage.
-func (s *measuredHub) restartManager(ctx context.Context, placements int) (written float64, used usageSnapshot, err error) {
-	before, err := s.hub.Requests(ctx)
+func (m *measuredHub) restartManager(ctx context.Context, placements int) (written float64, used usageSnapshot, err error) {
+	before, err := m.hub.Requests(ctx)
 	if err != nil {
 		return 0, used, err
 	}
-	if s.manager, err = s.hub.StartManager(ctx); err != nil {
+	if m.manager, err = m.hub.StartManager(ctx); err != nil {
 		return 0, used, err
 	}
-	if err := errors.Join(s.awaitEvaluated(ctx, placements), s.awaitIdle(ctx)); err != nil {
+	if err := errors.Join(m.awaitEvaluated(ctx, placements), m.awaitIdle(ctx)); err != nil {
 		return 0, used, err
 	}
-	used, err = s.usage(ctx)
+	used, err = m.usage(ctx)
 	return decisionWrites(used.requests.Since(before)), used, err
 }
 
 // measureReader returns the usage of reading everything.
-func (s *measuredHub) measureReader(ctx context.Context) (hub.Usage, error) {
-	reader, err := s.hub.StartReader(ctx)
+func (m *measuredHub) measureReader(ctx context.Context) (hub.Usage, error) {
+	reader, err := m.hub.StartReader(ctx)
 	if err != nil {
 		return hub.Usage{}, err
 	}
@@ -72,9 +72,9 @@ func (s *measuredHub) measureReader(ctx context.Context) (hub.Usage, error) {
 }
 
 // awaitEvaluated waits until a manager has evaluated a number of placements. It then leads, and has read everything.
-func (s *measuredHub) awaitEvaluated(ctx context.Context, placements int) error {
+func (m *measuredHub) awaitEvaluated(ctx context.Context, placements int) error {
 	err := wait.PollUntilContextTimeout(ctx, idlePeriod, idleTimeout, true, func(ctx context.Context) (bool, error) {
-		metrics, err := s.manager.Metrics(ctx)
+		metrics, err := m.manager.Metrics(ctx)
 		return metrics.Sum(evaluated) >= float64(placements), err
 	})
 	if err != nil {

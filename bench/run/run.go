@@ -41,7 +41,7 @@ type Options struct {
 	Soak time.Duration
 }
 
-func (s Options) logf(format string, args ...any) { fmt.Fprintf(s.Progress, format+"\n", args...) }
+func (o Options) logf(format string, args ...any) { fmt.Fprintf(o.Progress, format+"\n", args...) }
 
 // Defaults returns the runs without -only, in the order of the table.
 func Defaults() []Run {

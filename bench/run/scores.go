@@ -76,20 +76,20 @@ type scoreHubs struct {
 	queried time.Time
 }
 
-func (p *scoreHubs) stop() {
-	for _, side := range []*measuredHub{p.managed, p.open} {
+func (h *scoreHubs) stop() {
+	for _, side := range []*measuredHub{h.managed, h.open} {
 		if side != nil {
 			side.stop()
 		}
 	}
-	if p.prometheus != nil {
-		p.prometheus.Stop()
+	if h.prometheus != nil {
+		h.prometheus.Stop()
 	}
-	if p.load != nil {
-		p.load.stop()
+	if h.load != nil {
+		h.load.stop()
 	}
-	if p.folder != "" {
-		_ = os.RemoveAll(p.folder) // a leftover temporary folder does no harm
+	if h.folder != "" {
+		_ = os.RemoveAll(h.folder) // a leftover temporary folder does no harm
 	}
 }
 
@@ -130,10 +130,10 @@ func measureScores(ctx context.Context, s Options, p *scoreHubs) ([]bench.Figure
 	return p.figures(cold, moves, quiet, open), nil
 }
 
-func (p *scoreHubs) figures(cold, moves, quiet usage, open time.Duration) []bench.Figure {
-	count := scoreMoves * p.size
+func (h *scoreHubs) figures(cold, moves, quiet usage, open time.Duration) []bench.Figure {
+	count := scoreMoves * h.size
 	return []bench.Figure{
-		{Name: "cold: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(cold) / p.size, Detail: fmt.Sprintf("%.0f", scoreWritesOf(cold))},
+		{Name: "cold: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(cold) / h.size, Detail: fmt.Sprintf("%.0f", scoreWritesOf(cold))},
 		{
 			Name: "move: time until every score is stored, beside the bare writes", Unit: bench.Ratio, Value: moves.wall.Seconds() / open.Seconds(),
 			Detail: fmt.Sprintf("%.1f s / %.1f s, %.0f scores", moves.wall.Seconds(), open.Seconds(), count),
@@ -143,27 +143,27 @@ func (p *scoreHubs) figures(cold, moves, quiet usage, open time.Duration) []benc
 			Name: "move: CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: moves.manager.Seconds() / moves.server.Seconds(),
 			Detail: fmt.Sprintf("%.2f s / %.2f s", moves.manager.Seconds(), moves.server.Seconds()),
 		},
-		{Name: "noise: writes after a query", Unit: bench.Requests, Value: scoreWritesOf(quiet), Detail: fmt.Sprintf("%.0f values changed", p.size)},
+		{Name: "noise: writes after a query", Unit: bench.Requests, Value: scoreWritesOf(quiet), Detail: fmt.Sprintf("%.0f values changed", h.size)},
 		{Name: "noise: CPU of the manager for a query", Unit: bench.Seconds, Value: quiet.manager.Seconds()},
 		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(quiet.peakManager)},
 	}
 }
 
 // start starts everything and stores the fleet. The manager starts last, once Prometheus has the values.
-func (p *scoreHubs) start(ctx context.Context, s Options) (err error) {
-	if p.folder, err = os.MkdirTemp("", "berth-bench-"); err != nil {
+func (h *scoreHubs) start(ctx context.Context, s Options) (err error) {
+	if h.folder, err = os.MkdirTemp("", "berth-bench-"); err != nil {
 		return fmt.Errorf("storing a configuration: %w", err)
 	}
-	manifests := filepath.Join(p.folder, "manifests")
+	manifests := filepath.Join(h.folder, "manifests")
 	if err := copyManifests(manifests, config.Score()); err != nil {
 		return err
 	}
-	stored := *p.fleet
+	stored := *h.fleet
 	stored.Bindings, stored.Scores = nil, nil
-	for _, cluster := range p.fleet.Clusters {
+	for _, cluster := range h.fleet.Clusters {
 		stored.Namespaces = append(stored.Namespaces, cluster.Name)
 	}
-	for _, side := range []**measuredHub{&p.managed, &p.open} {
+	for _, side := range []**measuredHub{&h.managed, &h.open} {
 		started, err := hub.StartWith(ctx, s.Bin, manifests)
 		if err != nil {
 			return err
@@ -176,89 +176,89 @@ func (p *scoreHubs) start(ctx context.Context, s Options) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(p.managed.awaitIdle(ctx), p.open.awaitIdle(ctx)); err != nil {
+	if err := errors.Join(h.managed.awaitIdle(ctx), h.open.awaitIdle(ctx)); err != nil {
 		return err
 	}
-	return p.startSource(ctx, s)
+	return h.startSource(ctx, s)
 }
 
 // startSource starts what the scores come from, and the manager.
-func (p *scoreHubs) startSource(ctx context.Context, s Options) (err error) {
-	if p.load, err = newClusterLoad(ctx, p.fleet.Clusters); err != nil {
+func (h *scoreHubs) startSource(ctx context.Context, s Options) (err error) {
+	if h.load, err = newClusterLoad(ctx, h.fleet.Clusters); err != nil {
 		return err
 	}
 	var url string
-	if p.prometheus, url, err = hub.StartPrometheus(ctx, s.Bin, p.folder, p.load.address); err != nil {
+	if h.prometheus, url, err = hub.StartPrometheus(ctx, s.Bin, h.folder, h.load.address); err != nil {
 		return err
 	}
-	if err := p.load.awaitScrape(ctx); err != nil {
+	if err := h.load.awaitScrape(ctx); err != nil {
 		return err
 	}
-	queries := filepath.Join(p.folder, "scores.yaml")
-	text := fmt.Sprintf("sources: [{name: main, url: %q}]\nscores: [{name: load, query: 'max by (cluster) (load)', min: 0, max: 100, interval: %s}]\n", url, p.interval)
+	queries := filepath.Join(h.folder, "scores.yaml")
+	text := fmt.Sprintf("sources: [{name: main, url: %q}]\nscores: [{name: load, query: 'max by (cluster) (load)', min: 0, max: 100, interval: %s}]\n", url, h.interval)
 	if err := os.WriteFile(queries, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("storing the queries: %w", err)
 	}
-	p.managed.manager, err = p.managed.hub.StartManager(ctx, "--controllers=*,score", "--score-config="+queries)
+	h.managed.manager, err = h.managed.hub.StartManager(ctx, "--controllers=*,score", "--score-config="+queries)
 	return err
 }
 
 // move moves the load of all clusters, waits for the query that finds it and until every score is written, and returns what this used.
-func (p *scoreHubs) move(ctx context.Context, change float64) (usage, error) {
-	before, err := p.managed.usage(ctx)
+func (h *scoreHubs) move(ctx context.Context, change float64) (usage, error) {
+	before, err := h.managed.usage(ctx)
 	if err != nil {
 		return usage{}, err
 	}
-	p.load.add(change)
-	if p.queried, err = p.await(ctx, scoreWrites, p.writes+1); err != nil {
+	h.load.add(change)
+	if h.queried, err = h.await(ctx, scoreWrites, h.writes+1); err != nil {
 		return usage{}, err
 	}
-	ended, err := p.await(ctx, scoreWrites, p.writes+p.size)
+	ended, err := h.await(ctx, scoreWrites, h.writes+h.size)
 	if err != nil {
 		return usage{}, err
 	}
-	after, err := p.managed.usage(ctx)
+	after, err := h.managed.usage(ctx)
 	if err != nil {
 		return usage{}, err
 	}
-	p.writes += p.size
+	h.writes += h.size
 	out := after.since(before)
-	out.wall = ended.Sub(p.queried)
+	out.wall = ended.Sub(h.queried)
 	return out, nil
 }
 
 // noise changes the load of all clusters by less than the threshold, and returns what the next query used. Nothing else happens meanwhile.
-func (p *scoreHubs) noise(ctx context.Context) (usage, error) {
-	p.load.add(belowThreshold)
-	if err := p.load.awaitScrape(ctx); err != nil {
+func (h *scoreHubs) noise(ctx context.Context) (usage, error) {
+	h.load.add(belowThreshold)
+	if err := h.load.awaitScrape(ctx); err != nil {
 		return usage{}, err
 	}
-	if left := time.Until(p.queried.Add(p.interval)); left < 0 {
+	if left := time.Until(h.queried.Add(h.interval)); left < 0 {
 		return usage{}, fmt.Errorf("the bare writes took longer than an interval: %w", errNotScored)
 	} else if left > scoreSettle {
 		time.Sleep(left - scoreSettle)
 	}
-	metrics, err := p.managed.manager.Metrics(ctx)
+	metrics, err := h.managed.manager.Metrics(ctx)
 	if err != nil {
 		return usage{}, err
 	}
-	before, err := p.managed.usage(ctx)
+	before, err := h.managed.usage(ctx)
 	if err != nil {
 		return usage{}, err
 	}
-	if _, err := p.await(ctx, scoreQueries, metrics.Sum(scoreQueries)+1); err != nil {
+	if _, err := h.await(ctx, scoreQueries, metrics.Sum(scoreQueries)+1); err != nil {
 		return usage{}, err
 	}
 	time.Sleep(scoreSettle) // no event reports that nothing is written
-	after, err := p.managed.usage(ctx)
+	after, err := h.managed.usage(ctx)
 	return after.since(before), err
 }
 
 // await returns when a counter of the manager has reached a value.
-func (p *scoreHubs) await(ctx context.Context, counter string, value float64) (time.Time, error) {
+func (h *scoreHubs) await(ctx context.Context, counter string, value float64) (time.Time, error) {
 	last := 0.0
 	err := wait.PollUntilContextTimeout(ctx, scorePoll, scoreWait, true, func(ctx context.Context) (bool, error) {
-		metrics, err := p.managed.manager.Metrics(ctx)
+		metrics, err := h.managed.manager.Metrics(ctx)
 		last = metrics.Sum(counter)
 		return last >= value, err
 	})
@@ -270,15 +270,15 @@ func (p *scoreHubs) await(ctx context.Context, counter string, value float64) (t
 
 // copyScores stores the scores of the managed side on the open side, with plain clients, as the manager does. It creates those that are
 // missing before.
-func (p *scoreHubs) copyScores(ctx context.Context) (time.Duration, error) {
+func (h *scoreHubs) copyScores(ctx context.Context) (time.Duration, error) {
 	made, there := &clusterv1alpha1.AddOnPlacementScoreList{}, &clusterv1alpha1.AddOnPlacementScoreList{}
-	if err := errors.Join(p.managed.admin.List(ctx, made), p.open.admin.List(ctx, there)); err != nil {
+	if err := errors.Join(h.managed.admin.List(ctx, made), h.open.admin.List(ctx, there)); err != nil {
 		return 0, fmt.Errorf("reading scores: %w", err)
 	}
-	if len(made.Items) != len(p.fleet.Clusters) {
+	if len(made.Items) != len(h.fleet.Clusters) {
 		return 0, fmt.Errorf("%w: there are %d", errNotScored, len(made.Items))
 	}
-	clients, err := p.open.clients()
+	clients, err := h.open.clients()
 	if err != nil {
 		return 0, err
 	}

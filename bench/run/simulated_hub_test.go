@@ -79,96 +79,96 @@ func newSimulatedHub(t *testing.T, seed uint64) *simulatedHub {
 }
 
 // put stores an object and shows it to the manager.
-func (r *simulatedHub) put(object client.Object) {
-	r.version++
-	object.SetResourceVersion(strconv.Itoa(r.version))
+func (s *simulatedHub) put(object client.Object) {
+	s.version++
+	object.SetResourceVersion(strconv.Itoa(s.version))
 	if object.GetUID() == "" {
-		object.SetUID(types.UID(fmt.Sprintf("uid-%d", r.version)))
+		object.SetUID(types.UID(fmt.Sprintf("uid-%d", s.version)))
 	}
-	r.stored.Add(object)
+	s.stored.Add(object)
 	switch o := object.(type) {
 	case *clusterv1.ManagedCluster:
-		r.world.SetCluster(o)
+		s.world.SetCluster(o)
 	case *clusterv1alpha1.AddOnPlacementScore:
-		r.world.SetScore(o)
+		s.world.SetScore(o)
 	case *clusterv1beta1.Placement:
-		r.world.AfterStatusWrite(o)
-		r.world.SetPlacement(o)
+		s.world.AfterStatusWrite(o)
+		s.world.SetPlacement(o)
 	case *clusterv1beta1.PlacementDecision:
-		r.world.AfterWrite(o)
-		r.world.SetSlice(o)
+		s.world.AfterWrite(o)
+		s.world.SetSlice(o)
 	default:
-		r.t.Fatalf("no place for %T", object)
+		s.t.Fatalf("no place for %T", object)
 	}
 }
 
 // applyChange makes a change, its writes in a random order, while the manager decides some of the enqueued placements.
-func (r *simulatedHub) applyChange(next func(context.Context, *hubRun, int) (change, error), round int) {
-	r.t.Helper()
-	c, err := next(r.t.Context(), r.hubRun, round)
+func (s *simulatedHub) applyChange(next func(context.Context, *hubRun, int) (change, error), round int) {
+	s.t.Helper()
+	c, err := next(s.t.Context(), s.hubRun, round)
 	if err != nil {
-		r.t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	for _, i := range r.random.Perm(c.writes) {
-		if err := c.write(r.t.Context(), r.managed.admin, i); err != nil {
-			r.t.Fatalf("%s: %v", c.name, err)
+	for _, i := range s.random.Perm(c.writes) {
+		if err := c.write(s.t.Context(), s.managed.admin, i); err != nil {
+			s.t.Fatalf("%s: %v", c.name, err)
 		}
-		if r.random.IntN(4) == 0 {
-			r.decideQueued()
+		if s.random.IntN(4) == 0 {
+			s.decideQueued()
 		}
 	}
-	r.drainQueue()
+	s.drainQueue()
 }
 
 // drainQueue lets the manager decide until its queue is empty.
-func (r *simulatedHub) drainQueue() {
-	r.t.Helper()
-	for turns := 0; len(r.queued) > 0; turns++ {
-		if turns > 10*len(r.stored.Placements) {
-			r.t.Fatalf("the queue never becomes empty: %v", r.queued)
+func (s *simulatedHub) drainQueue() {
+	s.t.Helper()
+	for turns := 0; len(s.queued) > 0; turns++ {
+		if turns > 10*len(s.stored.Placements) {
+			s.t.Fatalf("the queue never becomes empty: %v", s.queued)
 		}
-		r.decideQueued()
+		s.decideQueued()
 	}
 }
 
 // decideQueued decides as many placements as there are workers. No worker reads the concurrent writes of the others.
-func (r *simulatedHub) decideQueued() {
-	queued := slices.SortedFunc(maps.Keys(r.queued), fleet.Key.Compare)
-	r.random.Shuffle(len(queued), func(i, j int) { queued[i], queued[j] = queued[j], queued[i] })
-	taken := queued[:min(len(queued), 1+r.random.IntN(workers))]
+func (s *simulatedHub) decideQueued() {
+	queued := slices.SortedFunc(maps.Keys(s.queued), fleet.Key.Compare)
+	s.random.Shuffle(len(queued), func(i, j int) { queued[i], queued[j] = queued[j], queued[i] })
+	taken := queued[:min(len(queued), 1+s.random.IntN(workers))]
 	cases := make([]live.Input, 0, len(taken))
 	for _, key := range taken {
-		delete(r.queued, key)
-		c, ok := r.world.Gather(key, r.stored.Now)
+		delete(s.queued, key)
+		c, ok := s.world.Gather(key, s.stored.Now)
 		if !ok || c.Program == nil {
-			r.t.Fatalf("%s cannot be decided: %v", key, c.Faults)
+			s.t.Fatalf("%s cannot be decided: %v", key, c.Faults)
 		}
 		cases = append(cases, c)
 	}
 	for i, c := range cases {
-		r.seen[taken[i]] = c.Snapshot
-		writes := plan.Diff(engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement)), c.Stored, r.stored.Now)
+		s.seen[taken[i]] = c.Snapshot
+		writes := plan.Diff(engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement)), c.Stored, s.stored.Now)
 		for _, write := range writes.Writes {
-			r.applyWrite(write)
+			s.applyWrite(write)
 		}
-		r.world.AfterApply(c.Stored, writes)
-		r.world.Finish(taken[i], false)
+		s.world.AfterApply(c.Stored, writes)
+		s.world.Finish(taken[i], false)
 	}
 }
 
 // applyWrite stores a write of a plan.
-func (r *simulatedHub) applyWrite(write plan.Write) {
-	r.stored.Apply(write)
+func (s *simulatedHub) applyWrite(write plan.Write) {
+	s.stored.Apply(write)
 	if write.Placement != nil {
-		r.put(write.Placement.DeepCopy())
+		s.put(write.Placement.DeepCopy())
 		return
 	}
-	if object := r.stored.Slices[fleet.Key{Namespace: write.Slice.Namespace, Name: write.Slice.Name}]; object != nil {
-		r.put(object.DeepCopy())
+	if object := s.stored.Slices[fleet.Key{Namespace: write.Slice.Namespace, Name: write.Slice.Name}]; object != nil {
+		s.put(object.DeepCopy())
 		return
 	}
-	r.world.AfterDelete(write.Slice)
-	r.world.DeleteSlice(write.Slice)
+	s.world.AfterDelete(write.Slice)
+	s.world.DeleteSlice(write.Slice)
 }
 
 // fakeClient is a client of a simulated hub. It supports the requests of changes.
@@ -178,12 +178,12 @@ type fakeClient struct {
 	*simulatedHub
 }
 
-func (s fakeClient) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (f fakeClient) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	out, ok := list.(*clusterv1beta1.PlacementDecisionList)
 	if !ok {
 		return fmt.Errorf("%w: %T", errUnsupported, list)
 	}
-	for _, slice := range s.stored.Slices {
+	for _, slice := range f.stored.Slices {
 		out.Items = append(out.Items, *slice)
 	}
 	return nil
@@ -192,13 +192,13 @@ func (s fakeClient) List(_ context.Context, list client.ObjectList, _ ...client.
 var errUnsupported = errors.New("a simulated hub has no such objects")
 
 // Patch applies a merge patch to an object. No change removes a field.
-func (s fakeClient) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (f fakeClient) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	var next client.Object
 	switch o := object.(type) {
 	case *clusterv1.ManagedCluster:
-		next = s.stored.Clusters[o.Name].DeepCopy()
+		next = f.stored.Clusters[o.Name].DeepCopy()
 	case *clusterv1alpha1.AddOnPlacementScore:
-		next = s.stored.Scores[enginetest.ScoreKey{Cluster: o.Namespace, Resource: o.Name}].DeepCopy()
+		next = f.stored.Scores[enginetest.ScoreKey{Cluster: o.Namespace, Resource: o.Name}].DeepCopy()
 	default:
 		return fmt.Errorf("%w: %T", errUnsupported, object)
 	}
@@ -209,11 +209,11 @@ func (s fakeClient) Patch(_ context.Context, object client.Object, patch client.
 	if err := json.Unmarshal(data, next); err != nil {
 		return err
 	}
-	s.put(next)
+	f.put(next)
 	return nil
 }
 
-func (s fakeClient) Status() client.SubResourceWriter { return fakeStatusWriter{client: s} }
+func (f fakeClient) Status() client.SubResourceWriter { return fakeStatusWriter{client: f} }
 
 // fakeStatusWriter writes the status of stored objects.
 type fakeStatusWriter struct {

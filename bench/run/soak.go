@@ -75,8 +75,8 @@ func measureSoak(ctx context.Context, s Options) ([]bench.Figure, error) {
 }
 
 // takeReadings takes a reading in each interval of the soak.
-func (s *measuredHub) takeReadings(ctx context.Context, setting Options, probes []*clusterv1beta1.Placement) ([]soakReading, error) {
-	follower, err := s.watchDecisions(ctx)
+func (m *measuredHub) takeReadings(ctx context.Context, setting Options, probes []*clusterv1beta1.Placement) ([]soakReading, error) {
+	follower, err := m.watchDecisions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s *measuredHub) takeReadings(ctx context.Context, setting Options, probes 
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		next, err := s.takeReading(ctx, follower, probes)
+		next, err := m.takeReading(ctx, follower, probes)
 		if err != nil {
 			return nil, err
 		}
@@ -101,24 +101,24 @@ func (s *measuredHub) takeReadings(ctx context.Context, setting Options, probes 
 }
 
 // takeReading takes a reading. It deletes its placements before it returns.
-func (s *measuredHub) takeReading(ctx context.Context, follower *decisionWatcher, probes []*clusterv1beta1.Placement) (soakReading, error) {
-	used, err := s.manager.Usage()
+func (m *measuredHub) takeReading(ctx context.Context, follower *decisionWatcher, probes []*clusterv1beta1.Placement) (soakReading, error) {
+	used, err := m.manager.Usage()
 	if err != nil {
 		return soakReading{}, err
 	}
-	metrics, err := s.manager.Metrics(ctx)
+	metrics, err := m.manager.Metrics(ctx)
 	if err != nil {
 		return soakReading{}, err
 	}
 	var took sample
 	for _, probe := range probes {
-		if err := s.admin.Create(ctx, probe.DeepCopy()); err != nil {
+		if err := m.admin.Create(ctx, probe.DeepCopy()); err != nil {
 			return soakReading{}, fmt.Errorf("storing a placement: %w", err)
 		}
 		if err := took.time(func() error { return follower.awaitDecided(ctx, probe) }); err != nil {
 			return soakReading{}, err
 		}
-		if err := s.admin.Delete(ctx, probe.DeepCopy()); err != nil {
+		if err := m.admin.Delete(ctx, probe.DeepCopy()); err != nil {
 			return soakReading{}, fmt.Errorf("deleting a placement: %w", err)
 		}
 	}

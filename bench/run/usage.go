@@ -23,13 +23,13 @@ type usageSnapshot struct {
 	evaluations, changedPlacements, managerReads float64
 }
 
-func (s *measuredHub) usage(ctx context.Context) (usageSnapshot, error) {
+func (m *measuredHub) usage(ctx context.Context) (usageSnapshot, error) {
 	out := usageSnapshot{at: time.Now()}
 	var serverErr, managerErr, requestErr error
-	out.server, serverErr = s.hub.Server.Usage()
-	out.manager, managerErr = s.manager.Usage()
-	out.requests, requestErr = s.hub.Requests(ctx)
-	metrics, metricsErr := s.manager.Metrics(ctx)
+	out.server, serverErr = m.hub.Server.Usage()
+	out.manager, managerErr = m.manager.Usage()
+	out.requests, requestErr = m.hub.Requests(ctx)
+	metrics, metricsErr := m.manager.Metrics(ctx)
 	out.evaluations, out.changedPlacements = metrics.Sum(evaluated), metrics.Sum(evaluated, `outcome="changed"`)
 	out.managerReads = metrics.Sum("rest_client_requests_total", `method="GET"`)
 	return out, errors.Join(serverErr, managerErr, requestErr, metricsErr)

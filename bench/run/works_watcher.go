@@ -32,12 +32,12 @@ type workWatcher struct {
 }
 
 // watchWorks starts to follow the works of a set, from the present.
-func (s *measuredHub) watchWorks(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (*workWatcher, error) {
+func (m *measuredHub) watchWorks(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (*workWatcher, error) {
 	list := &workv1.ManifestWorkList{}
-	if err := s.admin.List(ctx, list, ofSet(set), client.Limit(1)); err != nil {
+	if err := m.admin.List(ctx, list, ofSet(set), client.Limit(1)); err != nil {
 		return nil, fmt.Errorf("listing works: %w", err)
 	}
-	out := &workWatcher{side: s, set: set, since: list.ResourceVersion}
+	out := &workWatcher{side: m, set: set, since: list.ResourceVersion}
 	return out, out.watch(ctx)
 }
 
@@ -84,10 +84,10 @@ func (w *workWatcher) await(ctx context.Context, count int) error {
 }
 
 // awaitRolledOut waits until a set reports that every cluster succeeded with its present template.
-func (s *measuredHub) awaitRolledOut(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) error {
+func (m *measuredHub) awaitRolledOut(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	stored := &workv1alpha1.ManifestWorkReplicaSet{}
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, deliveryTimeout, true, func(ctx context.Context) (bool, error) {
-		if err := s.admin.Get(ctx, client.ObjectKeyFromObject(set), stored); err != nil {
+		if err := m.admin.Get(ctx, client.ObjectKeyFromObject(set), stored); err != nil {
 			return false, fmt.Errorf("reading a set: %w", err)
 		}
 		found := meta.FindStatusCondition(stored.Status.Conditions, workv1alpha1.PlacementRolledOut)
@@ -100,9 +100,9 @@ func (s *measuredHub) awaitRolledOut(ctx context.Context, set *workv1alpha1.Mani
 }
 
 // worksOf returns the works of a set.
-func (s *measuredHub) worksOf(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1.ManifestWork, error) {
+func (m *measuredHub) worksOf(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1.ManifestWork, error) {
 	list := &workv1.ManifestWorkList{}
-	if err := s.admin.List(ctx, list, ofSet(set)); err != nil {
+	if err := m.admin.List(ctx, list, ofSet(set)); err != nil {
 		return nil, fmt.Errorf("listing works: %w", err)
 	}
 	return list.Items, nil

@@ -62,30 +62,30 @@ type objectVersion struct {
 }
 
 // recordWrites starts a log.
-func (s *measuredHub) recordWrites(ctx context.Context) (*writeLog, error) {
+func (m *measuredHub) recordWrites(ctx context.Context) (*writeLog, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	out := &writeLog{cancel: cancel, entries: map[objectKey][]objectVersion{}}
 	for _, list := range []client.ObjectList{&clusterv1beta1.PlacementDecisionList{}, &clusterv1beta1.PlacementList{}, &eventsv1.EventList{}} {
-		events, err := s.watchFromNow(ctx, list)
+		events, err := m.watchFromNow(ctx, list)
 		if err != nil {
 			_, _, _ = out.stop() // it is empty
 			return nil, err
 		}
-		out.reading.Go(func() { out.read(ctx, s, list, events) })
+		out.reading.Go(func() { out.read(ctx, m, list, events) })
 	}
 	return out, nil
 }
 
 // watchFromNow watches changes from now on.
-func (s *measuredHub) watchFromNow(ctx context.Context, list client.ObjectList) (watch.Interface, error) {
-	if err := s.admin.List(ctx, list, client.Limit(1)); err != nil {
+func (m *measuredHub) watchFromNow(ctx context.Context, list client.ObjectList) (watch.Interface, error) {
+	if err := m.admin.List(ctx, list, client.Limit(1)); err != nil {
 		return nil, fmt.Errorf("reading decisions: %w", err)
 	}
-	return s.watchSince(ctx, list, list.GetResourceVersion())
+	return m.watchSince(ctx, list, list.GetResourceVersion())
 }
 
-func (s *measuredHub) watchSince(ctx context.Context, list client.ObjectList, since string) (watch.Interface, error) {
-	events, err := s.admin.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: since}})
+func (m *measuredHub) watchSince(ctx context.Context, list client.ObjectList, since string) (watch.Interface, error) {
+	events, err := m.admin.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: since}})
 	if err != nil {
 		return nil, fmt.Errorf("watching decisions: %w", err)
 	}
@@ -93,7 +93,7 @@ func (s *measuredHub) watchSince(ctx context.Context, list client.ObjectList, si
 }
 
 // read records a watch. It resumes a watch that ends, because an API server ends slow watches.
-func (j *writeLog) read(ctx context.Context, s *measuredHub, list client.ObjectList, events watch.Interface) {
+func (w *writeLog) read(ctx context.Context, s *measuredHub, list client.ObjectList, events watch.Interface) {
 	since := list.GetResourceVersion()
 	for {
 		for event := range events.ResultChan() {
@@ -102,46 +102,46 @@ func (j *writeLog) read(ctx context.Context, s *measuredHub, list client.ObjectL
 				return // a stopped watch ends with an error
 			}
 			if !ok || event.Type == watch.Error {
-				j.fail(fmt.Errorf("watching decisions: %w", apierrors.FromObject(event.Object)))
+				w.fail(fmt.Errorf("watching decisions: %w", apierrors.FromObject(event.Object)))
 				return
 			}
 			since = object.GetResourceVersion()
-			j.add(object, event.Type == watch.Deleted)
+			w.add(object, event.Type == watch.Deleted)
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		var err error
 		if events, err = s.watchSince(ctx, list, since); err != nil {
-			j.fail(err)
+			w.fail(err)
 			return
 		}
 	}
 }
 
-func (j *writeLog) add(object client.Object, gone bool) {
+func (w *writeLog) add(object client.Object, gone bool) {
 	key := objectKey{kindOf(object), client.ObjectKeyFromObject(object)}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.entries[key] = append(j.entries[key], objectVersion{object, gone})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.entries[key] = append(w.entries[key], objectVersion{object, gone})
 	if key.kind != eventKind {
-		j.lastWrite = time.Now()
+		w.lastWrite = time.Now()
 	}
 }
 
-func (j *writeLog) fail(err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.err = errors.Join(j.err, err)
+func (w *writeLog) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = errors.Join(w.err, err)
 }
 
 // stop ends the log and returns its content.
-func (j *writeLog) stop() (map[objectKey][]objectVersion, time.Time, error) {
-	j.cancel()
-	j.reading.Wait()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.entries, j.lastWrite, j.err
+func (w *writeLog) stop() (map[objectKey][]objectVersion, time.Time, error) {
+	w.cancel()
+	w.reading.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.entries, w.lastWrite, w.err
 }
 
 // objectLog contains the writes to one object, for a replay on another hub.
@@ -153,10 +153,10 @@ type objectLog struct {
 }
 
 // objectLogs returns the logs of a write log, for a replay on this hub.
-func (s *measuredHub) objectLogs(ctx context.Context, entries map[objectKey][]objectVersion) ([]*objectLog, error) {
+func (m *measuredHub) objectLogs(ctx context.Context, entries map[objectKey][]objectVersion) ([]*objectLog, error) {
 	var placements clusterv1beta1.PlacementList
 	var stored clusterv1beta1.PlacementDecisionList
-	if err := errors.Join(s.admin.List(ctx, &placements), s.admin.List(ctx, &stored)); err != nil {
+	if err := errors.Join(m.admin.List(ctx, &placements), m.admin.List(ctx, &stored)); err != nil {
 		return nil, fmt.Errorf("reading decisions: %w", err)
 	}
 	known, owners := map[objectKey]client.Object{}, map[types.NamespacedName]types.UID{}
@@ -179,47 +179,47 @@ func (s *measuredHub) objectLogs(ctx context.Context, entries map[objectKey][]ob
 }
 
 // replay writes every version in order.
-func (c *objectLog) replay(ctx context.Context, to client.Client) error {
-	for _, next := range c.versions {
-		if err := c.replayVersion(ctx, to, next); err != nil {
+func (o *objectLog) replay(ctx context.Context, to client.Client) error {
+	for _, next := range o.versions {
+		if err := o.replayVersion(ctx, to, next); err != nil {
 			return fmt.Errorf("writing %s again: %w", next.object.GetName(), err)
 		}
 	}
 	return nil
 }
 
-func (c *objectLog) replayVersion(ctx context.Context, to client.Client, next objectVersion) error {
+func (o *objectLog) replayVersion(ctx context.Context, to client.Client, next objectVersion) error {
 	switch object := next.object.(type) {
 	case *clusterv1beta1.Placement:
-		if now, ok := c.stored.(*clusterv1beta1.Placement); ok {
+		if now, ok := o.stored.(*clusterv1beta1.Placement); ok {
 			now.Status = object.Status
 			return to.Status().Update(ctx, now)
 		}
 	case *clusterv1beta1.PlacementDecision:
-		if now, ok := c.stored.(*clusterv1beta1.PlacementDecision); ok {
-			return c.change(ctx, to, now, object, next.deleted)
+		if now, ok := o.stored.(*clusterv1beta1.PlacementDecision); ok {
+			return o.change(ctx, to, now, object, next.deleted)
 		}
 	}
-	return c.create(ctx, to, next.object)
+	return o.create(ctx, to, next.object)
 }
 
 // create stores an object that is missing. It modifies the recorded object.
-func (c *objectLog) create(ctx context.Context, to client.Client, object client.Object) error {
+func (o *objectLog) create(ctx context.Context, to client.Client, object client.Object) error {
 	object.SetResourceVersion("")
 	object.SetUID("")
 	object.SetManagedFields(nil)
 	owners := object.GetOwnerReferences()
 	for i := range owners {
-		owners[i].UID = c.owner
+		owners[i].UID = o.owner
 	}
 	object.SetOwnerReferences(owners)
-	c.stored = object
+	o.stored = object
 	return to.Create(ctx, object)
 }
 
-func (c *objectLog) change(ctx context.Context, to client.Client, now, next *clusterv1beta1.PlacementDecision, gone bool) error {
+func (o *objectLog) change(ctx context.Context, to client.Client, now, next *clusterv1beta1.PlacementDecision, gone bool) error {
 	if gone {
-		c.stored = nil
+		o.stored = nil
 		return to.Delete(ctx, now)
 	}
 	if !equality.Semantic.DeepEqual(now.Status, next.Status) {

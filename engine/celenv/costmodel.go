@@ -42,7 +42,7 @@ func newCostModel(env *cel.Env) (*costModel, error) {
 }
 
 // decorate returns a step with its price.
-func (t *costModel) decorate(step interpreter.Interpretable) (interpreter.Interpretable, error) {
+func (c *costModel) decorate(step interpreter.Interpretable) (interpreter.Interpretable, error) {
 	switch s := step.(type) {
 	case *meteredAttribute:
 		return s, nil // a longer path of a metered attribute
@@ -56,7 +56,7 @@ func (t *costModel) decorate(step interpreter.Interpretable) (interpreter.Interp
 	case interpreter.InterpretableConstructor:
 		return meterConstructor(s), nil
 	case interpreter.InterpretableCall:
-		return t.meterCall(s)
+		return c.meterCall(s)
 	default:
 		return meteredStep{step, stepCost}, nil
 	}
@@ -69,9 +69,9 @@ type meteredStep struct {
 	units uint64
 }
 
-func (p meteredStep) Eval(vars interpreter.Activation) ref.Val {
-	spend(vars, p.units)
-	return p.Interpretable.Eval(vars)
+func (m meteredStep) Eval(vars interpreter.Activation) ref.Val {
+	spend(vars, m.units)
+	return m.Interpretable.Eval(vars)
 }
 
 // meteredConstant is a bool that is written in the expression. An expression can contain thousands of them in a row.
@@ -128,12 +128,12 @@ func meterConstructor(step interpreter.InterpretableConstructor) interpreter.Int
 }
 
 // meterCall returns a call that is paid for by the size of its arguments.
-func (t *costModel) meterCall(step interpreter.InterpretableCall) (interpreter.Interpretable, error) {
-	of, priced := t.costs[step.Function()]
+func (c *costModel) meterCall(step interpreter.InterpretableCall) (interpreter.Interpretable, error) {
+	of, priced := c.costs[step.Function()]
 	if !priced || len(step.Args()) == 0 {
 		return meteredStep{step, stepCost}, nil
 	}
-	does, err := t.implementation(step)
+	does, err := c.implementation(step)
 	if does == nil || err != nil {
 		return meteredStep{step, stepCost}, err
 	}
@@ -170,7 +170,7 @@ func (c *meteredCall) Eval(vars interpreter.Activation) ref.Val {
 }
 
 // implementation returns the function of a call; nil if the interpreter runs the call.
-func (t *costModel) implementation(of interpreter.InterpretableCall) (func(args []ref.Val) ref.Val, error) {
+func (c *costModel) implementation(of interpreter.InterpretableCall) (func(args []ref.Val) ref.Val, error) {
 	switch of.Function() {
 	case operators.Equals:
 		return func(args []ref.Val) ref.Val { return types.Equal(args[0], args[1]) }, nil
@@ -181,9 +181,9 @@ func (t *costModel) implementation(of interpreter.InterpretableCall) (func(args 
 			return compileMatcher(text(pattern.Value()))
 		}
 	}
-	binding := t.bindings[of.OverloadID()]
+	binding := c.bindings[of.OverloadID()]
 	if binding == nil {
-		binding = t.bindings[of.Function()]
+		binding = c.bindings[of.Function()]
 	}
 	if binding == nil || binding.NonStrict {
 		return nil, nil //nolint:nilnil // a call whose arguments may be errors has no price

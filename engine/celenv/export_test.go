@@ -4,4 +4,4 @@ package celenv
 func (e *Env) ForTrialsAtMost(outcomes int) *Env { return e.forTrials(outcomes) }
 
 // CachedOutcomes returns how many outcomes an expression caches.
-func (x *Expression) CachedOutcomes() int { return len(x.trialCache.outcomes) }
+func (e *Expression) CachedOutcomes() int { return len(e.trialCache.outcomes) }

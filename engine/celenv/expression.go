@@ -58,25 +58,25 @@ type Subject struct {
 }
 
 // Eval evaluates the expression on one cluster.
-func (x *Expression) Eval(subject Subject) Outcome {
-	if x.trialCache != nil {
-		return x.cachedEval(subject)
+func (e *Expression) Eval(subject Subject) Outcome {
+	if e.trialCache != nil {
+		return e.cachedEval(subject)
 	}
-	return x.eval(subject, x.reads.facets)
+	return e.eval(subject, e.reads.facets)
 }
 
 // EvalAllFacets evaluates the expression on the whole object, for tests of the facets that Eval reads. It costs the same
 // as Eval.
-func (x *Expression) EvalAllFacets(subject Subject) Outcome { return x.eval(subject, allFacets) }
+func (e *Expression) EvalAllFacets(subject Subject) Outcome { return e.eval(subject, allFacets) }
 
-func (x *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
+func (e *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
 	in, err := newVariable(subject, facets)
 	if err != nil {
 		return Outcome{Answer: Failed, Problem: err.Error()}
 	}
 	made := in.cost()
-	if facets != x.reads.facets {
-		part, err := newVariable(subject, x.reads.facets)
+	if facets != e.reads.facets {
+		part, err := newVariable(subject, e.reads.facets)
 		if err != nil {
 			return Outcome{Answer: Failed, Problem: err.Error()}
 		}
@@ -86,7 +86,7 @@ func (x *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
 		return tooCostly()
 	}
 	running := &meter{cluster: in, spent: made}
-	value, _, err := x.program.Eval(running)
+	value, _, err := e.program.Eval(running)
 	out := Outcome{Cost: running.spent}
 	var cancelled interpreter.EvalCancelledError
 	switch {
@@ -107,7 +107,7 @@ func tooCostly() Outcome {
 }
 
 // Facets returns the parts of a cluster that the expression can read.
-func (x *Expression) Facets() fleet.Facet { return x.reads.facets }
+func (e *Expression) Facets() fleet.Facet { return e.reads.facets }
 
 // Scores returns the add-on resources that the expression can read, sorted. all is true if it can read any resource.
-func (x *Expression) Scores() (names []string, all bool) { return x.reads.scores, x.reads.anyScore }
+func (e *Expression) Scores() (names []string, all bool) { return e.reads.scores, e.reads.anyScore }

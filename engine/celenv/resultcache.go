@@ -29,18 +29,18 @@ func newResultCache(states []fleet.FacetVersions) *resultCache {
 }
 
 // validFor returns the outcomes that are valid for other facet versions: those of the unchanged clusters.
-func (m *resultCache) validFor(states []fleet.FacetVersions) *resultCache {
-	if slices.EqualFunc(m.states, states, fleet.FacetVersions.Equal) {
-		return m
+func (r *resultCache) validFor(states []fleet.FacetVersions) *resultCache {
+	if slices.EqualFunc(r.states, states, fleet.FacetVersions.Equal) {
+		return r
 	}
-	same := m.byAnswer[Yes].Union(m.byAnswer[No])
-	same.InPlaceUnion(m.byAnswer[Failed])
-	same.InPlaceUnion(m.byAnswer[TooCostly])
+	same := r.byAnswer[Yes].Union(r.byAnswer[No])
+	same.InPlaceUnion(r.byAnswer[Failed])
+	same.InPlaceUnion(r.byAnswer[TooCostly])
 	for n, now := range states {
-		now.RetainUnchanged(m.states[n], same)
+		now.RetainUnchanged(r.states[n], same)
 	}
-	out := &resultCache{states: states, costs: m.costs, problems: m.problems}
-	for answer, of := range m.byAnswer {
+	out := &resultCache{states: states, costs: r.costs, problems: r.problems}
+	for answer, of := range r.byAnswer {
 		out.byAnswer[answer] = of.Intersection(same)
 	}
 	return out
@@ -48,29 +48,29 @@ func (m *resultCache) validFor(states []fleet.FacetVersions) *resultCache {
 
 // clone returns a copy that may be changed, with room for so many IDs and all cached ones. A later snapshot or another
 // fleet may have more IDs.
-func (m *resultCache) clone(size uint) *resultCache {
-	size = max(size, uint(len(m.costs)))
-	out := &resultCache{states: m.states, costs: make([]uint32, size)}
-	copy(out.costs, m.costs)
-	for answer, of := range m.byAnswer {
+func (r *resultCache) clone(size uint) *resultCache {
+	size = max(size, uint(len(r.costs)))
+	out := &resultCache{states: r.states, costs: make([]uint32, size)}
+	copy(out.costs, r.costs)
+	for answer, of := range r.byAnswer {
 		out.byAnswer[answer] = of.Clone()
 	}
-	if m.problems != nil {
+	if r.problems != nil {
 		out.problems = make([]string, size)
-		copy(out.problems, m.problems)
+		copy(out.problems, r.problems)
 	}
 	return out
 }
 
 // get returns the cached outcome of a cluster. Ok is false if there is no outcome.
-func (m *resultCache) get(id fleet.ID) (out Outcome, ok bool) {
-	for answer, of := range m.byAnswer {
+func (r *resultCache) get(id fleet.ID) (out Outcome, ok bool) {
+	for answer, of := range r.byAnswer {
 		if !of.Test(id) {
 			continue
 		}
-		out.Answer, out.Cost = Answer(answer), uint64(m.costs[id])
-		if m.problems != nil && out.Answer != Yes && out.Answer != No {
-			out.Problem = m.problems[id]
+		out.Answer, out.Cost = Answer(answer), uint64(r.costs[id])
+		if r.problems != nil && out.Answer != Yes && out.Answer != No {
+			out.Problem = r.problems[id]
 		}
 		return out, true
 	}
@@ -78,16 +78,16 @@ func (m *resultCache) get(id fleet.ID) (out Outcome, ok bool) {
 }
 
 // put stores the outcome of a cluster without a cached outcome.
-func (m *resultCache) put(id fleet.ID, outcome Outcome) {
-	m.byAnswer[outcome.Answer].Set(id)
-	m.costs[id] = uint32(outcome.Cost) //nolint:gosec // it is bounded by ExpressionCost
+func (r *resultCache) put(id fleet.ID, outcome Outcome) {
+	r.byAnswer[outcome.Answer].Set(id)
+	r.costs[id] = uint32(outcome.Cost) //nolint:gosec // it is bounded by ExpressionCost
 	if outcome.Problem == "" {
 		return
 	}
-	if m.problems == nil {
-		m.problems = make([]string, len(m.costs))
+	if r.problems == nil {
+		r.problems = make([]string, len(r.costs))
 	}
-	m.problems[id] = outcome.Problem
+	r.problems[id] = outcome.Problem
 }
 
 // Run evaluates one expression on the clusters of a snapshot. It evaluates only clusters that have changed, in a part
@@ -103,13 +103,13 @@ type Run struct {
 
 // Run starts a run of the expression over a snapshot. Expressions of a trial Env use the trial cache, and expressions
 // that read scores are evaluated each time, since scores expire.
-func (x *Expression) Run(s *fleet.Snapshot) *Run {
-	out := &Run{expression: x, size: s.IDLimit()}
-	if x.trialCache != nil || x.reads.anyScore || len(x.reads.scores) > 0 {
+func (e *Expression) Run(s *fleet.Snapshot) *Run {
+	out := &Run{expression: e, size: s.IDLimit()}
+	if e.trialCache != nil || e.reads.anyScore || len(e.reads.scores) > 0 {
 		return out
 	}
-	states := s.FacetVersions(x.reads.facets)
-	if hit, ok := x.results.Get(x.Text); ok {
+	states := s.FacetVersions(e.reads.facets)
+	if hit, ok := e.results.Get(e.Text); ok {
 		known, _ := hit.(*resultCache)
 		out.results = known.validFor(states)
 	} else {

@@ -40,29 +40,29 @@ func (e *Env) forTrials(limit int) *Env {
 
 // withTrialCache returns an expression that caches outcomes while there is room. An expression that reads more than one
 // score is returned as it is.
-func (x *Expression) withTrialCache(room *int) *Expression {
-	if x == nil || x.reads.anyScore || len(x.reads.scores) > 1 {
-		return x
+func (e *Expression) withTrialCache(room *int) *Expression {
+	if e == nil || e.reads.anyScore || len(e.reads.scores) > 1 {
+		return e
 	}
-	out := *x
+	out := *e
 	out.trialCache = &trialCache{outcomes: map[trialKey]Outcome{}, room: room}
 	return &out
 }
 
 // cachedEval returns the cached outcome for a subject, or evaluates the expression.
-func (x *Expression) cachedEval(subject Subject) Outcome {
+func (e *Expression) cachedEval(subject Subject) Outcome {
 	at := trialKey{cluster: subject.Cluster, now: subject.Now}
-	if len(x.reads.scores) == 1 {
-		at.score = subject.Score(x.reads.scores[0])
+	if len(e.reads.scores) == 1 {
+		at.score = subject.Score(e.reads.scores[0])
 	}
-	known, ok := x.trialCache.outcomes[at]
+	known, ok := e.trialCache.outcomes[at]
 	if ok {
 		return known
 	}
-	known = x.eval(subject, x.reads.facets)
-	if *x.trialCache.room > 0 {
-		x.trialCache.outcomes[at] = known
-		*x.trialCache.room--
+	known = e.eval(subject, e.reads.facets)
+	if *e.trialCache.room > 0 {
+		e.trialCache.outcomes[at] = known
+		*e.trialCache.room--
 	}
 	return known
 }

@@ -39,16 +39,16 @@ type choice struct {
 }
 
 // choice adds the spec and the candidates to a decision.
-func (c decided) choice(rig harness) choice {
+func (d decided) choice(rig harness) choice {
 	out := choice{
-		decided: c, spec: c.world.Placements[c.key].Spec, chosen: set(c.result.Clusters()), before: union(c.world, c.key),
+		decided: d, spec: d.world.Placements[d.key].Spec, chosen: set(d.result.Clusters()), before: union(d.world, d.key),
 		verdicts: map[string]verdict.Verdict{}, standing: map[string]enginetest.CandidateState{},
 	}
-	for id, cluster := range c.snapshot.Clusters() {
-		out.verdicts[cluster.Name()] = c.result.Trace.Verdict(id)
+	for id, cluster := range d.snapshot.Clusters() {
+		out.verdicts[cluster.Name()] = d.result.Trace.Verdict(id)
 	}
-	if c.result.Decided {
-		out.standing = rig.oracle.Candidates(c.world, c.key)
+	if d.result.Decided {
+		out.standing = rig.oracle.Candidates(d.world, d.key)
 	}
 	return out
 }

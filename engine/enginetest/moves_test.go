@@ -42,18 +42,18 @@ func newTableCase() tableCase {
 func in(name string) *enginetest.ClusterBuilder { return enginetest.Cluster(name).In("all") }
 
 // with adds or replaces clusters.
-func (s tableCase) with(clusters ...*enginetest.ClusterBuilder) tableCase {
+func (c tableCase) with(clusters ...*enginetest.ClusterBuilder) tableCase {
 	for _, cluster := range clusters {
-		s.world.Add(cluster.Obj())
+		c.world.Add(cluster.Obj())
 	}
-	return s
+	return c
 }
 
 // moves reports whether deciding changes the selected clusters.
-func (s tableCase) moves(t *testing.T) bool {
+func (c tableCase) moves(t *testing.T) bool {
 	t.Helper()
-	w := s.world.Copy()
-	w.Add(s.placement.Obj())
+	w := c.world.Copy()
+	w.Add(c.placement.Obj())
 	after := enginetest.Decide(t, w).Clusters()
 	slices.Sort(after)
 	return !slices.Equal([]string{"a", "b"}, after)

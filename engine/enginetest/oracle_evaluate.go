@@ -51,24 +51,24 @@ type selectorResult struct {
 }
 
 // evaluateSelector evaluates a selector cluster by cluster, by name.
-func (p *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, among map[string]bool) selectorResult {
+func (e *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, among map[string]bool) selectorResult {
 	out := selectorResult{answers: map[string]celenv.Answer{}}
-	if p.spent > placementBudget {
+	if e.spent > placementBudget {
 		return out
 	}
 	var matching []string
 	for _, name := range names(among) {
-		if p.selects(selector, name) {
+		if e.selects(selector, name) {
 			matching = append(matching, name)
 		}
 	}
 	for n, name := range matching {
-		answer, why := p.expressions(selector.CelSelector.CelExpressions, name)
-		if p.spent > placementBudget {
+		answer, why := e.expressions(selector.CelSelector.CelExpressions, name)
+		if e.spent > placementBudget {
 			out.over = true
 			out.problem = fmt.Sprintf("%s: the expressions of a placement may cost 15000000 units in one decision, and these had cost %d after %d of %d clusters: "+
 				"select by labels, claims or names instead, make them simpler, or divide the placement. "+
-				"The decisions stay as they are, and it is tried again once something that the placement reads changes", why, p.spent, n+1, len(matching))
+				"The decisions stay as they are, and it is tried again once something that the placement reads changes", why, e.spent, n+1, len(matching))
 			return out
 		}
 		out.answers[name] = answer
@@ -80,9 +80,9 @@ func (p *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, am
 }
 
 // recordFailure records an expression that fails on every cluster.
-func (p *evaluator) recordFailure(what string, b selectorResult) {
+func (e *evaluator) recordFailure(what string, b selectorResult) {
 	if b.over {
-		p.failure = cmp.Or(p.failure, what+"."+b.problem)
+		e.failure = cmp.Or(e.failure, what+"."+b.problem)
 		return
 	}
 	for _, answer := range b.answers {
@@ -90,23 +90,23 @@ func (p *evaluator) recordFailure(what string, b selectorResult) {
 			return
 		}
 	}
-	if len(b.answers) > 0 && p.failure == "" {
-		p.failure = fmt.Sprintf("%s.%s on every one of %d clusters", what, b.problem, len(b.answers))
+	if len(b.answers) > 0 && e.failure == "" {
+		e.failure = fmt.Sprintf("%s.%s on every one of %d clusters", what, b.problem, len(b.answers))
 	}
 }
 
 // expressions evaluates expressions until one is not true.
-func (p *evaluator) expressions(texts []string, name string) (answer celenv.Answer, problem string) {
+func (e *evaluator) expressions(texts []string, name string) (answer celenv.Answer, problem string) {
 	budget := selectorBudget
 	for i, text := range texts {
 		if budget <= 0 {
 			return celenv.TooCostly, ""
 		}
-		result := p.evaluate(evaluationKey{name, text})
-		p.noteScores(name, result.resources)
+		result := e.evaluate(evaluationKey{name, text})
+		e.noteScores(name, result.resources)
 		budget -= int(result.Cost)  //nolint:gosec // a cost is at most a million or so
-		p.spent += int(result.Cost) //nolint:gosec // as above
-		if p.spent > placementBudget {
+		e.spent += int(result.Cost) //nolint:gosec // as above
+		if e.spent > placementBudget {
 			return result.Answer, fmt.Sprintf("celExpressions[%d]", i)
 		}
 		if result.Answer != celenv.Yes {
@@ -141,18 +141,18 @@ func (r *run) evaluate(about evaluationKey) evaluation {
 }
 
 // noteScores records the scores that a result depends on: expired ones are counted, others will expire.
-func (p *evaluator) noteScores(cluster string, resources []string) {
+func (e *evaluator) noteScores(cluster string, resources []string) {
 	for _, resource := range resources {
-		object := p.w.Scores[ScoreKey{cluster, resource}]
+		object := e.w.Scores[ScoreKey{cluster, resource}]
 		switch {
 		case object == nil || object.Status.ValidUntil == nil:
-		case object.Status.ValidUntil.Time.Before(p.w.Now):
-			if p.expired[resource] == nil {
-				p.expired[resource] = map[string]bool{}
+		case object.Status.ValidUntil.Time.Before(e.w.Now):
+			if e.expired[resource] == nil {
+				e.expired[resource] = map[string]bool{}
 			}
-			p.expired[resource][cluster] = true
+			e.expired[resource][cluster] = true
 		default:
-			p.rechecks = append(p.rechecks, object.Status.ValidUntil.Add(time.Nanosecond))
+			e.rechecks = append(e.rechecks, object.Status.ValidUntil.Add(time.Nanosecond))
 		}
 	}
 }

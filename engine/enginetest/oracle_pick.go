@@ -33,28 +33,28 @@ func (v *view) counter(chosen map[string]bool) *domainCounter {
 	return t
 }
 
-func (t *domainCounter) take(name string) {
-	t.chosen[name] = true
-	for _, domain := range t.paths[name] {
-		t.count[domain]++
+func (d *domainCounter) take(name string) {
+	d.chosen[name] = true
+	for _, domain := range d.paths[name] {
+		d.count[domain]++
 	}
 }
 
 // skew returns by how much the i-th domain of a path exceeds the emptiest domain beside it.
-func (t *domainCounter) skew(path []string, i int) int {
-	least := t.count[path[i+1]]
-	for sibling := range t.children[path[i]] {
-		least = min(least, t.count[sibling])
+func (d *domainCounter) skew(path []string, i int) int {
+	least := d.count[path[i+1]]
+	for sibling := range d.children[path[i]] {
+		least = min(least, d.count[sibling])
 	}
-	return t.count[path[i+1]] - least
+	return d.count[path[i+1]] - least
 }
 
 // takenBy returns the first chosen cluster by name with the cluster's value of a term; empty if no chosen cluster has it.
-func (t *domainCounter) takenBy(term topology, name string) string {
+func (d *domainCounter) takenBy(term topology, name string) string {
 	first := ""
-	mine, _ := term.value(t.w.Clusters[name])
-	for other := range t.chosen {
-		if theirs, has := term.value(t.w.Clusters[other]); has && theirs == mine && (first == "" || other < first) {
+	mine, _ := term.value(d.w.Clusters[name])
+	for other := range d.chosen {
+		if theirs, has := term.value(d.w.Clusters[other]); has && theirs == mine && (first == "" || other < first) {
 			first = other
 		}
 	}
@@ -62,17 +62,17 @@ func (t *domainCounter) takenBy(term topology, name string) string {
 }
 
 // allowed reports whether a cluster may join the chosen ones.
-func (t *domainCounter) allowed(name string) bool {
-	if !t.eligible(name) {
+func (d *domainCounter) allowed(name string) bool {
+	if !d.eligible(name) {
 		return false
 	}
-	for _, term := range t.antiAffinity {
-		if t.takenBy(term, name) != "" {
+	for _, term := range d.antiAffinity {
+		if d.takenBy(term, name) != "" {
 			return false
 		}
 	}
-	for i, constraint := range t.spread {
-		if constraint.hard && t.skew(t.paths[name], i)+1 > constraint.skew {
+	for i, constraint := range d.spread {
+		if constraint.hard && d.skew(d.paths[name], i)+1 > constraint.skew {
 			return false
 		}
 	}
@@ -80,23 +80,23 @@ func (t *domainCounter) allowed(name string) bool {
 }
 
 // rankBeside returns the rank of a cluster beside the chosen ones: the lower list is better.
-func (t *domainCounter) rankBeside(name string) []int {
-	rank, path := t.rank(name), t.paths[name]
+func (d *domainCounter) rankBeside(name string) []int {
+	rank, path := d.rank(name), d.paths[name]
 	out := rank[:2:2] // tier and penalty
-	for i, constraint := range t.spread {
+	for i, constraint := range d.spread {
 		if !constraint.hard {
-			out = append(out, max(0, t.skew(path, i)+1-constraint.skew))
+			out = append(out, max(0, d.skew(path, i)+1-constraint.skew))
 		}
 	}
 	spread := 0
-	for i, constraint := range t.spread {
-		share := 100 - 200*min(t.skew(path, i), constraint.skew)/constraint.skew
-		spread += share << (len(t.spread) - 1 - i)
+	for i, constraint := range d.spread {
+		share := 100 - 200*min(d.skew(path, i), constraint.skew)/constraint.skew
+		spread += share << (len(d.spread) - 1 - i)
 	}
-	if len(t.spread) > 0 {
-		spread /= 1<<len(t.spread) - 1
+	if len(d.spread) > 0 {
+		spread /= 1<<len(d.spread) - 1
 	}
-	return append(out, rank[2]-t.weight["Spread"]*spread, rank[3])
+	return append(out, rank[2]-d.weight["Spread"]*spread, rank[3])
 }
 
 // pick starts with the forced clusters, whatever the constraints, and adds the best of the others one by one.

@@ -40,15 +40,15 @@ type decided struct {
 }
 
 // again decides again, from the slices of the result.
-func (c decided) again(t *testing.T, rig harness) *engine.Result {
+func (d decided) again(t *testing.T, rig harness) *engine.Result {
 	t.Helper()
-	e := c.snapshot.Edit()
-	e.SetSlices(c.key, c.result.Slices())
-	return enginetest.DecidePlacement(e.Snapshot(), c.world.Placements[c.key], rig.env)
+	e := d.snapshot.Edit()
+	e.SetSlices(d.key, d.result.Slices())
+	return enginetest.DecidePlacement(e.Snapshot(), d.world.Placements[d.key], rig.env)
 }
 
 // plan returns the writes without applying them.
-func (c decided) plan() plan.Plan { return plan.Diff(c.result, c.world.Stored(c.key), c.world.Now) }
+func (d decided) plan() plan.Plan { return plan.Diff(d.result, d.world.Stored(d.key), d.world.Now) }
 
 // union returns the distinct clusters in the stored slices of the placement.
 func union(w *enginetest.World, key fleet.Key) map[string]bool { return clustersOf(w.SlicesOf(key)) }

@@ -42,62 +42,62 @@ func newFullSequence(rig harness, seed uint64, at string) *sequence {
 }
 
 // step applies an event, or the plan of a placement, wholly or until a crash.
-func (q *sequence) step() string {
-	if !q.random.Chance(35) {
-		return q.event(q.live)
+func (s *sequence) step() string {
+	if !s.random.Chance(35) {
+		return s.event(s.live)
 	}
-	keys := q.live.World.Keys()
-	key := keys[q.random.IntN(len(keys))]
-	writes := plan.Diff(q.last[key], q.live.World.Stored(key), q.live.World.Now).Writes
+	keys := s.live.World.Keys()
+	key := keys[s.random.IntN(len(keys))]
+	writes := plan.Diff(s.last[key], s.live.World.Stored(key), s.live.World.Now).Writes
 	did := len(writes)
-	if did > 0 && q.random.Chance(20) {
-		did = q.random.IntN(did)
+	if did > 0 && s.random.Chance(20) {
+		did = s.random.IntN(did)
 	}
 	for _, write := range writes[:did] {
-		q.live.World.Apply(write)
+		s.live.World.Apply(write)
 	}
-	q.live.SlicesChanged(key)
+	s.live.SlicesChanged(key)
 	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
 }
 
 // due reports whether a placement is to be decided again. An instant that is not stored is set anew.
-func (q *sequence) due(key fleet.Key) bool {
-	last := q.last[key]
-	if last == nil || q.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(q.live.World.Now) {
+func (s *sequence) due(key fleet.Key) bool {
+	last := s.last[key]
+	if last == nil || s.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(s.live.World.Now) {
 		return true
 	}
-	spec := q.live.World.Placements[key].Spec
+	spec := s.live.World.Placements[key].Spec
 	dates := spec.DisruptionPolicy != nil || spec.FailbackPolicy != nil
-	return dates && (!last.Decided || !plan.Diff(last, q.live.World.Stored(key), q.live.World.Now).Empty())
+	return dates && (!last.Decided || !plan.Diff(last, s.live.World.Stored(key), s.live.World.Now).Empty())
 }
 
 // checkAll decides every due placement and compares all placements with the oracle.
-func (q *sequence) checkAll(t *testing.T, after string) {
+func (s *sequence) checkAll(t *testing.T, after string) {
 	t.Helper()
-	w := q.live.World
+	w := s.live.World
 	for _, key := range w.Keys() {
-		want := q.oracle.Decide(w, key)
-		due := q.due(key)
+		want := s.oracle.Decide(w, key)
+		due := s.due(key)
 		if due {
-			q.last[key] = q.live.Decide(key)
-			got := q.outcome(key)
+			s.last[key] = s.live.Decide(key)
+			got := s.outcome(key)
 			if want.JSON() != got.JSON() {
-				t.Errorf("%s: %s after %s (-oracle +engine):\n%s", q.at, key, after, cmp.Diff(want, got))
+				t.Errorf("%s: %s after %s (-oracle +engine):\n%s", s.at, key, after, cmp.Diff(want, got))
 			}
-			q.outcomes[key] = got.WithoutStored().JSON()
+			s.outcomes[key] = got.WithoutStored().JSON()
 			continue
 		}
-		if want := want.WithoutStored(); want.JSON() != q.outcomes[key] {
-			got := enginetest.OutcomeOf(q.last[key]).WithoutStored()
-			t.Errorf("%s: %s was not woken by: %s (-oracle +engine):\n%s", q.at, key, after, cmp.Diff(want, got))
+		if want := want.WithoutStored(); want.JSON() != s.outcomes[key] {
+			got := enginetest.OutcomeOf(s.last[key]).WithoutStored()
+			t.Errorf("%s: %s was not woken by: %s (-oracle +engine):\n%s", s.at, key, after, cmp.Diff(want, got))
 		}
 	}
-	clear(q.live.Woken)
+	clear(s.live.Woken)
 }
 
 // outcome returns the outcome of the current result, with the objects after its plan.
-func (q *sequence) outcome(key fleet.Key) enginetest.Outcome {
-	return enginetest.OutcomeAfter(q.live.World, q.last[key])
+func (s *sequence) outcome(key fleet.Key) enginetest.Outcome {
+	return enginetest.OutcomeAfter(s.live.World, s.last[key])
 }
 
 func TestTheEngineFollowsRandomEventsAsTheOracleDoes(t *testing.T) {
@@ -114,10 +114,10 @@ func TestTheEngineFollowsOutagesAndRecoveriesAsTheOracleDoes(t *testing.T) {
 	})
 }
 
-func (q *sequence) follow(t *testing.T) {
+func (s *sequence) follow(t *testing.T) {
 	t.Helper()
-	q.checkAll(t, "the start")
+	s.checkAll(t, "the start")
 	for n := 0; n < eventsPerSequence && !t.Failed(); n++ {
-		q.checkAll(t, fmt.Sprintf("event %d, %s", n, q.step()))
+		s.checkAll(t, fmt.Sprintf("event %d, %s", n, s.step()))
 	}
 }

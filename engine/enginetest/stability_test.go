@@ -16,9 +16,9 @@ import (
 )
 
 // apply applies the writes of a decision to its world.
-func (c decided) apply() {
-	for _, write := range c.plan().Writes {
-		c.world.Apply(write)
+func (d decided) apply() {
+	for _, write := range d.plan().Writes {
+		d.world.Apply(write)
 	}
 }
 

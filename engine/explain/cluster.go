@@ -101,32 +101,32 @@ type Outranked struct {
 }
 
 // cluster explains one cluster. It names only other clusters that the reader may see.
-func (r *explainer) cluster(id fleet.ID, visible func(string) bool) Cluster {
-	found := r.verdict(id)
+func (e *explainer) cluster(id fleet.ID, visible func(string) bool) Cluster {
+	found := e.verdict(id)
 	out := Cluster{
-		Name: r.trace.Snapshot.Name(id), Verdict: found.Code.String(), Selected: found.Code.IsSelected(),
-		Sets: r.trace.Sets(id), Tier: r.trace.Tier(id), Penalized: r.trace.Penalized(id),
+		Name: e.trace.Snapshot.Name(id), Verdict: found.Code.String(), Selected: found.Code.IsSelected(),
+		Sets: e.trace.Sets(id), Tier: e.trace.Tier(id), Penalized: e.trace.Penalized(id),
 	}
-	if group, ok := r.groups[out.Name]; ok {
+	if group, ok := e.groups[out.Name]; ok {
 		out.Group = &group
 	}
-	r.addScores(id, &out)
-	r.addReason(id, found, &out, visible)
+	e.addScores(id, &out)
+	e.addReason(id, found, &out, visible)
 	if found.Code != verdict.Selected && found.Code != verdict.Kept {
 		out.Why = Why(redacted(found, visible))
 	}
-	if found.Code == verdict.Outranked && r.last == nil {
+	if found.Code == verdict.Outranked && e.last == nil {
 		out.Why = "no cluster is wanted"
 	}
 	return out
 }
 
 // verdict returns the verdict, with the rank of an outranked cluster.
-func (r *explainer) verdict(id fleet.ID) verdict.Verdict {
-	out := r.trace.VerdictWithoutRank(id)
+func (e *explainer) verdict(id fleet.ID) verdict.Verdict {
+	out := e.trace.VerdictWithoutRank(id)
 	if out.Code == verdict.Outranked {
 		out.Argument = verdict.Rank{
-			Position: r.ranks[id], Score: r.trace.Ranking.Totals[r.positions[id]], Cut: r.trace.Ranking.Cut, Penalized: r.trace.Penalized(id),
+			Position: e.ranks[id], Score: e.trace.Ranking.Totals[e.positions[id]], Cut: e.trace.Ranking.Cut, Penalized: e.trace.Penalized(id),
 		}
 	}
 	return out
@@ -142,28 +142,28 @@ func redacted(v verdict.Verdict, visible func(string) bool) verdict.Verdict {
 }
 
 // addScores adds the scores, total and rank of a candidate.
-func (r *explainer) addScores(id fleet.ID, out *Cluster) {
-	rank, candidate := r.ranks[id]
+func (e *explainer) addScores(id fleet.ID, out *Cluster) {
+	rank, candidate := e.ranks[id]
 	if !candidate {
 		return
 	}
-	ranking, at := r.trace.Ranking, r.positions[id]
+	ranking, at := e.trace.Ranking, e.positions[id]
 	out.Rank, out.Total = rank, ranking.Totals[at]
 	for _, column := range ranking.Columns {
 		by := column.Prioritizer
-		out.Scores = append(out.Scores, Score{Prioritizer: by.Name(), Raw: r.rawText(by, id), Value: int64(column.Values[at]), Weight: by.Weight})
+		out.Scores = append(out.Scores, Score{Prioritizer: by.Name(), Raw: e.rawText(by, id), Value: int64(column.Values[at]), Weight: by.Weight})
 	}
 }
 
 // addReason adds the details of a verdict.
-func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, visible func(string) bool) {
+func (e *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, visible func(string) bool) {
 	switch argument := found.Argument.(type) {
 	case verdict.Mismatches:
 		for _, clause := range argument {
-			out.Clauses = append(out.Clauses, r.clause(id, clause))
+			out.Clauses = append(out.Clauses, e.clause(id, clause))
 		}
 	case verdict.Taint:
-		out.Taint = r.taint(id, argument)
+		out.Taint = e.taint(id, argument)
 	case verdict.Constraint:
 		out.Constraint = &Constraint{Text: argument.Term.String(), Domain: argument.Domain, Lacks: argument.Lacks}
 		if argument.TakenBy != "" && visible(argument.TakenBy) {
@@ -177,22 +177,22 @@ func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, 
 			out.Underlying = argument.Underlying.String()
 		}
 	case verdict.Rank:
-		if r.last == nil {
+		if e.last == nil {
 			return
 		}
 		out.Outranked = &Outranked{Points: argument.Cut - argument.Score}
-		if visible(r.last.Cluster) {
-			out.Outranked.By = r.last.Cluster
+		if visible(e.last.Cluster) {
+			out.Outranked.By = e.last.Cluster
 		}
 	}
 }
 
 // clause adds to a clause what the cluster has instead. A predicate's expressions are evaluated only on clusters that match its
 // selector, so the first requirement that is not met is the clause.
-func (r *explainer) clause(id fleet.ID, in verdict.Clause) Clause {
+func (e *explainer) clause(id fleet.ID, in verdict.Clause) Clause {
 	out := Clause{Predicate: in.Predicate, Text: in.Text, Problem: in.Problem}
-	cluster := r.trace.Snapshot.Cluster(id)
-	for _, requirement := range r.trace.Program.Predicates[in.Predicate].Selector {
+	cluster := e.trace.Snapshot.Cluster(id)
+	for _, requirement := range e.trace.Program.Predicates[in.Predicate].Selector {
 		if !requirement.Matches(cluster) {
 			value, has := cluster.Value(requirement.Source, requirement.Key)
 			out.Has, out.Lacks = value, !has
@@ -202,14 +202,14 @@ func (r *explainer) clause(id fleet.ID, in verdict.Clause) Clause {
 	return out
 }
 
-func (r *explainer) taint(id fleet.ID, in verdict.Taint) *Taint {
+func (e *explainer) taint(id fleet.ID, in verdict.Taint) *Taint {
 	out := &Taint{Text: TaintText(in.Key, in.Value, in.Effect), ExpiredAt: timeOrNil(in.ExpiredAt)}
-	for _, taint := range r.trace.Snapshot.Cluster(id).Object.Spec.Taints {
+	for _, taint := range e.trace.Snapshot.Cluster(id).Object.Spec.Taints {
 		if taint.Key == in.Key && string(taint.Effect) == in.Effect {
 			out.Since = timeOrNil(taint.TimeAdded.Time)
 		}
 	}
-	out.Nearest = nearest(in, r.trace.Program.Tolerations)
+	out.Nearest = nearest(in, e.trace.Program.Tolerations)
 	return out
 }
 

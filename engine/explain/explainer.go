@@ -53,25 +53,25 @@ func newExplainer(result *engine.Result) *explainer {
 	return r
 }
 
-func (r *explainer) prioritizers() []Prioritizer {
-	if r.trace.Program == nil {
+func (e *explainer) prioritizers() []Prioritizer {
+	if e.trace.Program == nil {
 		return nil
 	}
 	var out []Prioritizer
-	for _, by := range r.trace.Program.Prioritizers {
+	for _, by := range e.trace.Program.Prioritizers {
 		out = append(out, Prioritizer{Name: by.Name(), Weight: by.Weight})
 	}
 	return out
 }
 
 // clustersByName returns all clusters by name.
-func (r *explainer) clustersByName() []fleet.ID {
+func (e *explainer) clustersByName() []fleet.ID {
 	var out []fleet.ID
-	for id := range r.trace.Snapshot.Clusters() {
+	for id := range e.trace.Snapshot.Clusters() {
 		out = append(out, id)
 	}
 	slices.SortFunc(out, func(a, b fleet.ID) int {
-		return cmp.Compare(r.trace.Snapshot.Name(a), r.trace.Snapshot.Name(b))
+		return cmp.Compare(e.trace.Snapshot.Name(a), e.trace.Snapshot.Name(b))
 	})
 	return out
 }

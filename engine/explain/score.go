@@ -10,17 +10,17 @@ import (
 )
 
 // rawText returns the input of a prioritizer for a cluster.
-func (r *explainer) rawText(by program.Prioritizer, id fleet.ID) string {
-	snapshot := r.trace.Snapshot
+func (e *explainer) rawText(by program.Prioritizer, id fleet.ID) string {
+	snapshot := e.trace.Snapshot
 	switch by.Kind {
 	case program.Balance:
 		others := snapshot.DecisionCount(id)
-		if r.incumbents[id] {
+		if e.incumbents[id] {
 			others--
 		}
 		return fmt.Sprintf("in %d other placements", others)
 	case program.Steady:
-		if r.incumbents[id] {
+		if e.incumbents[id] {
 			return "selected before"
 		}
 		return "not selected before"

@@ -138,18 +138,18 @@ func (s *Snapshot) FacetVersions(of Facet) []FacetVersions {
 
 // At returns the version of a cluster's facet: the edit that made it. Equal versions of one ID mean equal facets, even in
 // different snapshots.
-func (s *FacetVersions) At(id ID) *Edit { return s.column.at(id) }
+func (f *FacetVersions) At(id ID) *Edit { return f.column.at(id) }
 
 // Equal reports whether the versions of all clusters are the same. It compares pages only, so it may return false for
 // equal versions.
-func (s FacetVersions) Equal(other FacetVersions) bool {
-	return slices.Equal(s.column.pages, other.column.pages)
+func (f FacetVersions) Equal(other FacetVersions) bool {
+	return slices.Equal(f.column.pages, other.column.pages)
 }
 
 // RetainUnchanged removes from a set the clusters whose versions differ from before. It reads only pages that have
 // changed.
-func (s FacetVersions) RetainUnchanged(before FacetVersions, in *bitset.BitSet) {
-	for n, page := range s.column.pages {
+func (f FacetVersions) RetainUnchanged(before FacetVersions, in *bitset.BitSet) {
+	for n, page := range f.column.pages {
 		if n < len(before.column.pages) && page == before.column.pages[n] {
 			continue
 		}
@@ -159,7 +159,7 @@ func (s FacetVersions) RetainUnchanged(before FacetVersions, in *bitset.BitSet) 
 			}
 		}
 	}
-	for id, more := in.NextSet(ID(len(s.column.pages) * pageSize)); more; id, more = in.NextSet(id) {
+	for id, more := in.NextSet(ID(len(f.column.pages) * pageSize)); more; id, more = in.NextSet(id) {
 		in.Clear(id)
 	}
 }

@@ -23,88 +23,88 @@ func newIDSet(ids []uint32) IDSet {
 }
 
 // Has reports whether a cluster is in the set.
-func (s IDSet) Has(id ID) bool {
-	return s.bitmap != nil && s.bitmap.Contains(uint32(id)) //nolint:gosec // bounded by the number of clusters
+func (i IDSet) Has(id ID) bool {
+	return i.bitmap != nil && i.bitmap.Contains(uint32(id)) //nolint:gosec // bounded by the number of clusters
 }
 
 // Count returns the number of clusters.
-func (s IDSet) Count() int {
-	if s.bitmap == nil {
+func (i IDSet) Count() int {
+	if i.bitmap == nil {
 		return 0
 	}
-	return int(s.bitmap.GetCardinality()) //nolint:gosec // bounded by the number of clusters
+	return int(i.bitmap.GetCardinality()) //nolint:gosec // bounded by the number of clusters
 }
 
 // All yields the clusters in the order of their IDs.
-func (s IDSet) All() iter.Seq[ID] {
+func (i IDSet) All() iter.Seq[ID] {
 	return func(yield func(ID) bool) {
-		if s.bitmap != nil {
-			s.bitmap.Iterate(func(id uint32) bool { return yield(ID(id)) })
+		if i.bitmap != nil {
+			i.bitmap.Iterate(func(id uint32) bool { return yield(ID(id)) })
 		}
 	}
 }
 
 // BitSet returns the set as a new bitset, which belongs to the caller.
-func (s IDSet) BitSet() *bitset.BitSet {
-	if s.bitmap == nil {
+func (i IDSet) BitSet() *bitset.BitSet {
+	if i.bitmap == nil {
 		return &bitset.BitSet{}
 	}
-	return bitset.From(s.bitmap.ToDense())
+	return bitset.From(i.bitmap.ToDense())
 }
 
 // AddTo adds the set to a bitset.
-func (s IDSet) AddTo(set *bitset.BitSet) {
-	if s.Count() >= maxSingly {
-		set.InPlaceUnion(s.BitSet())
+func (i IDSet) AddTo(set *bitset.BitSet) {
+	if i.Count() >= maxSingly {
+		set.InPlaceUnion(i.BitSet())
 		return
 	}
-	for id := range s.All() {
+	for id := range i.All() {
 		set.Set(id)
 	}
 }
 
 // IntersectInto removes from a bitset the clusters that are not in the set.
-func (s IDSet) IntersectInto(set *bitset.BitSet) { set.InPlaceIntersection(s.BitSet()) }
+func (i IDSet) IntersectInto(set *bitset.BitSet) { set.InPlaceIntersection(i.BitSet()) }
 
 // RemoveFrom removes the set from a bitset.
-func (s IDSet) RemoveFrom(set *bitset.BitSet) {
-	if s.Count() >= maxSingly {
-		set.InPlaceDifference(s.BitSet())
+func (i IDSet) RemoveFrom(set *bitset.BitSet) {
+	if i.Count() >= maxSingly {
+		set.InPlaceDifference(i.BitSet())
 		return
 	}
-	for id := range s.All() {
+	for id := range i.All() {
 		set.Clear(id)
 	}
 }
 
 // union adds another set to s, which the caller owns.
-func (s *IDSet) union(other IDSet) {
+func (i *IDSet) union(other IDSet) {
 	switch {
 	case other.bitmap == nil:
-	case s.bitmap == nil:
-		*s = other.clone()
+	case i.bitmap == nil:
+		*i = other.clone()
 	default:
-		s.bitmap.Or(other.bitmap)
+		i.bitmap.Or(other.bitmap)
 	}
 }
 
 // clone returns a copy that can be changed.
-func (s IDSet) clone() IDSet {
-	if s.bitmap == nil {
-		return s
+func (i IDSet) clone() IDSet {
+	if i.bitmap == nil {
+		return i
 	}
-	return IDSet{s.bitmap.Clone()}
+	return IDSet{i.bitmap.Clone()}
 }
 
-func (s *IDSet) add(id ID) {
-	if s.bitmap == nil {
-		s.bitmap = roaring.New()
+func (i *IDSet) add(id ID) {
+	if i.bitmap == nil {
+		i.bitmap = roaring.New()
 	}
-	s.bitmap.Add(uint32(id)) //nolint:gosec // bounded by the number of clusters
+	i.bitmap.Add(uint32(id)) //nolint:gosec // bounded by the number of clusters
 }
 
-func (s *IDSet) remove(id ID) {
-	if s.bitmap != nil {
-		s.bitmap.Remove(uint32(id)) //nolint:gosec // bounded by the number of clusters
+func (i *IDSet) remove(id ID) {
+	if i.bitmap != nil {
+		i.bitmap.Remove(uint32(id)) //nolint:gosec // bounded by the number of clusters
 	}
 }

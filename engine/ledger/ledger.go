@@ -67,8 +67,8 @@ func WithTimes(spent []Removal, now time.Time) []Removal {
 	return out
 }
 
-func (s Removal) compare(other Removal) int {
-	return cmp.Or(s.At.Compare(other.At), cmp.Compare(s.Count, other.Count))
+func (r Removal) compare(other Removal) int {
+	return cmp.Or(r.At.Compare(other.At), cmp.Compare(r.Count, other.Count))
 }
 
 // Allowance returns how many clusters a budget allows to be removed now, besides those that were removed within its

@@ -77,7 +77,7 @@ func compileAntiAffinity(in []clusterv1beta1.AntiAffinityTerm, path *field.Path)
 // topologySet rejects a second term over the same topology, which could have no effect.
 type topologySet map[Topology]bool
 
-func (d topologySet) add(key string, of clusterv1beta1.TopologyKeyType, path *field.Path) (Topology, field.ErrorList) {
+func (t topologySet) add(key string, of clusterv1beta1.TopologyKeyType, path *field.Path) (Topology, field.ErrorList) {
 	var faults field.ErrorList
 	if key == "" {
 		faults = append(faults, field.Required(path.Child("topologyKey"), "name the label or claim whose values are the domains"))
@@ -94,10 +94,10 @@ func (d topologySet) add(key string, of clusterv1beta1.TopologyKeyType, path *fi
 	if len(faults) > 0 {
 		return out, faults
 	}
-	if d[out] {
+	if t[out] {
 		faults = append(faults, field.Duplicate(path.Child("topologyKey"), out.String()))
 	}
-	d[out] = true
+	t[out] = true
 	return out, faults
 }
 

@@ -11,16 +11,16 @@ type position struct {
 }
 
 // addTo adds the subscription to a bucket.
-func (r *subscription) addTo(on *bucket) {
-	r.positions = append(r.positions, position{on, len(*on)})
-	*on = append(*on, r)
+func (s *subscription) addTo(on *bucket) {
+	s.positions = append(s.positions, position{on, len(*on)})
+	*on = append(*on, s)
 }
 
 // removeFromAll removes the subscription from all its buckets. The last of a bucket fills the gap.
-func (r *subscription) removeFromAll() {
-	for len(r.positions) > 0 {
-		p := r.positions[len(r.positions)-1]
-		r.positions = r.positions[:len(r.positions)-1]
+func (s *subscription) removeFromAll() {
+	for len(s.positions) > 0 {
+		p := s.positions[len(s.positions)-1]
+		s.positions = s.positions[:len(s.positions)-1]
 		last := len(*p.bucket) - 1
 		if filler := (*p.bucket)[last]; p.index != last {
 			(*p.bucket)[p.index] = filler
@@ -33,10 +33,10 @@ func (r *subscription) removeFromAll() {
 	}
 }
 
-func (r *subscription) moved(from position, to int) {
-	for i := range r.positions {
-		if r.positions[i] == from {
-			r.positions[i].index = to
+func (s *subscription) moved(from position, to int) {
+	for i := range s.positions {
+		if s.positions[i] == from {
+			s.positions[i].index = to
 		}
 	}
 }
@@ -44,23 +44,23 @@ func (r *subscription) moved(from position, to int) {
 // buckets holds buckets by what is read. Empty buckets are deleted.
 type buckets[K comparable] map[K]*bucket
 
-func (s buckets[K]) getOrCreate(key K) *bucket {
-	if s[key] == nil {
-		s[key] = new(bucket)
+func (b buckets[K]) getOrCreate(key K) *bucket {
+	if b[key] == nil {
+		b[key] = new(bucket)
 	}
-	return s[key]
+	return b[key]
 }
 
 // get returns the subscriptions of a key.
-func (s buckets[K]) get(key K) bucket {
-	if found := s[key]; found != nil {
+func (b buckets[K]) get(key K) bucket {
+	if found := b[key]; found != nil {
 		return *found
 	}
 	return nil
 }
 
-func (s buckets[K]) deleteIfEmpty(key K) {
-	if len(s.get(key)) == 0 {
-		delete(s, key)
+func (b buckets[K]) deleteIfEmpty(key K) {
+	if len(b.get(key)) == 0 {
+		delete(b, key)
 	}
 }

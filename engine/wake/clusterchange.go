@@ -54,45 +54,45 @@ func (c *clusterChange) affectsAll() bool {
 // predicates, if it passes and something else that is read changes, or if it is the first or last candidate. With an
 // invalid set, incumbents of no other set are held whatever the predicates match, so every change of a dependency
 // counts.
-func (r *subscription) touchedBy(c *clusterChange) bool {
-	s := r.scope
-	s.evaluate(c)
+func (s *subscription) touchedBy(c *clusterChange) bool {
+	scope := s.scope
+	scope.evaluate(c)
 	switch {
-	case s.hasInvalidSet:
-		return c.affectsAll() || s.readsChange() || r.reads(c)
-	case s.reachability.changes():
+	case scope.hasInvalidSet:
+		return c.affectsAll() || scope.readsChange() || s.reads(c)
+	case scope.reachability.changes():
 		return true
-	case !r.traits.has(compiled) || s.membership == never:
+	case !s.traits.has(compiled) || scope.membership == never:
 		return false
 	}
-	passes, holds := s.membership&r.passes(), r.traits.has(mayHold)
+	passes, holds := scope.membership&s.passes(), s.traits.has(mayHold)
 	switch {
 	case passes.changes():
 		return true
-	case s.membership.changes():
-		return holds || s.atMostOneCandidate(c.fleet)
+	case scope.membership.changes():
+		return holds || scope.atMostOneCandidate(c.fleet)
 	}
-	return (passes == always || holds) && (c.taints || r.readsOther(c) || r.changesDivision() || r.changesPredicate())
+	return (passes == always || holds) && (c.taints || s.readsOther(c) || s.changesDivision() || s.changesPredicate())
 }
 
 // passes returns when the cluster passes a predicate by its selectors. An expression may still reject it.
-func (r *dependencies) passes() transition {
-	if len(r.predicates) == 0 {
+func (d *dependencies) passes() transition {
+	if len(d.predicates) == 0 {
 		return always
 	}
 	out := never
-	for _, c := range r.predicates {
+	for _, c := range d.predicates {
 		out |= c.holds()
 	}
 	return out
 }
 
 // reads reports whether any dependency changes.
-func (r *dependencies) reads(c *clusterChange) bool {
-	if r.readsOther(c) {
+func (d *dependencies) reads(c *clusterChange) bool {
+	if d.readsOther(c) {
 		return true
 	}
-	for f := range r.facts() {
+	for f := range d.facts() {
 		if f.state.changes() {
 			return true
 		}
@@ -101,20 +101,20 @@ func (r *dependencies) reads(c *clusterChange) bool {
 }
 
 // readsOther reports whether a dependency that is not a fact changes.
-func (r *dependencies) readsOther(c *clusterChange) bool {
-	return c.facets&r.facets != 0 || c.cpu && r.traits.has(readsCPU) || c.memory && r.traits.has(readsMemory)
+func (d *dependencies) readsOther(c *clusterChange) bool {
+	return c.facets&d.facets != 0 || c.cpu && d.traits.has(readsCPU) || c.memory && d.traits.has(readsMemory)
 }
 
 // changesDivision reports whether other tiers or groups match the cluster, or it moves to another topology domain.
-func (r *dependencies) changesDivision() bool {
-	return slices.ContainsFunc(r.topologies, func(f *fact) bool { return f.state.changes() }) ||
-		slices.ContainsFunc(r.divisions, conjunction.changes)
+func (d *dependencies) changesDivision() bool {
+	return slices.ContainsFunc(d.topologies, func(f *fact) bool { return f.state.changes() }) ||
+		slices.ContainsFunc(d.divisions, conjunction.changes)
 }
 
 // changesPredicate reports whether the cluster meets the selectors of other predicates. That matters if expressions
 // follow the selectors.
-func (r *dependencies) changesPredicate() bool {
-	return r.traits.has(hasExpressions) && slices.ContainsFunc(r.predicates, conjunction.changes)
+func (d *dependencies) changesPredicate() bool {
+	return d.traits.has(hasExpressions) && slices.ContainsFunc(d.predicates, conjunction.changes)
 }
 
 // countsAsRemoval reports whether a placement has selected the cluster. A percentage in the disruption policy is of all

@@ -45,28 +45,28 @@ const (
 const anyScore = ""
 
 // dependenciesOf returns the dependencies of a placement. p is nil if the placement does not compile.
-func (x *Index) dependenciesOf(s *fleet.Snapshot, namespace string, p *program.Program) dependencies {
+func (i *Index) dependenciesOf(s *fleet.Snapshot, namespace string, p *program.Program) dependencies {
 	if p == nil {
-		return dependencies{scope: x.scopeOf(s, namespace, nil, true), traits: mayKeep}.conservative()
+		return dependencies{scope: i.scopeOf(s, namespace, nil, true), traits: mayKeep}.conservative()
 	}
 	out := dependencies{
-		scope:      x.scopeOf(s, namespace, p.ClusterSets, p.MayKeepDecisions()),
-		predicates: x.facts.conjunctions(slices.Values(p.Predicates)),
-		divisions:  x.facts.conjunctions(p.DivisionSelectors()),
+		scope:      i.scopeOf(s, namespace, p.ClusterSets, p.MayKeepDecisions()),
+		predicates: i.facts.conjunctions(slices.Values(p.Predicates)),
+		divisions:  i.facts.conjunctions(p.DivisionSelectors()),
 		facets:     p.Facets(), scores: scoresOf(p), traits: traitsOf(p),
 	}
 	for topology := range p.Topologies() {
-		out.topologies = append(out.topologies, x.facts.getOrCreate(factKey{source: topology.Source, aspect: valueKept, key: topology.Key}))
+		out.topologies = append(out.topologies, i.facts.getOrCreate(factKey{source: topology.Source, aspect: valueKept, key: topology.Key}))
 	}
 	return out.conservative()
 }
 
 // conservative adds CPU and memory if a set is invalid: its members are unknown, so any change may matter.
-func (r dependencies) conservative() dependencies {
-	if r.scope.hasInvalidSet {
-		r.traits |= readsCPU | readsMemory
+func (d dependencies) conservative() dependencies {
+	if d.scope.hasInvalidSet {
+		d.traits |= readsCPU | readsMemory
 	}
-	return r
+	return d
 }
 
 func traitsOf(p *program.Program) trait {
@@ -110,9 +110,9 @@ func scoresOf(p *program.Program) []string {
 }
 
 // facts yields every fact that is read, except those of sets.
-func (r *dependencies) facts() iter.Seq[*fact] {
+func (d *dependencies) facts() iter.Seq[*fact] {
 	return func(yield func(*fact) bool) {
-		for _, list := range [][]conjunction{r.predicates, r.divisions} {
+		for _, list := range [][]conjunction{d.predicates, d.divisions} {
 			for _, c := range list {
 				for _, l := range c {
 					if !yield(l.fact) {
@@ -121,7 +121,7 @@ func (r *dependencies) facts() iter.Seq[*fact] {
 				}
 			}
 		}
-		for _, f := range r.topologies {
+		for _, f := range d.topologies {
 			if !yield(f) {
 				return
 			}
@@ -131,12 +131,12 @@ func (r *dependencies) facts() iter.Seq[*fact] {
 
 // guards returns a list of facts. At least one must hold for the cluster before or after a change, otherwise the change
 // cannot matter unless the cluster joins or leaves a set. Ok is false without such facts.
-func (r *dependencies) guards() (out conjunction, ok bool) {
-	reads := r.traits.has(readsCPU|readsMemory) || r.facets != 0 || len(r.divisions)+len(r.topologies) > 0
-	if len(r.predicates) == 0 || r.scope.hasInvalidSet || r.traits.has(mayHold) && reads {
+func (d *dependencies) guards() (out conjunction, ok bool) {
+	reads := d.traits.has(readsCPU|readsMemory) || d.facets != 0 || len(d.divisions)+len(d.topologies) > 0
+	if len(d.predicates) == 0 || d.scope.hasInvalidSet || d.traits.has(mayHold) && reads {
 		return nil, false
 	}
-	for _, c := range r.predicates {
+	for _, c := range d.predicates {
 		guard := c.guard()
 		if guard == nil {
 			return nil, false
@@ -147,11 +147,11 @@ func (r *dependencies) guards() (out conjunction, ok bool) {
 }
 
 // appendKey appends a key that is equal for equal dependencies, and only for them.
-func (r *dependencies) appendKey(to []byte) []byte {
-	to = binary.AppendUvarint(to, r.scope.id)
-	to = append(to, byte(r.traits))
-	to = binary.AppendUvarint(to, uint64(r.facets))
-	for _, list := range [][]conjunction{r.predicates, r.divisions} {
+func (d *dependencies) appendKey(to []byte) []byte {
+	to = binary.AppendUvarint(to, d.scope.id)
+	to = append(to, byte(d.traits))
+	to = binary.AppendUvarint(to, uint64(d.facets))
+	for _, list := range [][]conjunction{d.predicates, d.divisions} {
 		to = binary.AppendUvarint(to, uint64(len(list)))
 		for _, c := range list {
 			to = binary.AppendUvarint(to, uint64(len(c)))
@@ -160,11 +160,11 @@ func (r *dependencies) appendKey(to []byte) []byte {
 			}
 		}
 	}
-	to = binary.AppendUvarint(to, uint64(len(r.topologies)))
-	for _, f := range r.topologies {
+	to = binary.AppendUvarint(to, uint64(len(d.topologies)))
+	for _, f := range d.topologies {
 		to = binary.AppendUvarint(to, f.id)
 	}
-	for _, score := range r.scores {
+	for _, score := range d.scores {
 		to = append(binary.AppendUvarint(to, uint64(len(score))), score...)
 	}
 	return to

@@ -64,45 +64,45 @@ func NewIndex() *Index {
 
 // Put adds or replaces a placement. Call it again when its program, a binding of its namespace or a bound set has
 // changed. p is nil if the placement does not compile.
-func (x *Index) Put(s *fleet.Snapshot, key fleet.Key, p *program.Program) {
-	in := x.namespaces[key.Namespace]
+func (i *Index) Put(s *fleet.Snapshot, key fleet.Key, p *program.Program) {
+	in := i.namespaces[key.Namespace]
 	if in == nil {
 		in = &namespace{slots: map[string]slot{}}
-		x.namespaces[key.Namespace] = in
+		i.namespaces[key.Namespace] = in
 	}
-	x.setBindings(key.Namespace, in, s.BoundSets(key.Namespace))
-	next := x.addPlacement(x.dependenciesOf(s, key.Namespace, p), key)
+	i.setBindings(key.Namespace, in, s.BoundSets(key.Namespace))
+	next := i.addPlacement(i.dependenciesOf(s, key.Namespace, p), key)
 	old, replaced := in.slots[key.Name]
 	in.slots[key.Name] = next
 	if replaced {
-		x.removePlacement(old)
+		i.removePlacement(old)
 	} else {
-		x.size++
+		i.size++
 	}
 }
 
 // setBindings records the sets that a namespace binds.
-func (x *Index) setBindings(name string, in *namespace, sets []string) {
+func (i *Index) setBindings(name string, in *namespace, sets []string) {
 	if slices.Equal(in.sets, sets) {
 		return
 	}
 	for _, set := range in.sets {
-		if delete(x.namespacesBySet[set], name); len(x.namespacesBySet[set]) == 0 {
-			delete(x.namespacesBySet, set)
+		if delete(i.namespacesBySet[set], name); len(i.namespacesBySet[set]) == 0 {
+			delete(i.namespacesBySet, set)
 		}
 	}
 	for _, set := range sets {
-		if x.namespacesBySet[set] == nil {
-			x.namespacesBySet[set] = map[string]struct{}{}
+		if i.namespacesBySet[set] == nil {
+			i.namespacesBySet[set] = map[string]struct{}{}
 		}
-		x.namespacesBySet[set][name] = struct{}{}
+		i.namespacesBySet[set][name] = struct{}{}
 	}
 	in.sets = sets
 }
 
 // Remove deletes a placement.
-func (x *Index) Remove(key fleet.Key) {
-	in := x.namespaces[key.Namespace]
+func (i *Index) Remove(key fleet.Key) {
+	in := i.namespaces[key.Namespace]
 	if in == nil {
 		return
 	}
@@ -110,22 +110,22 @@ func (x *Index) Remove(key fleet.Key) {
 	if !known {
 		return
 	}
-	x.size--
+	i.size--
 	delete(in.slots, key.Name)
-	x.removePlacement(old)
+	i.removePlacement(old)
 	if len(in.slots) == 0 {
-		x.setBindings(key.Namespace, in, nil)
-		delete(x.namespaces, key.Namespace)
+		i.setBindings(key.Namespace, in, nil)
+		delete(i.namespaces, key.Namespace)
 	}
 }
 
 // Len returns the number of placements.
-func (x *Index) Len() int { return x.size }
+func (i *Index) Len() int { return i.size }
 
 // ByNamespace returns the placements of a namespace, sorted.
-func (x *Index) ByNamespace(name string) []fleet.Key {
+func (i *Index) ByNamespace(name string) []fleet.Key {
 	var out []fleet.Key
-	if in := x.namespaces[name]; in != nil {
+	if in := i.namespaces[name]; in != nil {
 		for placement := range in.slots {
 			out = append(out, fleet.Key{Namespace: name, Name: placement})
 		}
@@ -136,10 +136,10 @@ func (x *Index) ByNamespace(name string) []fleet.Key {
 
 // BySet returns the placements of the namespaces that bind a set of this name, sorted. The set need not exist.
 // Placements that name other sets only are included: their conditions depend on whether any bound set exists.
-func (x *Index) BySet(set string) []fleet.Key {
+func (i *Index) BySet(set string) []fleet.Key {
 	var out []fleet.Key
-	for namespace := range x.namespacesBySet[set] {
-		out = append(out, x.ByNamespace(namespace)...)
+	for namespace := range i.namespacesBySet[set] {
+		out = append(out, i.ByNamespace(namespace)...)
 	}
 	slices.SortFunc(out, fleet.Key.Compare)
 	return out

@@ -21,11 +21,11 @@ type indexedSet struct {
 }
 
 // membership returns when the changing cluster is a member, whether it is being deleted or not.
-func (a *indexedSet) membership() transition {
-	if a.empty {
+func (i *indexedSet) membership() transition {
+	if i.empty {
 		return never
 	}
-	return a.selector.holds()
+	return i.selector.holds()
 }
 
 // scope is the sets that placements may choose from. Placements with the same sets share it.
@@ -50,7 +50,7 @@ type scope struct {
 
 // scopeOf returns the scope of placements of a namespace that name these sets, or none. With keep, the scope also holds
 // every set that the namespace can reach.
-func (x *Index) scopeOf(s *fleet.Snapshot, namespace string, names []string, keep bool) *scope {
+func (i *Index) scopeOf(s *fleet.Snapshot, namespace string, names []string, keep bool) *scope {
 	var out scope
 	isNamed := fleet.SetNameFilter(names)
 	for _, name := range s.BoundSets(namespace) {
@@ -59,7 +59,7 @@ func (x *Index) scopeOf(s *fleet.Snapshot, namespace string, names []string, kee
 		if !exists || !chosen && !keep {
 			continue
 		}
-		found := x.setOf(set)
+		found := i.setOf(set)
 		if chosen {
 			out.sets = append(out.sets, found)
 		}
@@ -68,19 +68,19 @@ func (x *Index) scopeOf(s *fleet.Snapshot, namespace string, names []string, kee
 		}
 		out.hasInvalidSet = out.hasInvalidSet || !set.Valid()
 	}
-	key := x.buffer[:0]
+	key := i.buffer[:0]
 	for _, sets := range [][]*indexedSet{out.sets, out.reachable} {
 		key = binary.AppendUvarint(key, uint64(len(sets)))
 		for _, set := range sets {
 			key = binary.AppendUvarint(key, set.id)
 		}
 	}
-	x.buffer = key
-	known := x.scopes[string(key)]
+	i.buffer = key
+	known := i.scopes[string(key)]
 	if known == nil {
 		known = &out
-		known.id, known.key = x.facts.nextID(), string(key)
-		x.scopes[known.key] = known
+		known.id, known.key = i.facts.nextID(), string(key)
+		i.scopes[known.key] = known
 		for _, a := range known.allSets() {
 			a.scopes[known] = struct{}{}
 		}
@@ -88,14 +88,14 @@ func (x *Index) scopeOf(s *fleet.Snapshot, namespace string, names []string, kee
 	return known
 }
 
-func (x *Index) setOf(set *fleet.Set) *indexedSet {
-	known := x.sets[set]
+func (i *Index) setOf(set *fleet.Set) *indexedSet {
+	known := i.sets[set]
 	if known == nil {
-		known = &indexedSet{id: x.facts.nextID(), set: set, empty: true, scopes: map[*scope]struct{}{}}
+		known = &indexedSet{id: i.facts.nextID(), set: set, empty: true, scopes: map[*scope]struct{}{}}
 		if selector, ok := set.Selector(); ok {
-			known.selector, known.empty = x.facts.conjunction(selector), false
+			known.selector, known.empty = i.facts.conjunction(selector), false
 		}
-		x.sets[set] = known
+		i.sets[set] = known
 		for _, l := range known.selector {
 			l.sets++
 			l.refs++
@@ -105,16 +105,16 @@ func (x *Index) setOf(set *fleet.Set) *indexedSet {
 }
 
 // dropScope deletes a scope, and the sets that no other scope contains.
-func (x *Index) dropScope(s *scope) {
-	delete(x.scopes, s.key)
+func (i *Index) dropScope(s *scope) {
+	delete(i.scopes, s.key)
 	for _, a := range s.allSets() {
-		if delete(a.scopes, s); len(a.scopes) > 0 || x.sets[a.set] == nil {
+		if delete(a.scopes, s); len(a.scopes) > 0 || i.sets[a.set] == nil {
 			continue
 		}
-		delete(x.sets, a.set)
+		delete(i.sets, a.set)
 		for _, l := range a.selector {
 			l.sets--
-			x.facts.release(l.fact)
+			i.facts.release(l.fact)
 		}
 	}
 }

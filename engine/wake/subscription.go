@@ -24,36 +24,36 @@ type slot struct {
 }
 
 // addPlacement adds a placement to the subscription with its dependencies.
-func (x *Index) addPlacement(read dependencies, key fleet.Key) slot {
-	x.buffer = read.appendKey(x.buffer[:0])
-	found := x.subscriptions[string(x.buffer)]
+func (i *Index) addPlacement(read dependencies, key fleet.Key) slot {
+	i.buffer = read.appendKey(i.buffer[:0])
+	found := i.subscriptions[string(i.buffer)]
 	if found == nil {
-		found = &subscription{dependencies: read, key: string(x.buffer)}
-		x.subscriptions[found.key] = found
-		x.subscribe(found)
+		found = &subscription{dependencies: read, key: string(i.buffer)}
+		i.subscriptions[found.key] = found
+		i.subscribe(found)
 	}
 	found.placements = append(found.placements, key)
 	return slot{found, len(found.placements) - 1}
 }
 
 // removePlacement removes a placement from its slot and moves the last placement into it.
-func (x *Index) removePlacement(s slot) {
+func (i *Index) removePlacement(s slot) {
 	last := len(s.placements) - 1
 	if s.index != last {
 		filler := s.placements[last]
 		s.placements[s.index] = filler
-		x.namespaces[filler.Namespace].slots[filler.Name] = s
+		i.namespaces[filler.Namespace].slots[filler.Name] = s
 	}
 	s.placements[last] = fleet.Key{}
 	if s.placements = s.placements[:last]; last > 0 {
 		return
 	}
-	delete(x.subscriptions, s.key)
-	x.unsubscribe(s.subscription)
+	delete(i.subscriptions, s.key)
+	i.unsubscribe(s.subscription)
 }
 
 // subscribe adds a subscription to the bucket of everything that it reads.
-func (x *Index) subscribe(r *subscription) {
+func (i *Index) subscribe(r *subscription) {
 	r.addTo(&r.scope.subscriptions)
 	for f := range r.facts() {
 		f.refs++
@@ -64,36 +64,36 @@ func (x *Index) subscribe(r *subscription) {
 			r.addTo(&l.guarded)
 		}
 	} else {
-		r.addTo(&x.unguarded)
+		r.addTo(&i.unguarded)
 	}
 	if r.traits.has(readsCPU) {
-		r.addTo(&x.cpu)
+		r.addTo(&i.cpu)
 	}
 	if r.traits.has(readsMemory) {
-		r.addTo(&x.memory)
+		r.addTo(&i.memory)
 	}
 	if r.traits.has(countsRemovals) {
-		r.addTo(&x.countsRemovals)
+		r.addTo(&i.countsRemovals)
 	}
 	for facet := range r.facets.All() {
-		r.addTo(x.facets.getOrCreate(facet))
+		r.addTo(i.facets.getOrCreate(facet))
 	}
 	for _, score := range r.scores {
-		r.addTo(x.scores.getOrCreate(score))
+		r.addTo(i.scores.getOrCreate(score))
 	}
 	r.positions = slices.Clone(r.positions) // there are many subscriptions: none keeps spare capacity
 }
 
 // unsubscribe removes a subscription, and what no other subscription reads.
-func (x *Index) unsubscribe(r *subscription) {
+func (i *Index) unsubscribe(r *subscription) {
 	r.removeFromAll()
 	for f := range r.facts() {
-		x.facts.release(f)
+		i.facts.release(f)
 	}
 	for _, score := range r.scores {
-		x.scores.deleteIfEmpty(score)
+		i.scores.deleteIfEmpty(score)
 	}
 	if s := r.scope; len(s.subscriptions) == 0 {
-		x.dropScope(s)
+		i.dropScope(s)
 	}
 }

@@ -111,8 +111,8 @@ func Run(ctx context.Context, options Options) error {
 }
 
 // election returns what runs the phases: at once, or while no other agent of the member works.
-func (a *process) election(toMember *client.Client) (func(context.Context, func(context.Context)), error) {
-	if !a.options.LeaderElection {
+func (p *process) election(toMember *client.Client) (func(context.Context, func(context.Context)), error) {
+	if !p.options.LeaderElection {
 		return func(ctx context.Context, phases func(context.Context)) { phases(ctx) }, nil
 	}
 	namespace, err := ownNamespace()
@@ -124,14 +124,14 @@ func (a *process) election(toMember *client.Client) (func(context.Context, func(
 		return nil, fmt.Errorf("reading the name of the pod: %w", err)
 	}
 	elector := &election.Elector{
-		Leases: toMember, Namespace: namespace, Identity: host, Clock: a.clock, Report: a.health.reporter("election"), Log: a.log,
+		Leases: toMember, Namespace: namespace, Identity: host, Clock: p.clock, Report: p.health.reporter("election"), Log: p.log,
 	}
 	return elector.Run, nil
 }
 
 // awaitUID reads the identity of the member; empty when the context ends before.
-func (a *process) awaitUID(ctx context.Context, toMember *client.Client) string {
-	report := a.health.reporter("member")
+func (p *process) awaitUID(ctx context.Context, toMember *client.Client) string {
+	report := p.health.reporter("member")
 	for failures := 0; ctx.Err() == nil; {
 		uid, err := member.ReadUID(ctx, toMember)
 		report(err)
@@ -139,24 +139,24 @@ func (a *process) awaitUID(ctx context.Context, toMember *client.Client) string 
 			return uid
 		}
 		failures++
-		a.log.Warn("the member was not read", "error", err)
-		a.pause(ctx, failures)
+		p.log.Warn("the member was not read", "error", err)
+		p.pause(ctx, failures)
 	}
 	return ""
 }
 
 // phases runs a session while the stored certificate is valid, and the bootstrap otherwise. It pauses after each phase, also after
 // a success: without a pause, the agent would request certificates in a loop where each is useless.
-func (a *process) phases(ctx context.Context) {
-	report := a.health.reporter("registration")
+func (p *process) phases(ctx context.Context) {
+	report := p.health.reporter("registration")
 	for short := 0; ctx.Err() == nil; {
-		started := a.clock.Now()
-		if err := a.phase(ctx); err != nil && ctx.Err() == nil {
+		started := p.clock.Now()
+		if err := p.phase(ctx); err != nil && ctx.Err() == nil {
 			report(err)
-			a.log.Warn("the cluster is not registered", "error", err)
+			p.log.Warn("the cluster is not registered", "error", err)
 		}
-		short = shortPhases(short, a.clock.Since(started))
-		a.pause(ctx, short)
+		short = shortPhases(short, p.clock.Since(started))
+		p.pause(ctx, short)
 	}
 }
 
@@ -169,35 +169,35 @@ func shortPhases(before int, lasted time.Duration) int {
 }
 
 // phase runs one phase to its end.
-func (a *process) phase(ctx context.Context) error {
-	stored, err := credential.LoadWithNames(ctx, a.store, a.options.Names)
+func (p *process) phase(ctx context.Context) error {
+	stored, err := credential.LoadWithNames(ctx, p.store, p.options.Names)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	if (stored.Token != "") != (a.options.Driver == registration.DriverToken) { // the driver was changed
+	if (stored.Token != "") != (p.options.Driver == registration.DriverToken) { // the driver was changed
 		stored.Cert, stored.Key, stored.Token = nil, nil, ""
 	}
-	known := a.bootstrapOf(stored)
+	known := p.bootstrapOf(stored)
 	var connection *credential.Connection
 	if known != nil {
 		connection = &known.Connection
 	}
-	fault := stored.Check(stored.Names, connection, a.clock.Now())
+	fault := stored.Check(stored.Names, connection, p.clock.Now())
 	switch {
 	case fault == nil:
-		return a.session(ctx, stored)
+		return p.session(ctx, stored)
 	case known == nil:
 		return errors.Join(fault, errNoBootstrap)
 	default:
-		a.log.Info("bootstrapping", "reason", fault.Error(), "cluster", stored.Cluster, "agent", stored.Agent)
-		return a.bootstrap(ctx, stored, known)
+		p.log.Info("bootstrapping", "reason", fault.Error(), "cluster", stored.Cluster, "agent", stored.Agent)
+		return p.bootstrap(ctx, stored, known)
 	}
 }
 
 // bootstrapOf reads the bootstrap kubeconfig that may replace a credential; nil where its hub has handed the agent over to the hub of the
 // credential.
-func (a *process) bootstrapOf(stored credential.Credential) *credential.Bootstrap {
-	known := a.readBootstrap()
+func (p *process) bootstrapOf(stored credential.Credential) *credential.Bootstrap {
+	known := p.readBootstrap()
 	if known != nil && stored.Supersedes(known.Connection) {
 		return nil
 	}
@@ -205,85 +205,85 @@ func (a *process) bootstrapOf(stored credential.Credential) *credential.Bootstra
 }
 
 // readBootstrap reads the bootstrap kubeconfig; nil where the agent has no usable file.
-func (a *process) readBootstrap() *credential.Bootstrap {
-	if a.options.BootstrapKubeconfig == "" {
+func (p *process) readBootstrap() *credential.Bootstrap {
+	if p.options.BootstrapKubeconfig == "" {
 		return nil
 	}
-	found, err := credential.ReadBootstrap(a.options.BootstrapKubeconfig)
+	found, err := credential.ReadBootstrap(p.options.BootstrapKubeconfig)
 	if err != nil {
-		a.log.Warn("the bootstrap kubeconfig is not used", "error", err)
+		p.log.Warn("the bootstrap kubeconfig is not used", "error", err)
 		return nil
 	}
 	return found
 }
 
 // bootstrap registers the cluster and stores its first certificate.
-func (a *process) bootstrap(ctx context.Context, stored credential.Credential, known *credential.Bootstrap) error {
-	gate := client.NewGate(a.clock, a.random)
+func (p *process) bootstrap(ctx context.Context, stored credential.Credential, known *credential.Bootstrap) error {
+	gate := client.NewGate(p.clock, p.random)
 	hub, err := gatedClient(known.Config, gate)
 	if err != nil {
 		return err
 	}
 	defer hub.Close()
-	if err := bootstrap.EnsureCluster(ctx, hub, stored.Cluster, a.configs); err != nil {
+	if err := bootstrap.EnsureCluster(ctx, hub, stored.Cluster, p.configs); err != nil {
 		return err //nolint:wrapcheck // it names the object
 	}
 	ensuring, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		for backoff.Sleep(ensuring, a.clock, ensureInterval) == nil {
-			if err := bootstrap.EnsureCluster(ensuring, hub, stored.Cluster, a.configs); err != nil {
-				a.log.Warn("the ManagedCluster was not created", "error", err)
+		for backoff.Sleep(ensuring, p.clock, ensureInterval) == nil {
+			if err := bootstrap.EnsureCluster(ensuring, hub, stored.Cluster, p.configs); err != nil {
+				p.log.Warn("the ManagedCluster was not created", "error", err)
 			}
 		}
 	}()
 	next := credential.Credential{Names: stored.Names, Connection: known.Connection}
-	if next, err = a.obtain(ctx, hub, next, a.health.reporter("registration")); err != nil {
+	if next, err = p.obtain(ctx, hub, next, p.health.reporter("registration")); err != nil {
 		return err
 	}
-	return a.save(ctx, next)
+	return p.save(ctx, next)
 }
 
 // obtain returns a credential with another certificate or token of the hub.
-func (a *process) obtain(ctx context.Context, hub *client.Client, next credential.Credential, report func(error)) (out credential.Credential, err error) {
-	if a.options.Driver == registration.DriverToken {
+func (p *process) obtain(ctx context.Context, hub *client.Client, next credential.Credential, report func(error)) (out credential.Credential, err error) {
+	if p.options.Driver == registration.DriverToken {
 		requester := &token.Requester{
-			Hub: hub, Clock: a.clock, Random: a.random, Names: next.Names, UID: a.uid, Report: report, Log: a.log,
+			Hub: hub, Clock: p.clock, Random: p.random, Names: next.Names, UID: p.uid, Report: report, Log: p.log,
 		}
 		next.Token, err = requester.Obtain(ctx)
 		return next, err //nolint:wrapcheck // it names the object
 	}
-	pair, err := a.requester(hub, next.Names, report).Obtain(ctx)
+	pair, err := p.requester(hub, next.Names, report).Obtain(ctx)
 	next.Cert, next.Key = pair.Cert, pair.Key
 	return next, err //nolint:wrapcheck // it names the object
 }
 
-func (a *process) requester(hub *client.Client, names credential.Names, report func(error)) *csr.Requester {
+func (p *process) requester(hub *client.Client, names credential.Names, report func(error)) *csr.Requester {
 	return &csr.Requester{
-		Hub: hub, Clock: a.clock, Random: a.random, Names: names, UID: a.uid,
-		Lifetime: time.Duration(a.options.ExpirationSeconds) * time.Second, Report: report, Log: a.log,
+		Hub: hub, Clock: p.clock, Random: p.random, Names: names, UID: p.uid,
+		Lifetime: time.Duration(p.options.ExpirationSeconds) * time.Second, Report: report, Log: p.log,
 	}
 }
 
 // save stores a credential, and retries until the context ends: a signed certificate must not be lost.
-func (a *process) save(ctx context.Context, next credential.Credential) error {
+func (p *process) save(ctx context.Context, next credential.Credential) error {
 	files, err := next.Files()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
 	for failures := 0; ; {
-		err := a.store.Save(ctx, files)
+		err := p.store.Save(ctx, files)
 		if err == nil || ctx.Err() != nil {
 			return err //nolint:wrapcheck // the store names the file
 		}
 		failures++
-		a.log.Warn("the credential was not stored", "error", err)
-		a.pause(ctx, failures)
+		p.log.Warn("the credential was not stored", "error", err)
+		p.pause(ctx, failures)
 	}
 }
 
-func (a *process) pause(ctx context.Context, failures int) {
-	_ = backoff.Sleep(ctx, a.clock, minRetry+backoff.FullJitter(failures, minRetry, maxRetry, a.random())) // callers look at the context
+func (p *process) pause(ctx context.Context, failures int) {
+	_ = backoff.Sleep(ctx, p.clock, minRetry+backoff.FullJitter(failures, minRetry, maxRetry, p.random())) // callers look at the context
 }
 
 // gatedClient returns a client of a hub behind a gate.

@@ -62,20 +62,20 @@ type session struct {
 }
 
 // session runs all parts with a certificate until another credential is stored, the certificate expires, or the hub returns to older data.
-func (a *process) session(ctx context.Context, stored credential.Credential) (err error) {
-	s := &session{process: a, credential: stored, gate: client.NewGate(a.clock, a.random), cluster: cluster.NewWatcher(a.clock, a.uid)}
+func (p *process) session(ctx context.Context, stored credential.Credential) (err error) {
+	s := &session{process: p, credential: stored, gate: client.NewGate(p.clock, p.random), cluster: cluster.NewWatcher(p.clock, p.uid)}
 	if s.hub, err = gatedClient(stored.Config(), s.gate); err != nil {
 		return err
 	}
 	defer s.hub.Close()
 	s.status = &status.Writer{
-		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: a.member, Clock: a.clock, Random: a.random,
-		Report: a.health.reporter("status"), Log: a.log,
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: p.member, Clock: p.clock, Random: p.random,
+		Report: p.health.reporter("status"), Log: p.log,
 	}
-	if a.renewal != nil {
-		s.status.Renewed(*a.renewal)
+	if p.renewal != nil {
+		s.status.Renewed(*p.renewal)
 	}
-	a.log.Info("reporting to the hub", "server", stored.Connection.Server, "cluster", stored.Cluster, "agent", stored.Agent)
+	p.log.Info("reporting to the hub", "server", stored.Connection.Server, "cluster", stored.Cluster, "agent", stored.Agent)
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	var running sync.WaitGroup

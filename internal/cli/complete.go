@@ -37,21 +37,21 @@ func registerCompletion(cmd *cobra.Command, flag string, by cobra.CompletionFunc
 }
 
 // completeFlags sets the completion of the flags of a hub, of --output, and of flags with names of clusters.
-func (f completer) completeFlags(cmd *cobra.Command, outputs []string, ofClusters ...string) {
+func (c completer) completeFlags(cmd *cobra.Command, outputs []string, ofClusters ...string) {
 	registerCompletion(cmd, "output", completeOutputs(outputs))
-	f.completeHubFlags(cmd, ofClusters...)
+	c.completeHubFlags(cmd, ofClusters...)
 }
 
 // completeHubFlags does so for a command without --output.
-func (f completer) completeHubFlags(cmd *cobra.Command, ofClusters ...string) {
-	registerCompletion(cmd, "namespace", f.completeAll(reader.NamespaceKind()))
-	registerCompletion(cmd, "context", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.Contexts) }))
-	registerCompletion(cmd, "user", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.AuthInfos) }))
+func (c completer) completeHubFlags(cmd *cobra.Command, ofClusters ...string) {
+	registerCompletion(cmd, "namespace", c.completeAll(reader.NamespaceKind()))
+	registerCompletion(cmd, "context", c.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.Contexts) }))
+	registerCompletion(cmd, "user", c.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.AuthInfos) }))
 	if !slices.Contains(ofClusters, "cluster") {
-		registerCompletion(cmd, "cluster", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.Clusters) }))
+		registerCompletion(cmd, "cluster", c.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.Clusters) }))
 	}
 	for _, flag := range ofClusters {
-		registerCompletion(cmd, flag, f.completeAll(reader.ClusterKind()))
+		registerCompletion(cmd, flag, c.completeAll(reader.ClusterKind()))
 	}
 }
 
@@ -67,9 +67,9 @@ func completeOutputs(outputs []string) cobra.CompletionFunc {
 }
 
 // completeConfig names entries of the kubeconfig.
-func (f completer) completeConfig(entries func(clientcmdapi.Config) []string) cobra.CompletionFunc {
+func (c completer) completeConfig(entries func(clientcmdapi.Config) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-		raw, err := f.Loader().RawConfig()
+		raw, err := c.Loader().RawConfig()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -78,7 +78,7 @@ func (f completer) completeConfig(entries func(clientcmdapi.Config) []string) co
 }
 
 // completeDeletion names kinds, then objects as KIND/NAME, or files.
-func (f completer) completeDeletion(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+func (c completer) completeDeletion(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 	word, name, named := strings.Cut(start, "/")
 	var out []string
 	for _, k := range change.Deletable() {
@@ -86,7 +86,7 @@ func (f completer) completeDeletion(cmd *cobra.Command, _ []string, start string
 		case !named:
 			out = append(out, k.Singular()+"/")
 		case k.Is(word) && k.Kind != reader.ScoreKind().Kind:
-			for _, found := range f.suggestNames(cmd.Context(), k, name) {
+			for _, found := range c.suggestNames(cmd.Context(), k, name) {
 				out = append(out, word+"/"+found)
 			}
 		}
@@ -98,15 +98,15 @@ func (f completer) completeDeletion(cmd *cobra.Command, _ []string, start string
 }
 
 // completeAll completes the names of a kind.
-func (f completer) completeAll(k reader.Kind) cobra.CompletionFunc {
+func (c completer) completeAll(k reader.Kind) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-		return f.suggestNames(cmd.Context(), k, start), cobra.ShellCompDirectiveNoFileComp
+		return c.suggestNames(cmd.Context(), k, start), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // completeOne names what there is of a kind, for a command that takes one.
-func (f completer) completeOne(k reader.Kind) cobra.CompletionFunc {
-	all := f.completeAll(k)
+func (c completer) completeOne(k reader.Kind) cobra.CompletionFunc {
+	all := c.completeAll(k)
 	return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -116,20 +116,20 @@ func (f completer) completeOne(k reader.Kind) cobra.CompletionFunc {
 }
 
 // completePlacement names placements, after the name of their kind or without it.
-func (f completer) completePlacement(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (c completer) completePlacement(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	placement := reader.PlacementKind()
 	if len(args) == 0 {
 		out := withPrefix([]string{placement.Singular()}, start)
-		return append(out, f.suggestNames(cmd.Context(), placement, start)...), cobra.ShellCompDirectiveNoFileComp
+		return append(out, c.suggestNames(cmd.Context(), placement, start)...), cobra.ShellCompDirectiveNoFileComp
 	}
 	if placement.Is(args[0]) {
 		args = args[1:]
 	}
-	return f.completeOne(placement)(cmd, args, start)
+	return c.completeOne(placement)(cmd, args, start)
 }
 
 // completeGet names kinds, then what there is of one.
-func (f completer) completeGet(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (c completer) completeGet(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	switch len(args) {
 	case 0:
@@ -139,23 +139,23 @@ func (f completer) completeGet(cmd *cobra.Command, args []string, start string) 
 		out = withPrefix(out, start)
 	case 1:
 		if g, known := resource.PrinterFor(args[0]); known {
-			out = f.suggestNames(cmd.Context(), g.Object, start)
+			out = c.suggestNames(cmd.Context(), g.Object, start)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeTree names the kinds that have a tree, then what there is of one.
-func (f completer) completeTree(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (c completer) completeTree(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return withPrefix([]string{"cluster", "placement", "manifestworkreplicaset"}, start), cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, k := range deliveredKinds() {
 		if k.Is(args[0]) {
-			return f.completeOne(k)(cmd, args[1:], start)
+			return c.completeOne(k)(cmd, args[1:], start)
 		}
 	}
-	return f.completeOne(reader.ClusterKind())(cmd, args[1:], start)
+	return c.completeOne(reader.ClusterKind())(cmd, args[1:], start)
 }
 
 func withPrefix(in []string, with string) []string {
@@ -164,14 +164,14 @@ func withPrefix(in []string, with string) []string {
 
 // suggestNames returns the names of objects on the hub with a prefix. An error only shortens the result, because a shell has
 // no place to print it.
-func (f completer) suggestNames(ctx context.Context, k reader.Kind, start string) []string {
+func (c completer) suggestNames(ctx context.Context, k reader.Kind, start string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	var found suggestions
 	finished := make(chan struct{})
 	go func() { // on its own, since what logs a user in need not heed the context
 		defer close(finished)
-		f.collectNames(ctx, k, start, &found)
+		c.collectNames(ctx, k, start, &found)
 	}()
 	select {
 	case <-finished:
@@ -181,8 +181,8 @@ func (f completer) suggestNames(ctx context.Context, k reader.Kind, start string
 }
 
 // collectNames reads names until it has all, enough, or the context ends.
-func (f completer) collectNames(ctx context.Context, k reader.Kind, start string, into *suggestions) {
-	h, err := f.Connect(io.Discard, nil)
+func (c completer) collectNames(ctx context.Context, k reader.Kind, start string, into *suggestions) {
+	h, err := c.Connect(io.Discard, nil)
 	if err != nil {
 		return
 	}

@@ -77,15 +77,15 @@ func (d description) writeConditions(w io.Writer, on printer.Screen, now time.Ti
 	return shown.Flush()
 }
 
-func (l descriptionTable) write(w io.Writer) error {
-	if len(l.rows) == 0 {
-		_, err := fmt.Fprintf(w, "%s:   %s\n", l.title, noneText)
+func (d descriptionTable) write(w io.Writer) error {
+	if len(d.rows) == 0 {
+		_, err := fmt.Fprintf(w, "%s:   %s\n", d.title, noneText)
 		return err
 	}
-	fmt.Fprintf(w, "%s:\n", l.title)
+	fmt.Fprintf(w, "%s:\n", d.title)
 	shown := printer.NewTable(w, "  ")
-	shown.Row(l.columns...)
-	for _, row := range l.rows {
+	shown.Row(d.columns...)
+	for _, row := range d.rows {
 		shown.Row(row...)
 	}
 	return shown.Flush()

@@ -43,18 +43,18 @@ func printClusterReport(w io.Writer, of *explain.Explanation, on printer.Screen)
 }
 
 // filters writes the results before any score: sets, predicates, tier and taints.
-func (s clusterReport) filters(c *explain.Cluster) {
-	s.Field("sets", cmp.Or(strings.Join(c.Sets, ", "), "none that the placement may choose from"))
+func (r clusterReport) filters(c *explain.Cluster) {
+	r.Field("sets", cmp.Or(strings.Join(c.Sets, ", "), "none that the placement may choose from"))
 	for _, clause := range c.Clauses {
-		s.Field(fmt.Sprintf("predicate %d", clause.Predicate), clauseText(clause))
+		r.Field(fmt.Sprintf("predicate %d", clause.Predicate), clauseText(clause))
 	}
-	s.Field("tier", c.Tier)
+	r.Field("tier", c.Tier)
 	if c.Taint != nil {
-		s.Field("taint", taintText(c.Taint))
-		s.Field("nearest", cmp.Or(c.Taint.Nearest, "no toleration is for its key"))
+		r.Field("taint", taintText(c.Taint))
+		r.Field("nearest", cmp.Or(c.Taint.Nearest, "no toleration is for its key"))
 	}
 	if c.Penalized {
-		s.Field("taint", "a PreferNoSelect taint that is not tolerated puts it after all without one")
+		r.Field("taint", "a PreferNoSelect taint that is not tolerated puts it after all without one")
 	}
 }
 
@@ -83,13 +83,13 @@ func taintText(in *explain.Taint) string {
 }
 
 // scores writes the score of each prioritizer.
-func (s clusterReport) scores(w io.Writer, c *explain.Cluster, on printer.Screen) error {
+func (r clusterReport) scores(w io.Writer, c *explain.Cluster, on printer.Screen) error {
 	if len(c.Scores) == 0 {
 		return nil
 	}
 	table := printer.NewTable(w, "    ")
 	table.Screen, table.Flexible = on, []int{1}
-	s.Field("scores", fmt.Sprintf("%d in all", c.Total))
+	r.Field("scores", fmt.Sprintf("%d in all", c.Total))
 	table.Row("PRIORITIZER", "SEEN", "VALUE", "WEIGHT", "POINTS")
 	for _, score := range c.Scores {
 		table.Row(score.Prioritizer, score.Raw, fmt.Sprint(score.Value), fmt.Sprint(score.Weight), fmt.Sprint(score.Value*score.Weight))
@@ -98,27 +98,27 @@ func (s clusterReport) scores(w io.Writer, c *explain.Cluster, on printer.Screen
 }
 
 // ranking writes the results after the scores: rank, constraint and waiting time.
-func (s clusterReport) ranking(of *explain.Explanation, c *explain.Cluster) {
+func (r clusterReport) ranking(of *explain.Explanation, c *explain.Cluster) {
 	if c.Rank > 0 {
 		text := fmt.Sprint(c.Rank)
 		if of.Cut != nil && of.Cut.Cluster != c.Name {
 			text += fmt.Sprintf("; the cut is %s, rank %d with %s", of.Cut.Cluster, of.Cut.Rank, printer.Count(int(of.Cut.Total), "point"))
 		}
-		s.Field("rank", text)
+		r.Field("rank", text)
 	}
-	s.Field("beaten", c.Shortfall())
+	r.Field("beaten", c.Shortfall())
 	if in := c.Constraint; in != nil {
-		s.Field("constraint", in.Text)
-		s.Field("domain", cmp.Or(in.Domain, "none"))
-		s.Field("held by", in.By)
+		r.Field("constraint", in.Text)
+		r.Field("domain", cmp.Or(in.Domain, "none"))
+		r.Field("held by", in.By)
 	}
 	if c.Underlying != "" {
-		s.Field("would be", c.Underlying)
+		r.Field("would be", c.Underlying)
 	}
 	if c.Until != nil {
-		s.Field("until", c.Until.Format(time.RFC3339))
+		r.Field("until", c.Until.Format(time.RFC3339))
 	}
 	if c.Group != nil {
-		s.Field("group", strings.TrimPrefix(c.Group.String(), "group "))
+		r.Field("group", strings.TrimPrefix(c.Group.String(), "group "))
 	}
 }

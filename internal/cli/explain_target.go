@@ -65,22 +65,22 @@ func explainArgs(cmd *cobra.Command, args []string) error {
 }
 
 // completeExplain names kinds and placements, then what there is of one kind, then clusters of a set.
-func (f completer) completeExplain(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (c completer) completeExplain(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		var out []string
 		for _, k := range explainedKinds() {
 			out = append(out, k.Singular())
 		}
-		return append(withPrefix(out, start), f.suggestNames(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
+		return append(withPrefix(out, start), c.suggestNames(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, k := range explainedKinds()[1:] {
 		switch {
 		case !k.Is(args[0]):
 		case len(args) == 2 && k.Kind == reader.WorkSetKind().Kind:
-			return f.suggestNames(cmd.Context(), reader.ClusterKind(), start), cobra.ShellCompDirectiveNoFileComp
+			return c.suggestNames(cmd.Context(), reader.ClusterKind(), start), cobra.ShellCompDirectiveNoFileComp
 		default:
-			return f.completeOne(k)(cmd, args[1:], start)
+			return c.completeOne(k)(cmd, args[1:], start)
 		}
 	}
-	return f.completePlacement(cmd, args, start)
+	return c.completePlacement(cmd, args, start)
 }

@@ -85,25 +85,25 @@ func newChangePrinter(g *getOptions) *changePrinter {
 }
 
 // print prints the rows that changed since the last call.
-func (t *changePrinter) print(rows []resource.Row) error {
+func (c *changePrinter) print(rows []resource.Row) error {
 	var changed []resource.Row
 	there := make(map[string]resource.Row, len(rows))
 	for _, row := range rows {
 		there[row.Key()] = row
-		if before, known := t.printed[row.Key()]; !known || !equality.Semantic.DeepEqual(before.Info, row.Info) {
+		if before, known := c.printed[row.Key()]; !known || !equality.Semantic.DeepEqual(before.Info, row.Info) {
 			changed = append(changed, row)
 		}
 	}
-	changed = append(changed, t.deletedRows(there)...)
-	t.printed = there
+	changed = append(changed, c.deletedRows(there)...)
+	c.printed = there
 	if len(changed) == 0 {
 		return nil
 	}
-	if err := t.render(changed); err != nil {
+	if err := c.render(changed); err != nil {
 		return err
 	}
-	_, err := t.get.source.Streams.Out.Write(t.out.Bytes())
-	t.out.Reset()
+	_, err := c.get.source.Streams.Out.Write(c.out.Bytes())
+	c.out.Reset()
 	if err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
@@ -111,13 +111,13 @@ func (t *changePrinter) print(rows []resource.Row) error {
 }
 
 // deletedRows returns the printed rows whose objects no longer exist, by name.
-func (t *changePrinter) deletedRows(there map[string]resource.Row) []resource.Row {
+func (c *changePrinter) deletedRows(there map[string]resource.Row) []resource.Row {
 	var out []resource.Row
-	for _, key := range printer.SortedKeys(t.printed) {
+	for _, key := range printer.SortedKeys(c.printed) {
 		if _, still := there[key]; still {
 			continue
 		}
-		row := t.printed[key]
+		row := c.printed[key]
 		cells := make([]printer.Cell, len(row.Cells))
 		for i := range cells {
 			cells[i] = printer.StyledCell(printer.Dash, printer.StyleFaint)
@@ -129,14 +129,14 @@ func (t *changePrinter) deletedRows(there map[string]resource.Row) []resource.Ro
 	return out
 }
 
-func (t *changePrinter) render(rows []resource.Row) error {
-	if t.get.output == "name" {
-		return t.get.write(&t.out, rows)
+func (c *changePrinter) render(rows []resource.Row) error {
+	if c.get.output == "name" {
+		return c.get.write(&c.out, rows)
 	}
-	if !t.headerPrinted {
-		t.get.header(t.table)
-		t.headerPrinted = true
+	if !c.headerPrinted {
+		c.get.header(c.table)
+		c.headerPrinted = true
 	}
-	t.get.addRows(t.table, rows)
-	return t.table.Flush()
+	c.get.addRows(c.table, rows)
+	return c.table.Flush()
 }

@@ -73,33 +73,33 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 }
 
 // complete checks the flags and returns the parameters of the request.
-func (s *historyOptions) complete(cmd *cobra.Command) (url.Values, error) {
+func (o *historyOptions) complete(cmd *cobra.Command) (url.Values, error) {
 	out := url.Values{}
-	if err := checkOutput(s.output, "table", "json", "yaml"); err != nil {
+	if err := checkOutput(o.output, "table", "json", "yaml"); err != nil {
 		return nil, err
 	}
-	if s.cluster != "" {
-		out.Set("cluster", s.cluster)
+	if o.cluster != "" {
+		out.Set("cluster", o.cluster)
 	} else if cmd.Flags().Changed("cluster") {
 		return nil, errors.New("--cluster is empty: name a cluster")
 	}
-	if s.since == "" {
+	if o.since == "" {
 		return out, nil
 	}
-	since, err := time.Parse(time.RFC3339, s.since)
+	since, err := time.Parse(time.RFC3339, o.since)
 	if err != nil {
-		ago, failed := time.ParseDuration(s.since)
+		ago, failed := time.ParseDuration(o.since)
 		if failed != nil || ago < 0 {
-			return nil, fmt.Errorf("--since %q is neither a length such as 1h nor an instant such as 2026-11-20T10:00:00Z", s.since)
+			return nil, fmt.Errorf("--since %q is neither a length such as 1h nor an instant such as 2026-11-20T10:00:00Z", o.since)
 		}
-		since = s.clock.Now().Add(-ago)
+		since = o.clock.Now().Add(-ago)
 	}
 	out.Set("since", since.UTC().Format(time.RFC3339))
 	return out, nil
 }
 
-func (s *historyOptions) run(ctx context.Context, name string, parameters url.Values) error {
-	h, err := s.flags.Connect(s.streams.ErrOut, printer.NewProgress(s.streams.ErrOut, s.clock))
+func (o *historyOptions) run(ctx context.Context, name string, parameters url.Values) error {
+	h, err := o.flags.Connect(o.streams.ErrOut, printer.NewProgress(o.streams.ErrOut, o.clock))
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func (s *historyOptions) run(ctx context.Context, name string, parameters url.Va
 	if err != nil {
 		return h.ViewError(err, "reading the history of "+h.Namespace+"/"+name)
 	}
-	return printer.WriteBuffered(s.streams.Out, func(w io.Writer) error {
-		return writeHistory(w, &found, s.output, printer.ScreenOf(s.streams.Out, os.Getenv))
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		return writeHistory(w, &found, o.output, printer.ScreenOf(o.streams.Out, os.Getenv))
 	})
 }
 

@@ -69,8 +69,8 @@ func readInstant(value string, start time.Time) (time.Time, error) {
 var errNothingNext = errors.New("no decision changes by itself any more")
 
 // advance advances to a stop. The error is errNothingNext where the hub never looks again.
-func (s requestedInstant) advance(ctx context.Context, t *offline.Timeline) ([]offline.TimelineStep, error) {
-	to := s.at
+func (r requestedInstant) advance(ctx context.Context, t *offline.Timeline) ([]offline.TimelineStep, error) {
+	to := r.at
 	if to.IsZero() {
 		next, ok := t.NextInstant()
 		if !ok {
@@ -79,7 +79,7 @@ func (s requestedInstant) advance(ctx context.Context, t *offline.Timeline) ([]o
 		to = next
 	}
 	if to.Before(t.Now) {
-		return nil, fmt.Errorf("--at %s comes after %s, which is later", s.text, printer.FormatTime(t.Now))
+		return nil, fmt.Errorf("--at %s comes after %s, which is later", r.text, printer.FormatTime(t.Now))
 	}
 	return t.Advance(ctx, to)
 }

@@ -205,16 +205,16 @@ func sliceWith(stored []*clusterv1beta1.PlacementDecision, cluster string) *clus
 }
 
 // print draws the tree.
-func (f treeInfo) print(w io.Writer, on printer.Screen, now time.Time) error {
-	printer.Printf(w, "%s: %s in %s; %s could choose it\n", f.Cluster, printer.Count(len(f.Placements), "placement"),
-		printer.Count(f.Namespaces, "namespace"), printer.Count(f.Reaching, "namespace"))
+func (t treeInfo) print(w io.Writer, on printer.Screen, now time.Time) error {
+	printer.Printf(w, "%s: %s in %s; %s could choose it\n", t.Cluster, printer.Count(len(t.Placements), "placement"),
+		printer.Count(t.Namespaces, "namespace"), printer.Count(t.Reaching, "namespace"))
 	fmt.Fprintln(w, "\nSets")
 	sets := printer.NewTable(w, "  ")
 	sets.Screen, sets.Flexible = on, []int{1}
-	for _, set := range f.Sets {
+	for _, set := range t.Sets {
 		sets.Row(set.Name, "bound to "+printer.JoinOrDash(set.Namespaces))
 	}
-	if len(f.Sets) == 0 {
+	if len(t.Sets) == 0 {
 		sets.Row(printer.Dash)
 	}
 	if err := sets.Flush(); err != nil {
@@ -224,14 +224,14 @@ func (f treeInfo) print(w io.Writer, on printer.Screen, now time.Time) error {
 	placements := printer.NewTable(w, "")
 	placements.Screen = on
 	last := ""
-	for _, p := range f.Placements {
+	for _, p := range t.Placements {
 		if p.Namespace != last {
 			placements.Add([]printer.Cell{{Text: "  " + p.Namespace}})
 			last = p.Namespace
 		}
 		placements.Add(p.cells(now))
 	}
-	if len(f.Placements) == 0 {
+	if len(t.Placements) == 0 {
 		placements.Row("  " + printer.Dash)
 	}
 	return placements.Flush()

@@ -101,13 +101,13 @@ type stream struct {
 }
 
 // run sends patches until the browser goes.
-func (e *stream) run(ctx context.Context) error {
-	e.seed = maphash.MakeSeed()
-	beat := e.server.options.Clock.NewTicker(beatTime)
+func (s *stream) run(ctx context.Context) error {
+	s.seed = maphash.MakeSeed()
+	beat := s.server.options.Clock.NewTicker(beatTime)
 	defer beat.Stop()
 	for first := true; ; first = false {
-		changed := e.session.Reader.Changed()
-		if err := e.patch(ctx, first); err != nil {
+		changed := s.session.Reader.Changed()
+		if err := s.patch(ctx, first); err != nil {
 			return err
 		}
 		for waiting := true; waiting; {
@@ -117,21 +117,21 @@ func (e *stream) run(ctx context.Context) error {
 			case <-changed:
 				waiting = false
 			case <-beat.C():
-				if err := e.send("beat", "", nil); err != nil {
+				if err := s.send("beat", "", nil); err != nil {
 					return err
 				}
-				waiting = !e.live
+				waiting = !s.live
 			}
 		}
-		if err := e.pause(ctx); err != nil {
+		if err := s.pause(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // pause collects the changes of a short time into one patch.
-func (e *stream) pause(ctx context.Context) error {
-	timer := e.server.options.Clock.NewTimer(patchDelay)
+func (s *stream) pause(ctx context.Context) error {
+	timer := s.server.options.Clock.NewTimer(patchDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -148,18 +148,18 @@ type message struct {
 }
 
 // patch sends the sections that differ from those that the browser has. The browser has those of its version already.
-func (e *stream) patch(ctx context.Context, first bool) error {
-	done, err := e.server.pace.begin(ctx)
+func (s *stream) patch(ctx context.Context, first bool) error {
+	done, err := s.server.pace.begin(ctx)
 	if err != nil {
 		return err
 	}
-	messages, err := e.render(ctx, first)
+	messages, err := s.render(ctx, first)
 	done() // a browser that reads slowly holds up no other
 	if err != nil {
-		return e.sendProblem(err)
+		return s.sendProblem(err)
 	}
 	for _, each := range messages {
-		if err := e.send(each.event, each.id, each.data); err != nil {
+		if err := s.send(each.event, each.id, each.data); err != nil {
 			return err
 		}
 	}
@@ -167,56 +167,56 @@ func (e *stream) patch(ctx context.Context, first bool) error {
 }
 
 // render returns what a browser lacks of the page.
-func (e *stream) render(ctx context.Context, first bool) ([]message, error) {
+func (s *stream) render(ctx context.Context, first bool) ([]message, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	p, state, err := e.server.build(ctx, e.session, e.at)
+	p, state, err := s.server.build(ctx, s.session, s.at)
 	if err != nil {
 		return nil, err
 	}
 	var out []message
-	e.live = p.live
+	s.live = p.live
 	version := strconv.FormatUint(state.Version, 10)
-	current := first && e.seen == version && !p.live // a live page may have changed within a version
+	current := first && s.seen == version && !p.live // a live page may have changed within a version
 	for _, each := range p.Sections {
 		if each.fixed {
 			continue
 		}
-		text, err := e.server.render(each)
+		text, err := s.server.render(each)
 		if err != nil {
 			return nil, err
 		}
-		hash := maphash.String(e.seed, text)
-		if known, ok := e.sent[each.ID]; !current && (!ok || known != hash) {
+		hash := maphash.String(s.seed, text)
+		if known, ok := s.sent[each.ID]; !current && (!ok || known != hash) {
 			out = append(out, message{"section", version, map[string]string{"id": each.ID, "html": text}})
 		}
-		e.sent[each.ID] = hash
+		s.sent[each.ID] = hash
 	}
-	out = append(out, e.cells(state, first && e.seen == version)...)
-	if version != e.version { // without a change, an event would report that something changed which the caller may not see
-		e.version = version
+	out = append(out, s.cells(state, first && s.seen == version)...)
+	if version != s.version { // without a change, an event would report that something changed which the caller may not see
+		s.version = version
 		out = append(out, message{event: "version", id: version})
 	}
 	return out, nil
 }
 
 // sendProblem reports why a page cannot be built now. The page stays as it is.
-func (e *stream) sendProblem(err error) error {
-	e.version = "" // the browser shows the problem until the next event
+func (s *stream) sendProblem(err error) error {
+	s.version = "" // the browser shows the problem until the next event
 	if errors.Is(err, ErrNotFound) {
-		return e.send("problem", "", map[string]string{"text": "What this page shows is gone, or you may no longer see it."})
+		return s.send("problem", "", map[string]string{"text": "What this page shows is gone, or you may no longer see it."})
 	}
-	return e.send("problem", "", map[string]string{"text": "The page is not current: " + err.Error()})
+	return s.send("problem", "", map[string]string{"text": "The page is not current: " + err.Error()})
 }
 
 // cells returns the cells of the fleet that changed, for the page that shows them.
-func (e *stream) cells(state *model.State, current bool) []message {
-	if e.at.Path != "/" {
+func (s *stream) cells(state *model.State, current bool) []message {
+	if s.at.Path != "/" {
 		return nil
 	}
 	grid := state.Grid()
-	before := e.grid
-	e.grid = grid
+	before := s.grid
+	s.grid = grid
 	switch {
 	case current, before == grid:
 		return nil
@@ -231,7 +231,7 @@ func (e *stream) cells(state *model.State, current bool) []message {
 }
 
 // send writes one event.
-func (e *stream) send(event, id string, data any) error {
+func (s *stream) send(event, id string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encoding an event: %w", err)
@@ -240,11 +240,11 @@ func (e *stream) send(event, id string, data any) error {
 		id = "id: " + id + "\n"
 	}
 	// A browser that does not read must not hold the stream. A server without deadlines, in a test, has none.
-	_ = e.control.SetWriteDeadline(e.server.options.Clock.Now().Add(writeTime))
-	if _, err := fmt.Fprintf(e.w, "event: %s\n%sdata: %s\n\n", event, id, text); err != nil {
+	_ = s.control.SetWriteDeadline(s.server.options.Clock.Now().Add(writeTime))
+	if _, err := fmt.Fprintf(s.w, "event: %s\n%sdata: %s\n\n", event, id, text); err != nil {
 		return fmt.Errorf("writing an event: %w", err)
 	}
-	if err := e.control.Flush(); err != nil {
+	if err := s.control.Flush(); err != nil {
 		return fmt.Errorf("writing an event: %w", err)
 	}
 	return nil

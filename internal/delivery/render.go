@@ -130,32 +130,32 @@ func (s *setState) startRendering(set *workv1alpha1.ManifestWorkReplicaSet, name
 }
 
 // renderAll returns what templates become on clusters, by hash and cluster. It renders for clusters that changed since the last call.
-func (k *renderings) renderAll(stored templates, names map[string]bool, clusters map[string]*clusterv1.ManagedCluster) map[string]map[string]plan.Rendering {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (r *renderings) renderAll(stored templates, names map[string]bool, clusters map[string]*clusterv1.ManagedCluster) map[string]map[string]plan.Rendering {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	out := make(map[string]map[string]plan.Rendering, len(stored))
 	after := make(map[string]map[string]rendering, len(stored))
 	for hash, template := range stored {
 		after[hash], out[hash] = make(map[string]rendering, len(names)), make(map[string]plan.Rendering, len(names))
 		for name := range names {
-			made := k.rendering(template, hash, name, clusters[name])
+			made := r.rendering(template, hash, name, clusters[name])
 			after[hash][name], out[hash][name] = made, made.Rendering
 		}
 	}
-	k.byTemplate = after
+	r.byTemplate = after
 	return out
 }
 
 // rendering returns what a template becomes on a cluster.
-func (k *renderings) rendering(template *workv1.ManifestWorkSpec, hash, name string, cluster *clusterv1.ManagedCluster) rendering {
+func (r *renderings) rendering(template *workv1.ManifestWorkSpec, hash, name string, cluster *clusterv1.ManagedCluster) rendering {
 	out := rendering{}
 	if cluster != nil {
 		out.uid, out.version = cluster.UID, cluster.ResourceVersion
 	}
-	if known, has := k.byTemplate[hash][name]; has && known.uid == out.uid && known.version == out.version {
+	if known, has := r.byTemplate[hash][name]; has && known.uid == out.uid && known.version == out.version {
 		return known
 	}
-	_, out.Rendering = k.renderer.Render(template, hash, cluster)
+	_, out.Rendering = r.renderer.Render(template, hash, cluster)
 	return out
 }
 

@@ -78,8 +78,8 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 }
 
 // advertisedAddress returns host:port at which other replicas reach a listener; empty where it is unknown.
-func (a *managerBuilder) advertisedAddress(ctx context.Context, listener net.Addr) string {
-	if given := a.options.Views.AdvertiseAddress; given != "" {
+func (m *managerBuilder) advertisedAddress(ctx context.Context, listener net.Addr) string {
+	if given := m.options.Views.AdvertiseAddress; given != "" {
 		return given
 	}
 	host, port, err := net.SplitHostPort(listener.String())
@@ -89,7 +89,7 @@ func (a *managerBuilder) advertisedAddress(ctx context.Context, listener net.Add
 	if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() {
 		return listener.String()
 	}
-	hub, _, err := rest.DefaultServerUrlFor(a.mgr.GetConfig())
+	hub, _, err := rest.DefaultServerUrlFor(m.mgr.GetConfig())
 	if err != nil {
 		return ""
 	}

@@ -34,47 +34,47 @@ func addCertificateFlags(flags *pflag.FlagSet, files *certificate.Files) {
 
 // addCertificate prepares the certificate of the webhooks and the views, if any are served, and registers them with the API
 // server.
-func (a *managerBuilder) addCertificate() error {
+func (m *managerBuilder) addCertificate() error {
 	var served []fs.FS
-	if a.options.Webhooks.enabled() {
+	if m.options.Webhooks.enabled() {
 		served = append(served, config.Webhooks(), config.Conversion())
 	}
-	if a.options.servesViews() {
+	if m.options.servesViews() {
 		served = append(served, viewconfig.Registration())
 	}
 	if len(served) == 0 {
 		return nil
 	}
-	address := cabundle.Address{URL: a.options.Webhooks.URL, Port: a.options.Views.ServicePort}
-	registered, err := cabundle.New(a.mgr.GetClient(), address, served...)
+	address := cabundle.Address{URL: m.options.Webhooks.URL, Port: m.options.Views.ServicePort}
+	registered, err := cabundle.New(m.mgr.GetClient(), address, served...)
 	if err != nil {
 		return err
 	}
-	if err := a.newCertificate(registered); err != nil {
+	if err := m.newCertificate(registered); err != nil {
 		return err
 	}
-	telemetry.NewCertificate(metrics.Registry, a.certificates.NotAfter)
-	if err := a.mgr.AddReadyzCheck("certificate", a.checkCertificate); err != nil {
+	telemetry.NewCertificate(metrics.Registry, m.certificates.NotAfter)
+	if err := m.mgr.AddReadyzCheck("certificate", m.checkCertificate); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return nil
 }
 
 // newCertificate creates the certificate source.
-func (a *managerBuilder) newCertificate(registered *cabundle.Publisher) (err error) {
+func (m *managerBuilder) newCertificate(registered *cabundle.Publisher) (err error) {
 	registrar := &registrar{Publisher: registered, applied: func() {}}
-	if a.options.OnRegistered != nil {
-		registrar.applied = sync.OnceFunc(a.options.OnRegistered)
+	if m.options.OnRegistered != nil {
+		registrar.applied = sync.OnceFunc(m.options.OnRegistered)
 	}
-	if a.options.Certificate.CertFile != "" {
-		a.certificates, err = certificate.NewFile(a.mgr, a.options.Certificate, registered.Hosts(), clock.RealClock{}, registrar)
+	if m.options.Certificate.CertFile != "" {
+		m.certificates, err = certificate.NewFile(m.mgr, m.options.Certificate, registered.Hosts(), clock.RealClock{}, registrar)
 		return err
 	}
-	hosts, err := certificateHosts(a.mgr.GetClient(), registered)
+	hosts, err := certificateHosts(m.mgr.GetClient(), registered)
 	if err != nil {
 		return err
 	}
-	a.certificates, err = certificate.NewSelfSigned(a.mgr, a.options.LeaderElectionNamespace, hosts, clock.RealClock{}, registrar)
+	m.certificates, err = certificate.NewSelfSigned(m.mgr, m.options.LeaderElectionNamespace, hosts, clock.RealClock{}, registrar)
 	return err
 }
 
@@ -105,9 +105,9 @@ func certificateHosts(writer client.Client, registered *cabundle.Publisher) ([]s
 }
 
 // checkCertificate fails while there is no certificate.
-func (a *managerBuilder) checkCertificate(*http.Request) error {
+func (m *managerBuilder) checkCertificate(*http.Request) error {
 	select {
-	case <-a.certificates.Ready():
+	case <-m.certificates.Ready():
 		return nil
 	default:
 		return errNoCertificate

@@ -47,9 +47,9 @@ views must be served. Nothing is stored. Chart "berth" runs this command for "he
 	return command
 }
 
-func (o checks) run(ctx context.Context, out io.Writer) error {
+func (c checks) run(ctx context.Context, out io.Writer) error {
 	options := DefaultOptions()
-	options.Kubeconfig = o.kubeconfig
+	options.Kubeconfig = c.kubeconfig
 	restConfig, err := hubConfig(options)
 	if err != nil {
 		return err
@@ -62,13 +62,13 @@ func (o checks) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("making a client of the hub: %w", err)
 	}
-	if o.webhooks {
+	if c.webhooks {
 		if err := checkWebhooks(ctx, hub, options.LeaderElectionNamespace); err != nil {
 			return err
 		}
 		printLine(out, "webhooks: the API server reaches them")
 	}
-	if o.views {
+	if c.views {
 		found, err := discovery.NewDiscoveryClientForConfig(restConfig)
 		if err != nil {
 			return fmt.Errorf("making a discovery client: %w", err)

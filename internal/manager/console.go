@@ -28,20 +28,20 @@ func (o *ConsoleOptions) addFlags(flags *pflag.FlagSet) {
 func (o *ConsoleOptions) enabled() bool { return o.Address != "" && o.Address != addressOff }
 
 // addConsole adds the console, if it is on.
-func (a *managerBuilder) addConsole(ctx context.Context, seen *viewcache.Cache, status *managerstatus.Monitor) error {
-	if !a.options.Console.enabled() {
+func (m *managerBuilder) addConsole(ctx context.Context, seen *viewcache.Cache, status *managerstatus.Monitor) error {
+	if !m.options.Console.enabled() {
 		return nil
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", a.options.Console.Address)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", m.options.Console.Address)
 	if err != nil {
 		return fmt.Errorf("listening for the console: %w", err)
 	}
 	options := host.Options{
-		Listener: listener, Certificate: a.certificates, Views: seen, Record: a.record, Clock: clock.RealClock{}, Status: status,
-		Namespace: a.options.LeaderElectionNamespace, Leases: a.options.runsController(health.Name),
+		Listener: listener, Certificate: m.certificates, Views: seen, Record: m.record, Clock: clock.RealClock{}, Status: status,
+		Namespace: m.options.LeaderElectionNamespace, Leases: m.options.runsController(health.Name),
 	}
-	if a.deliveries != nil {
-		options.Deliveries = a.deliveries
+	if m.deliveries != nil {
+		options.Deliveries = m.deliveries
 	}
-	return host.Add(ctx, a.mgr, options)
+	return host.Add(ctx, m.mgr, options)
 }

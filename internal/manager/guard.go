@@ -12,25 +12,25 @@ import (
 )
 
 // addGuards adds the monitor that warns of roles whose guard is missing.
-func (a *managerBuilder) addGuards() error {
-	a.guards = &guard.Monitor{Roles: a.mgr.GetClient(), Hub: a.mgr.GetAPIReader(), Serving: a.options.Webhooks.enabled(), Clock: clock.RealClock{}}
-	telemetry.NewGuard(metrics.Registry, a.guards.Unguarded)
-	if err := a.mgr.Add(a.guards); err != nil {
+func (m *managerBuilder) addGuards() error {
+	m.guards = &guard.Monitor{Roles: m.mgr.GetClient(), Hub: m.mgr.GetAPIReader(), Serving: m.options.Webhooks.enabled(), Clock: clock.RealClock{}}
+	telemetry.NewGuard(metrics.Registry, m.guards.Unguarded)
+	if err := m.mgr.Add(m.guards); err != nil {
 		return fmt.Errorf("adding the guards: %w", err)
 	}
 	return nil
 }
 
 // warnings returns the warnings in /readyz?verbose.
-func (a *managerBuilder) warnings() []string {
+func (m *managerBuilder) warnings() []string {
 	var out []string
-	for _, lack := range a.preflight.Report().Missing {
+	for _, lack := range m.preflight.Report().Missing {
 		out = append(out, lack.String())
 	}
-	for _, unguarded := range a.guards.Unguarded() {
+	for _, unguarded := range m.guards.Unguarded() {
 		out = append(out, unguarded.String())
 	}
-	for _, monitor := range []*ocm.Monitor{a.ocm, a.ocmWork, a.ocmAddOns} {
+	for _, monitor := range []*ocm.Monitor{m.ocm, m.ocmWork, m.ocmAddOns} {
 		if monitor != nil {
 			out = append(out, monitor.Warnings()...)
 		}

@@ -31,18 +31,18 @@ type HealthOptions struct {
 type OptionalBool struct{ Value, Changed bool }
 
 // String returns the value.
-func (c *OptionalBool) String() string { return strconv.FormatBool(c.Value) }
+func (o *OptionalBool) String() string { return strconv.FormatBool(o.Value) }
 
 // Type names the type of the flag.
 func (*OptionalBool) Type() string { return "bool" }
 
 // Set sets the value and records that it was set.
-func (c *OptionalBool) Set(text string) error {
+func (o *OptionalBool) Set(text string) error {
 	on, err := strconv.ParseBool(text)
 	if err != nil {
 		return fmt.Errorf("%q is neither true nor false", text)
 	}
-	*c = OptionalBool{Value: on, Changed: true}
+	*o = OptionalBool{Value: on, Changed: true}
 	return nil
 }
 

@@ -53,48 +53,48 @@ func newLeaderLock(
 }
 
 // Get returns the holder of the lease.
-func (t *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := t.Interface.Get(ctx)
-	if err == nil && t.leading && record.HolderIdentity != "" && record.HolderIdentity != t.Identity() {
-		t.onLost()
+func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil && l.leading && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
+		l.onLost()
 	}
 	return record, raw, err //nolint:wrapcheck // the elector compares it
 }
 
 // Create creates the lease.
-func (t *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return t.renew(func() error { return t.Interface.Create(ctx, record) })
+func (l *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.renew(func() error { return l.Interface.Create(ctx, record) })
 }
 
 // Update acquires, renews or releases the lease.
-func (t *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	if record.HolderIdentity != t.Identity() {
-		t.onLost()
-		return t.Interface.Update(ctx, record) //nolint:wrapcheck // the elector compares it
+func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity != l.Identity() {
+		l.onLost()
+		return l.Interface.Update(ctx, record) //nolint:wrapcheck // the elector compares it
 	}
-	return t.renew(func() error { return t.Interface.Update(ctx, record) })
+	return l.renew(func() error { return l.Interface.Update(ctx, record) })
 }
 
 // RecordEvent is called by the elector when the manager begins to lead, and when it stops leading.
-func (t *leaderLock) RecordEvent(event string) {
-	if t.leading {
-		t.onLost()
+func (l *leaderLock) RecordEvent(event string) {
+	if l.leading {
+		l.onLost()
 	}
-	t.leading = true
-	t.Interface.RecordEvent(event)
+	l.leading = true
+	l.Interface.RecordEvent(event)
 }
 
 // renew sends a request that renews the lease. The lease is held from the time at which the request was sent.
-func (t *leaderLock) renew(send func() error) error {
-	sent := t.clock.Now()
+func (l *leaderLock) renew(send func() error) error {
+	sent := l.clock.Now()
 	if err := send(); err != nil {
 		return err
 	}
-	left := t.validity - t.clock.Since(sent)
-	if t.expiry == nil {
-		t.expiry = t.clock.AfterFunc(left, t.onLost)
+	left := l.validity - l.clock.Since(sent)
+	if l.expiry == nil {
+		l.expiry = l.clock.AfterFunc(left, l.onLost)
 	} else {
-		t.expiry.Reset(left)
+		l.expiry.Reset(left)
 	}
 	return nil
 }

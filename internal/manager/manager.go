@@ -207,42 +207,42 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 }
 
 // addAll adds all parts of the manager.
-func (a *managerBuilder) addAll(ctx context.Context) error {
-	if err := a.addPreflight(); err != nil {
+func (m *managerBuilder) addAll(ctx context.Context) error {
+	if err := m.addPreflight(); err != nil {
 		return err
 	}
-	if err := a.addGuards(); err != nil {
+	if err := m.addGuards(); err != nil {
 		return err
 	}
-	if err := a.addOCM(); err != nil {
+	if err := m.addOCM(); err != nil {
 		return err
 	}
-	if err := a.addCertificate(); err != nil {
+	if err := m.addCertificate(); err != nil {
 		return err
 	}
-	if a.options.runsController(health.Name) {
-		a.tainted = make(chan struct{})
+	if m.options.runsController(health.Name) {
+		m.tainted = make(chan struct{})
 	}
 	for _, entry := range controllers() {
-		if !a.options.runsController(entry.name) {
+		if !m.options.runsController(entry.name) {
 			continue
 		}
-		if err := entry.add(ctx, a); err != nil {
+		if err := entry.add(ctx, m); err != nil {
 			return err
 		}
 	}
-	if !a.options.runsController(health.Name) {
-		if err := health.AddDisabled(a.mgr, clock.RealClock{}); err != nil {
+	if !m.options.runsController(health.Name) {
+		if err := health.AddDisabled(m.mgr, clock.RealClock{}); err != nil {
 			return err
 		}
 	}
-	if err := a.addMemory(); err != nil {
+	if err := m.addMemory(); err != nil {
 		return err
 	}
-	if err := a.addWebhooks(ctx); err != nil {
+	if err := m.addWebhooks(ctx); err != nil {
 		return err
 	}
-	return a.mgr.serve(ctx, a.options.HealthAddress, a.warnings)
+	return m.mgr.serve(ctx, m.options.HealthAddress, m.warnings)
 }
 
 func hubConfig(options Options) (*rest.Config, error) {

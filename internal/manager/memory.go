@@ -15,9 +15,9 @@ const startTime = time.Minute
 
 // addMemory adds the return of memory to the system. Reading and deciding everything once takes several times of what the manager keeps,
 // and the Go runtime returns the difference only in part. A replica reads when it starts, and decides when it leads.
-func (a *managerBuilder) addMemory() error {
+func (m *managerBuilder) addMemory() error {
 	for _, leader := range []bool{false, true} {
-		if err := a.mgr.Add(memoryReturn{leader: leader}); err != nil {
+		if err := m.mgr.Add(memoryReturn{leader: leader}); err != nil {
 			return fmt.Errorf("adding the return of memory: %w", err)
 		}
 	}

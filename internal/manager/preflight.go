@@ -60,9 +60,9 @@ func (o *Options) runsPart(part string) bool {
 }
 
 // addPreflight adds the monitor that repeats the comparison while the manager runs.
-func (a *managerBuilder) addPreflight() error {
-	telemetry.NewPreflight(metrics.Registry, a.preflight.Report)
-	if err := a.mgr.Add(a.preflight); err != nil {
+func (m *managerBuilder) addPreflight() error {
+	telemetry.NewPreflight(metrics.Registry, m.preflight.Report)
+	if err := m.mgr.Add(m.preflight); err != nil {
 		return fmt.Errorf("adding the preflight monitor: %w", err)
 	}
 	return nil

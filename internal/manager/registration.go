@@ -58,12 +58,12 @@ func (o *Options) RegistersClusters() bool {
 }
 
 // addOCM adds the monitor that stops the controllers of registration while those of Open Cluster Management run.
-func (a *managerBuilder) addOCM() error {
-	if !a.options.RegistersClusters() {
+func (m *managerBuilder) addOCM() error {
+	if !m.options.RegistersClusters() {
 		return nil
 	}
-	a.ocm = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}, Rival: ocm.Registration()}
-	if err := a.mgr.Add(a.ocm); err != nil {
+	m.ocm = &ocm.Monitor{Hub: m.mgr.GetAPIReader(), Clock: clock.RealClock{}, Rival: ocm.Registration()}
+	if err := m.mgr.Add(m.ocm); err != nil {
 		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
 	}
 	return nil

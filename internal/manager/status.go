@@ -12,20 +12,20 @@ import (
 )
 
 // addStatus adds the monitor of the manager's own metrics, which the views and the console report.
-func (a *managerBuilder) addStatus() (*status.Monitor, error) {
+func (m *managerBuilder) addStatus() (*status.Monitor, error) {
 	registry, isolated := metrics.Registry.(telemetry.Registry)
 	if !isolated {
 		registry.Own, registry.Process = metrics.Registry, metrics.Registry
 	}
 	out, err := status.NewMonitor(status.Options{
-		Metrics: registry.Own, Process: registry.Process, Clock: clock.RealClock{}, Replica: a.options.Identity, Elected: a.mgr.Elected(),
+		Metrics: registry.Own, Process: registry.Process, Clock: clock.RealClock{}, Replica: m.options.Identity, Elected: m.mgr.Elected(),
 		Queues:       append(controllerNames(), cleanup.Name),
-		RequestLimit: max(0, float64(a.options.QPS)), BytesLimit: float64(a.options.FanoutBytes),
+		RequestLimit: max(0, float64(m.options.QPS)), BytesLimit: float64(m.options.FanoutBytes),
 	})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is about the shipped alerts
 	}
-	if err := a.mgr.Add(out); err != nil {
+	if err := m.mgr.Add(out); err != nil {
 		return nil, fmt.Errorf("adding the status of the manager: %w", err)
 	}
 	return out, nil

@@ -67,22 +67,22 @@ func (o *WebhookOptions) enabled() bool {
 }
 
 // addWebhooks adds the server of the webhooks, if they are on. It runs on every replica, whether it leads or not.
-func (a *managerBuilder) addWebhooks(ctx context.Context) error {
-	if !a.options.Webhooks.enabled() {
+func (m *managerBuilder) addWebhooks(ctx context.Context) error {
+	if !m.options.Webhooks.enabled() {
 		return nil
 	}
-	paths, err := a.routes()
+	paths, err := m.routes()
 	if err != nil {
 		return err
 	}
-	listener := a.options.Webhooks.Listener
+	listener := m.options.Webhooks.Listener
 	if listener == nil {
-		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.options.Webhooks.Address); err != nil {
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", m.options.Webhooks.Address); err != nil {
 			return fmt.Errorf("listening for webhooks: %w", err)
 		}
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"}}
-	a.certificates.ConfigureTLS(config)
+	m.certificates.ConfigureTLS(config)
 	stopping := &atomic.Bool{}
 	server := &manager.Server{
 		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookTimeout),
@@ -92,7 +92,7 @@ func (a *managerBuilder) addWebhooks(ctx context.Context) error {
 			ReadHeaderTimeout: webhookIdleTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
 		},
 	}
-	err = errors.Join(a.mgr.Add(deferredServer{server, a.certificates.Ready(), stopping}), a.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
+	err = errors.Join(m.mgr.Add(deferredServer{server, m.certificates.Ready(), stopping}), m.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
 	if err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
 	}
@@ -159,22 +159,22 @@ func (s deferredServer) Start(ctx context.Context) error {
 }
 
 // routes serves and measures each webhook under its path in config/webhook.
-func (a *managerBuilder) routes() (http.Handler, error) {
-	mgr, env := a.mgr, a.env
+func (m *managerBuilder) routes() (http.Handler, error) {
+	mgr, env := m.mgr, m.env
 	rights := permission.SubjectAccessReviewer{Client: mgr.GetClient()}
 	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
 	measured.Register(conversion.Path, conversion.Handler())
-	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, a.options.registrationPolicy(mgr.GetAPIReader())))
+	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, m.options.registrationPolicy(mgr.GetAPIReader())))
 	measured.Register("/mutate-managedclustersetbinding", binding.ValidatingName())
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
 	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient()))
-	works, err := validation.New(validation.Limits{ManifestBytes: a.options.Webhooks.ManifestLimit})
+	works, err := validation.New(validation.Limits{ManifestBytes: m.options.Webhooks.ManifestLimit})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is described there
 	}
-	measured.Register(work.Path, work.Validating(works, rights, work.NilExecutor(a.options.Webhooks.NilExecutor)))
+	measured.Register(work.Path, work.Validating(works, rights, work.NilExecutor(m.options.Webhooks.NilExecutor)))
 	measured.Register(work.SetPath, work.ValidatingSet(works, rights, mgr.GetClient()))
 	return measured.WebhookMux(), nil
 }

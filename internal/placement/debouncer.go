@@ -42,14 +42,14 @@ func newScoreDebouncer(clock clock.WithDelayedExecution, over func(fleet.Key)) *
 }
 
 // add delays a placement that reads a changed score.
-func (g *scoreDebouncer) add(key fleet.Key) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now, w := g.clock.Now(), g.batch
+func (s *scoreDebouncer) add(key fleet.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, w := s.clock.Now(), s.batch
 	if w == nil {
 		w = &batch{keys: map[fleet.Key]struct{}{}, deadline: now.Add(maxScoreDelay)}
-		w.timer = g.clock.AfterFunc(quietPeriod, func() { g.flush(w) })
-		g.batch = w
+		w.timer = s.clock.AfterFunc(quietPeriod, func() { s.flush(w) })
+		s.batch = w
 	} else {
 		w.timer.Reset(min(quietPeriod, w.deadline.Sub(now)))
 	}
@@ -57,23 +57,23 @@ func (g *scoreDebouncer) add(key fleet.Key) {
 }
 
 // flush enqueues a batch, unless it has ended: a timer may fire while it is reset.
-func (g *scoreDebouncer) flush(w *batch) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.batch != w {
+func (s *scoreDebouncer) flush(w *batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.batch != w {
 		return
 	}
-	g.batch = nil
+	s.batch = nil
 	for key := range w.keys {
-		g.enqueue(key)
+		s.enqueue(key)
 	}
 }
 
 // remove removes a placement from the batch. The caller must read the scores afterwards: a later change adds the placement again.
-func (g *scoreDebouncer) remove(key fleet.Key) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.batch != nil {
-		delete(g.batch.keys, key)
+func (s *scoreDebouncer) remove(key fleet.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.batch != nil {
+		delete(s.batch.keys, key)
 	}
 }

@@ -38,7 +38,7 @@ func newGatedListener(ctx context.Context, listener net.Listener, trust []dynami
 }
 
 // Accept implements net.Listener.
-func (p *gatedListener) Accept() (net.Conn, error) {
-	p.wait()
-	return p.Listener.Accept() //nolint:wrapcheck // net/http compares the error
+func (g *gatedListener) Accept() (net.Conn, error) {
+	g.wait()
+	return g.Listener.Accept() //nolint:wrapcheck // net/http compares the error
 }

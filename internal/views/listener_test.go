@@ -16,8 +16,8 @@ type fakeCAProvider struct {
 	known atomic.Bool
 }
 
-func (v *fakeCAProvider) CurrentCABundleContent() []byte {
-	if !v.known.Load() {
+func (f *fakeCAProvider) CurrentCABundleContent() []byte {
+	if !f.known.Load() {
 		return nil
 	}
 	return []byte("authorities")

@@ -50,12 +50,12 @@ type Event struct {
 }
 
 // Events yields every event until nothing more happens.
-func (p Run) Events() iter.Seq[Event] {
+func (r Run) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		s := newState(p)
+		s := newState(r)
 		for range s.maxEvents() {
 			moment := Event{At: s.now, Succeeded: s.succeeded, Failed: s.failed}
-			moment.Step = rollout.Next(p.Strategy, p.Groups, s.statuses, s.now)
+			moment.Step = rollout.Next(r.Strategy, r.Groups, s.statuses, s.now)
 			if !yield(moment) || !s.advance(moment.Step) {
 				return
 			}

@@ -143,35 +143,35 @@ func (r *predicateRun) fromCache(in *bitset.BitSet) (out Rejected, ok bool) {
 }
 
 // add records the rejection of a cluster.
-func (f *Rejected) add(id fleet.ID, fell rejection) {
-	to := f.byExpression[fell.expression]
+func (r *Rejected) add(id fleet.ID, fell rejection) {
+	to := r.byExpression[fell.expression]
 	to.Clusters[fell.outcome.Answer].Set(id)
 	if problem := fell.outcome.Problem; to.run.Problem(id) != problem {
-		if f.problems == nil {
-			f.problems = map[fleet.ID]string{}
+		if r.problems == nil {
+			r.problems = map[fleet.ID]string{}
 		}
-		f.problems[id] = problem
+		r.problems[id] = problem
 	}
 }
 
 // compact returns the rejections without the data that is no longer needed.
-func (f Rejected) compact() Rejected {
-	for i := range f.byExpression {
-		to := &f.byExpression[i]
+func (r Rejected) compact() Rejected {
+	for i := range r.byExpression {
+		to := &r.byExpression[i]
 		to.Clusters[celenv.Yes] = nil
 		if to.Clusters[celenv.Failed].None() && to.Clusters[celenv.TooCostly].None() {
 			to.run = nil
 		}
 	}
-	return f
+	return r
 }
 
 // rejectionOf returns the rejection of a cluster. Ok is false if no expression rejected it.
-func (f *Rejected) rejectionOf(id fleet.ID) (fell rejection, ok bool) {
-	for i, to := range f.byExpression {
+func (r *Rejected) rejectionOf(id fleet.ID) (fell rejection, ok bool) {
+	for i, to := range r.byExpression {
 		for _, answer := range []celenv.Answer{celenv.No, celenv.Failed, celenv.TooCostly} {
 			if to.Clusters[answer].Test(id) {
-				return rejection{i, celenv.Outcome{Answer: answer, Problem: f.problem(to, id)}}, true
+				return rejection{i, celenv.Outcome{Answer: answer, Problem: r.problem(to, id)}}, true
 			}
 		}
 	}
@@ -179,8 +179,8 @@ func (f *Rejected) rejectionOf(id fleet.ID) (fell rejection, ok bool) {
 }
 
 // problem returns the problem of an expression on a cluster; empty if the expression is false.
-func (f *Rejected) problem(to rejections, id fleet.ID) string {
-	if problem, kept := f.problems[id]; kept || to.run == nil {
+func (r *Rejected) problem(to rejections, id fleet.ID) string {
+	if problem, kept := r.problems[id]; kept || to.run == nil {
 		return problem
 	}
 	return to.run.Problem(id)
@@ -231,29 +231,29 @@ func (r *predicateRun) subject(id fleet.ID) celenv.Subject {
 // FailsEverywhere returns why nothing can be decided: an expression fails on every cluster, with the problem of the
 // first by name, or the expressions exceed the cost limit. Otherwise it is empty. list and index are the position of
 // the predicate in the spec, such as "predicates" and 0.
-func (f *Rejected) FailsEverywhere(list string, index int) string {
-	if f.limitExceeded != "" {
-		return fmt.Sprintf("%s[%d].%s", list, index, f.limitExceeded)
+func (r *Rejected) FailsEverywhere(list string, index int) string {
+	if r.limitExceeded != "" {
+		return fmt.Sprintf("%s[%d].%s", list, index, r.limitExceeded)
 	}
 	failed := &bitset.BitSet{}
-	for _, to := range f.byExpression {
+	for _, to := range r.byExpression {
 		failed.InPlaceUnion(to.Clusters[celenv.Failed])
 	}
-	if f.evaluated == 0 || failed.Count() < f.evaluated {
+	if r.evaluated == 0 || failed.Count() < r.evaluated {
 		return ""
 	}
-	fell, _ := f.rejectionOf(f.snapshot.ByName(failed)[0])
+	fell, _ := r.rejectionOf(r.snapshot.ByName(failed)[0])
 	return fmt.Sprintf("%s[%d].celExpressions[%d]: %s on every one of %d clusters",
-		list, index, fell.expression, fell.outcome.Problem, f.evaluated)
+		list, index, fell.expression, fell.outcome.Problem, r.evaluated)
 }
 
 // TooCostly yields the clusters on which an expression exceeded its cost limit, each with the problem, in no particular
 // order.
-func (f *Rejected) TooCostly() iter.Seq2[fleet.ID, string] {
+func (r *Rejected) TooCostly() iter.Seq2[fleet.ID, string] {
 	return func(yield func(fleet.ID, string) bool) {
-		for _, to := range f.byExpression {
+		for _, to := range r.byExpression {
 			for id := range to.Clusters[celenv.TooCostly].EachSet() {
-				if !yield(id, f.problem(to, id)) {
+				if !yield(id, r.problem(to, id)) {
 					return
 				}
 			}

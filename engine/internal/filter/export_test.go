@@ -1,4 +1,4 @@
 package filter
 
 // LimitCost sets how much the evaluation of a run may still cost.
-func (m *PredicateResult) LimitCost(cost uint64) { m.evaluation.limit = m.evaluation.spent + cost }
+func (p *PredicateResult) LimitCost(cost uint64) { p.evaluation.limit = p.evaluation.spent + cost }

@@ -70,26 +70,26 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 }
 
 // Evaluation returns the evaluation for the following stages, with the rest of the cost limit.
-func (m *PredicateResult) Evaluation() *Evaluation { return &m.evaluation }
+func (p *PredicateResult) Evaluation() *Evaluation { return &p.evaluation }
 
 // holdIncumbents records the incumbents on which an expression was too costly.
-func (m *PredicateResult) holdIncumbents(fell Rejected) {
+func (p *PredicateResult) holdIncumbents(fell Rejected) {
 	for id, problem := range fell.TooCostly() {
-		if !m.incumbents.Test(id) {
+		if !p.incumbents.Test(id) {
 			continue
 		}
-		if m.Held == nil {
-			m.Held = map[fleet.ID]string{}
+		if p.Held == nil {
+			p.Held = map[fleet.ID]string{}
 		}
-		m.Held[id] = problem
+		p.Held[id] = problem
 	}
 }
 
 // Verdict returns the verdict on a cluster that no predicate matched.
-func (m *PredicateResult) Verdict(c *fleet.Cluster, id fleet.ID) verdict.Verdict {
+func (p *PredicateResult) Verdict(c *fleet.Cluster, id fleet.ID) verdict.Verdict {
 	out := verdict.Verdict{Code: verdict.Mismatch}
 	var clauses verdict.Mismatches
-	for i, ran := range m.predicates {
+	for i, ran := range p.predicates {
 		clause := verdict.Clause{Predicate: i}
 		if fall, ok := ran.rejected.rejectionOf(id); ok {
 			clause.Text, clause.Problem = ran.predicate.Expressions[fall.expression].Text, fall.outcome.Problem

@@ -19,7 +19,7 @@ type ScoreReads struct {
 }
 
 // AnyExpired reports whether any of them was out of date.
-func (a *ScoreReads) AnyExpired() bool { return len(a.expired) > 0 }
+func (r *ScoreReads) AnyExpired() bool { return len(r.expired) > 0 }
 
 // Expired returns the clusters on which a resource was out of date, over all stages, by resource.
 func Expired(stages ...*ScoreReads) map[string]*bitset.BitSet {
@@ -37,29 +37,29 @@ func Expired(stages ...*ScoreReads) map[string]*bitset.BitSet {
 }
 
 // Without returns the reads without those on the clusters of gone. Until stays: a time that is too early is harmless.
-func (a *ScoreReads) Without(gone *bitset.BitSet) *ScoreReads {
-	out := &ScoreReads{Until: a.Until, expired: make(map[string]*bitset.BitSet, len(a.expired))}
-	for resource, on := range a.expired {
+func (r *ScoreReads) Without(gone *bitset.BitSet) *ScoreReads {
+	out := &ScoreReads{Until: r.Until, expired: make(map[string]*bitset.BitSet, len(r.expired))}
+	for resource, on := range r.expired {
 		out.expired[resource] = on.Difference(gone)
 	}
 	return out
 }
 
 // read returns the score of a resource for a cluster, and records it.
-func (a *ScoreReads) read(s *fleet.Snapshot, id fleet.ID, resource string) *fleet.Score {
+func (r *ScoreReads) read(s *fleet.Snapshot, id fleet.ID, resource string) *fleet.Score {
 	found := s.Score(id, resource)
 	switch {
 	case found == nil || found.ValidUntil.IsZero():
 	case found.Expired(s.Now):
-		if a.expired == nil {
-			a.expired = map[string]*bitset.BitSet{}
+		if r.expired == nil {
+			r.expired = map[string]*bitset.BitSet{}
 		}
-		if a.expired[resource] == nil {
-			a.expired[resource] = &bitset.BitSet{}
+		if r.expired[resource] == nil {
+			r.expired[resource] = &bitset.BitSet{}
 		}
-		a.expired[resource].Set(id)
+		r.expired[resource].Set(id)
 	default:
-		a.Until = earliest(a.Until, found.ValidUntil.Add(1))
+		r.Until = earliest(r.Until, found.ValidUntil.Add(1))
 	}
 	return found
 }

@@ -34,13 +34,13 @@ type tierCase struct {
 	leave *uint64
 }
 
-func (st tierCase) world() *enginetest.World {
+func (c tierCase) world() *enginetest.World {
 	p := placement()
-	for _, predicate := range st.predicates {
+	for _, predicate := range c.predicates {
 		p.Predicate(predicate)
 	}
 	placement := p.Obj()
-	for i, selector := range st.tiers {
+	for i, selector := range c.tiers {
 		placement.Spec.Tiers = append(placement.Spec.Tiers, clusterv1beta1.ClusterTier{Name: fmt.Sprint("t", i), ClusterSelector: selector})
 	}
 	return enginetest.NewWorld(placement,
@@ -50,9 +50,9 @@ func (st tierCase) world() *enginetest.World {
 		enginetest.Score("d", "load").Value("cpu", 1).ValidUntil(enginetest.Epoch.Add(time.Hour)).Obj())
 }
 
-func (st tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
+func (c tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
 	t.Helper()
-	w := st.world()
+	w := c.world()
 	s, p := w.Snapshot(), enginetest.Program(t, w)
 	bits := func(names []string) *bitset.BitSet {
 		out := &bitset.BitSet{}
@@ -62,10 +62,10 @@ func (st tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
 		}
 		return out
 	}
-	held := bits(st.held)
-	matched := filter.Predicates(s, p, s.ClustersWith(fleet.TermExists).BitSet().Difference(held), bits(slices.Concat(st.incumbents, st.held)))
-	if st.leave != nil {
-		matched.LimitCost(*st.leave)
+	held := bits(c.held)
+	matched := filter.Predicates(s, p, s.ClustersWith(fleet.TermExists).BitSet().Difference(held), bits(slices.Concat(c.incumbents, c.held)))
+	if c.leave != nil {
+		matched.LimitCost(*c.leave)
 	}
 	in := matched.In.Union(held)
 	before := in.Clone()

@@ -72,16 +72,16 @@ type sortedNames struct {
 }
 
 // find returns the position of a name.
-func (r *sortedNames) find(name string) (at uint, ok bool) {
-	if r.next >= uint(len(r.names)) || r.names[r.next] != name {
-		found, ok := slices.BinarySearch(r.names, name)
+func (s *sortedNames) find(name string) (at uint, ok bool) {
+	if s.next >= uint(len(s.names)) || s.names[s.next] != name {
+		found, ok := slices.BinarySearch(s.names, name)
 		if !ok {
 			return 0, false
 		}
-		r.next = uint(found)
+		s.next = uint(found)
 	}
-	r.next++
-	return r.next - 1, true
+	s.next++
+	return s.next - 1, true
 }
 
 // retain puts the clusters that stay into their slice, and marks its number as used. A slice over the limit keeps its

@@ -34,18 +34,18 @@ type Input struct {
 
 // Positions yields, in order, the positions of the candidates that are among clusters. The clusters come in order of
 // their IDs.
-func (in Input) Positions(of iter.Seq[fleet.ID]) iter.Seq[int] {
+func (i Input) Positions(of iter.Seq[fleet.ID]) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		next := 0
 		for id := range of {
-			if next < len(in.Candidates) && in.Candidates[next] != id {
-				skipped, _ := slices.BinarySearch(in.Candidates[next:], id)
+			if next < len(i.Candidates) && i.Candidates[next] != id {
+				skipped, _ := slices.BinarySearch(i.Candidates[next:], id)
 				next += skipped
 			}
 			switch {
-			case next == len(in.Candidates):
+			case next == len(i.Candidates):
 				return
-			case in.Candidates[next] != id:
+			case i.Candidates[next] != id:
 			case !yield(next):
 				return
 			default:

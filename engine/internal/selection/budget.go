@@ -24,35 +24,35 @@ type throttled struct {
 }
 
 // heldByName returns since when each cluster is held, by name.
-func (p *throttled) heldByName(s *fleet.Snapshot) map[string]time.Time {
-	if len(p.held) == 0 {
+func (t *throttled) heldByName(s *fleet.Snapshot) map[string]time.Time {
+	if len(t.held) == 0 {
 		return nil
 	}
-	out := make(map[string]time.Time, len(p.held))
-	for _, id := range p.held {
-		out[s.Name(id)] = p.since[id]
+	out := make(map[string]time.Time, len(t.held))
+	for _, id := range t.held {
+		out[s.Name(id)] = t.since[id]
 	}
 	return out
 }
 
 // throttle removes as many incumbents as the budget allows, and keeps the others.
-func (r *chooser) throttle(ideal *bitset.BitSet) throttled {
-	if r.program.Budget == nil {
+func (c *chooser) throttle(ideal *bitset.BitSet) throttled {
+	if c.program.Budget == nil {
 		return throttled{chosen: ideal}
 	}
-	e := r.removals(ideal)
+	e := c.removals(ideal)
 	late := int(e.paid.Count())
-	out := throttled{chosen: ideal, spent: ledger.Redate(r.Past.Removals, late, *r.program.Budget, r.Snapshot.Now)}
-	released := r.release(e, &out)
+	out := throttled{chosen: ideal, spent: ledger.Redate(c.Past.Removals, late, *c.program.Budget, c.Snapshot.Now)}
+	released := c.release(e, &out)
 	if len(released) > 0 {
-		out.spent = ledger.RecordRemovals(out.spent, len(released), *r.program.Budget, r.Snapshot.Now)
+		out.spent = ledger.RecordRemovals(out.spent, len(released), *c.program.Budget, c.Snapshot.Now)
 	}
 	for _, id := range released {
 		e.paid.Set(id)
 	}
-	out.releasing = r.names(e.paid)
+	out.releasing = c.names(e.paid)
 	if len(released) < len(e.queue) {
-		r.holdRest(&out, e)
+		c.holdRest(&out, e)
 	}
 	return out
 }
@@ -69,51 +69,51 @@ type removals struct {
 
 // removals divides them. Clusters outside the scope are removed without the budget and, after a change of the spec, all clusters
 // that were not held before.
-func (r *chooser) removals(ideal *bitset.BitSet) removals {
-	out := removals{ideal: ideal, stay: r.Incumbents.Intersection(r.Scope), paid: &bitset.BitSet{}}
+func (c *chooser) removals(ideal *bitset.BitSet) removals {
+	out := removals{ideal: ideal, stay: c.Incumbents.Intersection(c.Scope), paid: &bitset.BitSet{}}
 	since := map[fleet.ID]time.Time{}
 	for id := range out.stay.Difference(ideal).EachSet() {
-		name := r.Snapshot.Name(id)
-		_, held := r.Past.Held[name]
-		_, paid := slices.BinarySearch(r.Past.Releasing, name)
+		name := c.Snapshot.Name(id)
+		_, held := c.Past.Held[name]
+		_, paid := slices.BinarySearch(c.Past.Releasing, name)
 		switch {
 		case paid:
 			out.stay.Clear(id)
 			out.paid.Set(id)
-		case !r.Past.SameSpec && !held:
+		case !c.Past.SameSpec && !held:
 			out.stay.Clear(id)
 		default:
-			since[id] = ledger.Since(r.Past.Held, name, r.Snapshot.Now)
+			since[id] = ledger.Since(c.Past.Held, name, c.Snapshot.Now)
 			out.queue = append(out.queue, id)
 		}
 	}
-	r.sortForRemoval(out.queue, since)
+	c.sortForRemoval(out.queue, since)
 	return out
 }
 
 // sortForRemoval sorts clusters in the order of their removal: held longest first, then those that no longer qualify, then by
 // name.
-func (r *chooser) sortForRemoval(in []fleet.ID, since map[fleet.ID]time.Time) {
+func (c *chooser) sortForRemoval(in []fleet.ID, since map[fleet.ID]time.Time) {
 	slices.SortFunc(in, func(a, b fleet.ID) int {
-		_, qualifiesA := r.positionOf(a)
-		_, qualifiesB := r.positionOf(b)
+		_, qualifiesA := c.positionOf(a)
+		_, qualifiesB := c.positionOf(b)
 		return cmp.Or(since[a].Compare(since[b]), trueFirst(!qualifiesA, !qualifiesB),
-			cmp.Compare(r.Snapshot.Name(a), r.Snapshot.Name(b)))
+			cmp.Compare(c.Snapshot.Name(a), c.Snapshot.Name(b)))
 	})
 }
 
 // release finds how many of the queue are removed now, and which clusters are chosen then. A percentage is of the selected
 // clusters: of those before or, if they are more, of those after. For those after, a cluster that would be chosen again at once
 // is not removed, because that frees no place.
-func (r *chooser) release(e removals, out *throttled) (released []fleet.ID) {
+func (c *chooser) release(e removals, out *throttled) (released []fleet.ID) {
 	room := func(selected *bitset.BitSet) int {
-		return ledger.Allowance(*r.program.Budget, int(selected.Count()), out.spent, r.Snapshot.Now)
+		return ledger.Allowance(*c.program.Budget, int(selected.Count()), out.spent, c.Snapshot.Now)
 	}
-	least := min(len(e.queue), room(r.percentageBase(out.spent)))
-	out.chosen = r.chooseAfterRemoving(e, least)
+	least := min(len(e.queue), room(c.percentageBase(out.spent)))
+	out.chosen = c.chooseAfterRemoving(e, least)
 	for most := min(len(e.queue), room(out.chosen)); least < most; {
 		middle := (least + most + 1) / 2
-		chosen := r.chooseAfterRemoving(e, middle)
+		chosen := c.chooseAfterRemoving(e, middle)
 		if middle > room(chosen) || slices.ContainsFunc(e.queue[:middle], chosen.Test) {
 			most = middle - 1
 		} else {
@@ -127,27 +127,27 @@ func (r *chooser) release(e removals, out *throttled) (released []fleet.ID) {
 // clusters were removed within the interval while others were held. The selected clusters may then be more than before,
 // because newcomers came and the held clusters stayed. Counting them would release more clusters in the next run although
 // nothing has changed.
-func (r *chooser) percentageBase(spent []ledger.Removal) *bitset.BitSet {
-	stayed := len(r.Past.Held)+len(r.Past.Releasing) > 0
-	if r.Past.SameSpec && stayed && ledger.CountActive(spent, *r.program.Budget, r.Snapshot.Now) > 0 {
-		return r.Snapshot.EmptySet()
+func (c *chooser) percentageBase(spent []ledger.Removal) *bitset.BitSet {
+	stayed := len(c.Past.Held)+len(c.Past.Releasing) > 0
+	if c.Past.SameSpec && stayed && ledger.CountActive(spent, *c.program.Budget, c.Snapshot.Now) > 0 {
+		return c.Snapshot.EmptySet()
 	}
-	return r.Incumbents
+	return c.Incumbents
 }
 
 // chooseAfterRemoving returns the chosen clusters when the first of the queue are removed.
-func (r *chooser) chooseAfterRemoving(e removals, released int) *bitset.BitSet {
+func (c *chooser) chooseAfterRemoving(e removals, released int) *bitset.BitSet {
 	if released == len(e.queue) {
 		return e.ideal
 	}
-	return r.firstPass().pick(r.keptIncumbents(e, released), r.Snapshot.EmptySet())
+	return c.firstPass().pick(c.keptIncumbents(e, released), c.Snapshot.EmptySet())
 }
 
 // keptIncumbents returns the incumbents that stay when the first of the queue are removed. If that is more than are wanted, more
 // of the queue are removed without the budget.
-func (r *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
+func (c *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
 	out := e.stay.Clone()
-	gone := max(released, int(out.Count())-r.wanted)
+	gone := max(released, int(out.Count())-c.wanted)
 	for _, id := range e.queue[:min(gone, len(e.queue))] {
 		out.Clear(id)
 	}
@@ -156,22 +156,22 @@ func (r *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
 
 // holdRest finds the chosen clusters that the next run would remove, and since when and until when each is held. A cluster that
 // was charged to the budget and is chosen again starts at the end of the queue.
-func (r *chooser) holdRest(out *throttled, e removals) {
+func (c *chooser) holdRest(out *throttled, e removals) {
 	ideal := e.ideal
-	if !equalSets(out.chosen, r.Incumbents) || !r.Past.SameSpec {
-		ideal = r.stabilize(out.chosen, true)
+	if !equalSets(out.chosen, c.Incumbents) || !c.Past.SameSpec {
+		ideal = c.stabilize(out.chosen, true)
 	}
 	out.since, out.until = map[fleet.ID]time.Time{}, map[fleet.ID]time.Time{}
 	for id := range out.chosen.Difference(ideal).EachSet() {
 		out.held = append(out.held, id)
-		out.since[id] = ledger.Since(r.Past.Held, r.Snapshot.Name(id), r.Snapshot.Now)
+		out.since[id] = ledger.Since(c.Past.Held, c.Snapshot.Name(id), c.Snapshot.Now)
 		if e.paid.Test(id) {
-			out.since[id] = ledger.RoundUp(r.Snapshot.Now)
+			out.since[id] = ledger.RoundUp(c.Snapshot.Now)
 		}
 	}
-	r.sortForRemoval(out.held, out.since)
+	c.sortForRemoval(out.held, out.since)
 	selected := int(out.chosen.Count())
-	for i, at := range ledger.ReleaseTimes(*r.program.Budget, selected, len(out.held), out.spent, r.Snapshot.Now) {
+	for i, at := range ledger.ReleaseTimes(*c.program.Budget, selected, len(out.held), out.spent, c.Snapshot.Now) {
 		out.until[out.held[i]] = at
 	}
 }

@@ -23,16 +23,16 @@ type candidate struct {
 }
 
 // addLevel adds the domain of a level, which has skew more clusters than the emptiest domain beside it.
-func (b *candidate) addLevel(t *tree, level, skew int) {
+func (c *candidate) addLevel(t *tree, level, skew int) {
 	constraint := t.spread[level]
 	over := max(0, skew+1-constraint.MaxSkew)
 	if constraint.Hard {
-		b.blocked = b.blocked || over > 0
+		c.blocked = c.blocked || over > 0
 	} else {
-		b.excess[level] = over
+		c.excess[level] = over
 	}
 	emptiness := 100 - 200*min(skew, constraint.MaxSkew)/constraint.MaxSkew
-	b.emptiness += emptiness << (len(t.spread) - 1 - level)
+	c.emptiness += emptiness << (len(t.spread) - 1 - level)
 }
 
 // candidateOf returns the best candidate of a bucket of the root.

@@ -45,61 +45,61 @@ func newDomainCounts(t *tree, missing *bitset.BitSet) *domainCounts {
 }
 
 // add counts a chosen cluster.
-func (t *domainCounts) add(id fleet.ID) {
-	for i := range t.tree.antiAffinity {
-		part := t.tree.divisions[i].Of(id)
-		if _, taken := t.taken[i][part]; part > 0 && !taken {
-			t.taken[i][part] = id
+func (d *domainCounts) add(id fleet.ID) {
+	for i := range d.tree.antiAffinity {
+		part := d.tree.divisions[i].Of(id)
+		if _, taken := d.taken[i][part]; part > 0 && !taken {
+			d.taken[i][part] = id
 		}
 	}
 	var path []int
-	if leaf := t.tree.leaf(id); leaf != outside {
-		path = t.tree.path(leaf)
+	if leaf := d.tree.leaf(id); leaf != outside {
+		path = d.tree.path(leaf)
 	} else {
-		path = t.tree.knownPath(id)
+		path = d.tree.knownPath(id)
 	}
 	for _, at := range path {
-		if !t.present[at] {
+		if !d.present[at] {
 			break
 		}
-		t.increment(at)
+		d.increment(at)
 	}
 }
 
 // increment counts one cluster in a domain.
-func (t *domainCounts) increment(at int) {
-	parent := t.tree.domains[at].parent
-	t.chosen[at]++
-	if t.chosen[at] > t.least[parent]+1 {
+func (d *domainCounts) increment(at int) {
+	parent := d.tree.domains[at].parent
+	d.chosen[at]++
+	if d.chosen[at] > d.least[parent]+1 {
 		return
 	}
-	if t.atLeast[parent]--; t.atLeast[parent] == 0 {
-		t.recount(parent)
+	if d.atLeast[parent]--; d.atLeast[parent] == 0 {
+		d.recount(parent)
 	}
 }
 
 // recount finds the lowest count of a domain's parts.
-func (t *domainCounts) recount(parent int) {
+func (d *domainCounts) recount(parent int) {
 	found := 0
-	for _, part := range t.tree.domains[parent].parts {
-		switch n := t.chosen[part]; {
-		case !t.present[part] || found > 0 && n > t.least[parent]:
-		case found > 0 && n == t.least[parent]:
+	for _, part := range d.tree.domains[parent].parts {
+		switch n := d.chosen[part]; {
+		case !d.present[part] || found > 0 && n > d.least[parent]:
+		case found > 0 && n == d.least[parent]:
 			found++
 		default:
-			t.least[parent], found = n, 1
+			d.least[parent], found = n, 1
 		}
 	}
-	t.atLeast[parent] = found
+	d.atLeast[parent] = found
 }
 
 // skew returns by how many clusters a domain exceeds the emptiest domain beside it.
-func (t *domainCounts) skew(at int) int { return t.chosen[at] - t.least[t.tree.domains[at].parent] }
+func (d *domainCounts) skew(at int) int { return d.chosen[at] - d.least[d.tree.domains[at].parent] }
 
 // allowed reports whether anti-affinity allows a cluster beside the chosen ones.
-func (t *domainCounts) allowed(id fleet.ID) bool {
-	for i := range t.tree.antiAffinity {
-		if _, taken := t.taken[i][t.tree.divisions[i].Of(id)]; taken {
+func (d *domainCounts) allowed(id fleet.ID) bool {
+	for i := range d.tree.antiAffinity {
+		if _, taken := d.taken[i][d.tree.divisions[i].Of(id)]; taken {
 			return false
 		}
 	}
@@ -108,34 +108,34 @@ func (t *domainCounts) allowed(id fleet.ID) bool {
 
 // blockingTerm returns the first term that blocks a candidate: a term whose label or claim it lacks, then anti-affinity, then
 // hard constraints and, if soft is set, soft ones. Terms are numbered as in tree.missingTerm. Ok is false if no term blocks it.
-func (t *domainCounts) blockingTerm(s *fleet.Snapshot, id fleet.ID, soft bool) (term int, argument verdict.Constraint, ok bool) {
-	if term, lacks := t.tree.missingTerm(id); lacks {
-		return term, verdict.Constraint{Term: t.tree.termOf(term), Lacks: true}, true
+func (d *domainCounts) blockingTerm(s *fleet.Snapshot, id fleet.ID, soft bool) (term int, argument verdict.Constraint, ok bool) {
+	if term, lacks := d.tree.missingTerm(id); lacks {
+		return term, verdict.Constraint{Term: d.tree.termOf(term), Lacks: true}, true
 	}
-	for i, topology := range t.tree.antiAffinity {
-		if by, taken := t.taken[i][t.tree.divisions[i].Of(id)]; taken {
+	for i, topology := range d.tree.antiAffinity {
+		if by, taken := d.taken[i][d.tree.divisions[i].Of(id)]; taken {
 			value, _ := topology.Domain(s.Cluster(id))
-			return i, verdict.Constraint{Term: t.tree.termOf(i), Domain: value, TakenBy: s.Name(by)}, true
+			return i, verdict.Constraint{Term: d.tree.termOf(i), Domain: value, TakenBy: s.Name(by)}, true
 		}
 	}
-	path := t.tree.path(t.tree.leaf(id))
-	level, ok := t.exceeded(path, true)
+	path := d.tree.path(d.tree.leaf(id))
+	level, ok := d.exceeded(path, true)
 	if !ok && soft {
-		level, ok = t.exceeded(path, false)
+		level, ok = d.exceeded(path, false)
 	}
 	if !ok {
 		return 0, verdict.Constraint{}, false
 	}
-	value, has := t.tree.spread[level].Domain(s.Cluster(id))
-	term = len(t.tree.antiAffinity) + level
-	return term, verdict.Constraint{Term: t.tree.termOf(term), Domain: value, Lacks: !has}, true
+	value, has := d.tree.spread[level].Domain(s.Cluster(id))
+	term = len(d.tree.antiAffinity) + level
+	return term, verdict.Constraint{Term: d.tree.termOf(term), Domain: value, Lacks: !has}, true
 }
 
 // exceeded returns the first constraint, hard or soft, that one more cluster on a path would exceed.
-func (t *domainCounts) exceeded(path []int, hard bool) (level int, ok bool) {
+func (d *domainCounts) exceeded(path []int, hard bool) (level int, ok bool) {
 	for level, at := range path {
-		constraint := t.tree.spread[level]
-		if constraint.Hard == hard && t.skew(at)+1 > constraint.MaxSkew {
+		constraint := d.tree.spread[level]
+		if constraint.Hard == hard && d.skew(at)+1 > constraint.MaxSkew {
 			return level, true
 		}
 	}

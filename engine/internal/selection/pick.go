@@ -10,33 +10,33 @@ import (
 //
 // It is greedy: a chosen cluster stays chosen. Finding the largest or the best allowed choice takes exponential time when
 // anti-affinity terms over several topologies cross.
-func (r *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
-	out := bitset.New(r.Snapshot.IDLimit())
+func (p *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
+	out := bitset.New(p.Snapshot.IDLimit())
 	out.InPlaceUnion(forced)
-	left, excluded := r.wanted-int(forced.Count()), r.excluded(forced, without)
-	if r.tree == nil {
-		for _, i := range r.order.top(left, excluded) {
-			out.Set(r.Candidates[i])
+	left, excluded := p.wanted-int(forced.Count()), p.excluded(forced, without)
+	if p.tree == nil {
+		for _, i := range p.order.top(left, excluded) {
+			out.Set(p.Candidates[i])
 		}
 		return out
 	}
-	g := newGreedy(r, forced, excluded)
+	g := newGreedy(p, forced, excluded)
 	for ; left > 0; left-- {
 		i, ok := g.next()
 		if !ok {
 			break
 		}
-		out.Set(r.Candidates[i])
+		out.Set(p.Candidates[i])
 	}
 	return out
 }
 
 // excluded returns the clusters that a pick does not choose.
-func (r *pass) excluded(forced, without *bitset.BitSet) *bitset.BitSet {
-	if r.absent.None() && without.None() && forced.None() {
-		return r.Snapshot.EmptySet()
+func (p *pass) excluded(forced, without *bitset.BitSet) *bitset.BitSet {
+	if p.absent.None() && without.None() && forced.None() {
+		return p.Snapshot.EmptySet()
 	}
-	out := r.absent.Union(without)
+	out := p.absent.Union(without)
 	out.InPlaceUnion(forced)
 	return out
 }

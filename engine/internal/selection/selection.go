@@ -58,16 +58,16 @@ func newChooser(in Input, p *program.Program) *chooser {
 	return r
 }
 
-func (r *chooser) firstPass() *pass { return r.passes[0] }
+func (c *chooser) firstPass() *pass { return c.passes[0] }
 
 // positionOf returns the position of a candidate. Ok is false if the cluster is no candidate.
-func (r *chooser) positionOf(id fleet.ID) (position int, ok bool) {
-	return slices.BinarySearch(r.Candidates, id)
+func (c *chooser) positionOf(id fleet.ID) (position int, ok bool) {
+	return slices.BinarySearch(c.Candidates, id)
 }
 
 // eligible reports whether the candidate at a position has every required label and claim.
-func (r *chooser) eligible(position int) bool {
-	return r.tree == nil || r.tree.leafOf[position] != outside
+func (c *chooser) eligible(position int) bool {
+	return c.tree == nil || c.tree.leafOf[position] != outside
 }
 
 // pass has the candidates, scored and in order, of a run that starts from some incumbents.
@@ -82,67 +82,67 @@ type pass struct {
 }
 
 // passFor returns the pass for some incumbents.
-func (r *chooser) passFor(incumbents *bitset.BitSet) *pass {
-	for _, known := range r.passes {
+func (c *chooser) passFor(incumbents *bitset.BitSet) *pass {
+	for _, known := range c.passes {
 		if equalSets(known.incumbents, incumbents) {
 			return known
 		}
 	}
-	out := &pass{chooser: r, incumbents: incumbents, absent: r.absentGuests(incumbents)}
+	out := &pass{chooser: c, incumbents: incumbents, absent: c.absentGuests(incumbents)}
 	out.order = newOrder(out)
 	out.score()
-	r.passes = append(r.passes, out)
+	c.passes = append(c.passes, out)
 	return out
 }
 
 // absentGuests returns the candidates that qualify only as incumbents and are not among the given ones. They are read-only.
-func (r *chooser) absentGuests(incumbents *bitset.BitSet) *bitset.BitSet {
-	if r.RetainedOnly.None() {
-		return r.Snapshot.EmptySet()
+func (c *chooser) absentGuests(incumbents *bitset.BitSet) *bitset.BitSet {
+	if c.RetainedOnly.None() {
+		return c.Snapshot.EmptySet()
 	}
-	return r.RetainedOnly.Difference(incumbents)
+	return c.RetainedOnly.Difference(incumbents)
 }
 
 // isAbsent reports whether the candidate at a position is not in this pass.
-func (r *pass) isAbsent(position int) bool { return r.absent.Test(r.Candidates[position]) }
+func (p *pass) isAbsent(position int) bool { return p.absent.Test(p.Candidates[position]) }
 
 // score scores the candidates of the pass. The totals of absent candidates are meaningless.
-func (r *pass) score() {
-	in := r.Input.Input
-	in.Incumbents = r.incumbents
+func (p *pass) score() {
+	in := p.Input.Input
+	in.Incumbents = p.incumbents
 	var positions []int
-	if r.absent.Any() {
+	if p.absent.Any() {
 		in.Candidates = nil
-		for i, id := range r.Candidates {
-			if !r.isAbsent(i) {
+		for i, id := range p.Candidates {
+			if !p.isAbsent(i) {
 				positions, in.Candidates = append(positions, i), append(in.Candidates, id)
 			}
 		}
 	}
-	by, each := r.program.Prioritizers, len(in.Candidates)
-	r.columns = make([]score.Column, 0, len(by))
+	by, each := p.program.Prioritizers, len(in.Candidates)
+	p.columns = make([]score.Column, 0, len(by))
 	room := make([]int32, len(by)*each)
 	for i, prioritizer := range by {
-		column := r.column(in, i, room[i*each:(i+1)*each:(i+1)*each])
-		r.columns = append(r.columns, column)
+		column := p.column(in, i, room[i*each:(i+1)*each:(i+1)*each])
+		p.columns = append(p.columns, column)
 		if positions == nil {
 			for j, value := range column.Values {
-				r.order.totals[j] += prioritizer.Weight * int64(value)
+				p.order.totals[j] += prioritizer.Weight * int64(value)
 			}
 			continue
 		}
 		for j, value := range column.Values {
-			r.order.totals[positions[j]] += prioritizer.Weight * int64(value)
+			p.order.totals[positions[j]] += prioritizer.Weight * int64(value)
 		}
 	}
 }
 
 // column returns the scores of a prioritizer: those of the first pass if they cannot have changed. room is the memory for new
 // ones.
-func (r *pass) column(in score.Input, prioritizer int, room []int32) score.Column {
-	by := r.program.Prioritizers[prioritizer]
-	if len(r.passes) > 0 && r.RetainedOnly.None() && score.IndependentOfSelection(by) {
-		return r.firstPass().columns[prioritizer]
+func (p *pass) column(in score.Input, prioritizer int, room []int32) score.Column {
+	by := p.program.Prioritizers[prioritizer]
+	if len(p.passes) > 0 && p.RetainedOnly.None() && score.IndependentOfSelection(by) {
+		return p.firstPass().columns[prioritizer]
 	}
 	return score.Compute(in, by, room)
 }

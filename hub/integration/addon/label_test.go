@@ -14,10 +14,10 @@ import (
 )
 
 // awaitLabel waits until a cluster has a feature label; an empty value stands for no label.
-func (s *testHub) awaitLabel(cluster, addOn, want string) {
-	s.t.Helper()
+func (t *testHub) awaitLabel(cluster, addOn, want string) {
+	t.t.Helper()
 	stored := kit.Cluster(cluster)
-	s.AwaitObject(stored, "a cluster has a feature label", func() error {
+	t.AwaitObject(stored, "a cluster has a feature label", func() error {
 		if got := stored.Labels[addonv1alpha1.AddonFeatureLabelPrefix+addOn]; got != want {
 			return fmt.Errorf("the label of %s is %q, want %q", addOn, got, want)
 		}
@@ -26,9 +26,9 @@ func (s *testHub) awaitLabel(cluster, addOn, want string) {
 }
 
 // awaitHealth waits until condition Available of an add-on has a status and a reason.
-func (s *testHub) awaitHealth(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus, reason string) {
-	s.t.Helper()
-	s.AwaitObject(addOn, "condition Available of an add-on has a status and a reason", func() error {
+func (t *testHub) awaitHealth(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus, reason string) {
+	t.t.Helper()
+	t.AwaitObject(addOn, "condition Available of an add-on has a status and a reason", func() error {
 		found := meta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable)
 		if found == nil || found.Status != status || found.Reason != reason {
 			return fmt.Errorf("the health of %s is %+v, want %s by %s", addOn.Name, found, status, reason)
@@ -38,11 +38,11 @@ func (s *testHub) awaitHealth(addOn *addonv1alpha1.ManagedClusterAddOn, status m
 }
 
 // report sets condition Available of an add-on.
-func (s *testHub) report(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus) {
-	s.t.Helper()
+func (t *testHub) report(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus) {
+	t.t.Helper()
 	before := addOn.DeepCopy()
 	meta.SetStatusCondition(&addOn.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: status, Reason: "Test"})
-	s.MustPatchStatus(addOn, client.MergeFrom(before))
+	t.MustPatchStatus(addOn, client.MergeFrom(before))
 }
 
 // TestAClusterHasTheHealthOfItsAddOnsAsLabels follows one add-on from its creation to its deletion.

@@ -121,20 +121,20 @@ func (m *testMember) checkMemory() error {
 }
 
 // newAddOn stores an add-on of a cluster.
-func (s *testHub) newAddOn(cluster, name, namespace string) *addonv1alpha1.ManagedClusterAddOn {
-	s.t.Helper()
+func (t *testHub) newAddOn(cluster, name, namespace string) *addonv1alpha1.ManagedClusterAddOn {
+	t.t.Helper()
 	out := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}}
 	out.Spec.InstallNamespace = namespace
-	s.AwaitCreated(out)
+	t.AwaitCreated(out)
 	return out
 }
 
 // customize sets the mode of an add-on that writes its health itself.
-func (s *testHub) customize(addOn *addonv1alpha1.ManagedClusterAddOn) {
-	s.t.Helper()
+func (t *testHub) customize(addOn *addonv1alpha1.ManagedClusterAddOn) {
+	t.t.Helper()
 	before := addOn.DeepCopy()
 	addOn.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
-	s.MustPatchStatus(addOn, client.MergeFrom(before))
+	t.MustPatchStatus(addOn, client.MergeFrom(before))
 }
 
 // TestTheHealthOfAnAddOnFollowsItsLease has add-ons in each state, and then changes their Leases. All of them change in one reading.

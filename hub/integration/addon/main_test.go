@@ -37,9 +37,9 @@ func newTestHub(t *testing.T) *testHub {
 }
 
 // startManager starts a manager with webhooks and the controller of the feature labels.
-func (s *testHub) startManager() *hubtest.Manager {
-	s.t.Helper()
-	return hubtest.StartManager(s.t, s.Hub, hubtest.ManagerOptions{Webhooks: true, Args: []string{"--controllers=*,acceptance,csr,addon"}})
+func (t *testHub) startManager() *hubtest.Manager {
+	t.t.Helper()
+	return hubtest.StartManager(t.t, t.Hub, hubtest.ManagerOptions{Webhooks: true, Args: []string{"--controllers=*,acceptance,csr,addon"}})
 }
 
 // The resources with a conversion.
@@ -49,17 +49,17 @@ const (
 )
 
 // definition returns the definition of a resource.
-func (s *testHub) definition(ctx context.Context, resource string) (*unstructured.Unstructured, error) {
+func (t *testHub) definition(ctx context.Context, resource string) (*unstructured.Unstructured, error) {
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	return out, s.Get(ctx, client.ObjectKey{Name: resource + ".addon.open-cluster-management.io"}, out)
+	return out, t.Get(ctx, client.ObjectKey{Name: resource + ".addon.open-cluster-management.io"}, out)
 }
 
 // awaitStoredConversion waits until the definition of a resource names a webhook with a CA bundle.
-func (s *testHub) awaitStoredConversion(resource string) {
-	s.t.Helper()
-	s.Await("the definition of a resource names a webhook with a CA bundle", func(ctx context.Context) error {
-		definition, err := s.definition(ctx, resource)
+func (t *testHub) awaitStoredConversion(resource string) {
+	t.t.Helper()
+	t.Await("the definition of a resource names a webhook with a CA bundle", func(ctx context.Context) error {
+		definition, err := t.definition(ctx, resource)
 		if err != nil {
 			return err
 		}
@@ -71,13 +71,13 @@ func (s *testHub) awaitStoredConversion(resource string) {
 }
 
 // awaitConversion waits until the API server converts add-ons on clusters, shortly after the definition is stored.
-func (s *testHub) awaitConversion() {
-	s.t.Helper()
+func (t *testHub) awaitConversion() {
+	t.t.Helper()
 	stored := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "first"}}
 	stored.Spec.InstallNamespace = "first"
-	s.AwaitCreated(stored)
+	t.AwaitCreated(stored)
 	read := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: stored.GetNamespace(), Name: stored.GetName()}}
-	s.AwaitObject(read, "the API server converts add-ons on clusters, shortly after the definition is stored", func() error {
+	t.AwaitObject(read, "the API server converts add-ons on clusters, shortly after the definition is stored", func() error {
 		if read.Annotations[addonv1alpha1.InstallNamespaceAnnotation] != "first" {
 			return errNoConversion
 		}

@@ -74,23 +74,23 @@ func checkSame(t *testing.T, before, after map[string]types.UID) {
 }
 
 // checkSlices fails the test if the decision has fewer slices.
-func (a *installation) checkSlices(t *testing.T, least int) {
+func (i *installation) checkSlices(t *testing.T, least int) {
 	t.Helper()
 	list := &clusterv1beta1.PlacementDecisionList{}
-	a.client.For(t).MustList(list, client.InNamespace(a.namespace))
+	i.client.For(t).MustList(list, client.InNamespace(i.namespace))
 	if len(list.Items) < least {
 		t.Fatalf("the decision has %d slices, the test needs %d", len(list.Items), least)
 	}
 }
 
 // awaitGenerated waits until the controller has generated a number of times.
-func (a *installation) awaitGenerated(t *testing.T, times int) {
+func (i *installation) awaitGenerated(t *testing.T, times int) {
 	t.Helper()
 	for range times {
-		a.refresh(t)
+		i.refresh(t)
 		kit.Await(t, "the controller has generated a number of times", func(ctx context.Context) error {
-			set := a.applicationSet()
-			if err := a.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+			set := i.applicationSet()
+			if err := i.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 				return err
 			}
 			if _, waits := set.GetAnnotations()[refreshAnnotation]; waits {
@@ -182,10 +182,10 @@ func installFollowed(t *testing.T) (a *installation, applications map[string]typ
 }
 
 // makeAnew creates the placement as soon as the former is gone.
-func (a *installation) makeAnew(t *testing.T) {
+func (i *installation) makeAnew(t *testing.T) {
 	t.Helper()
 	kit.Await(t, "the placement of the same name is stored", func(ctx context.Context) error {
-		err := a.client.Create(ctx, a.placement(120))
+		err := i.client.Create(ctx, i.placement(120))
 		if apierrors.IsAlreadyExists(err) { // its finalizers still run
 			return errNotYet
 		}
@@ -194,18 +194,18 @@ func (a *installation) makeAnew(t *testing.T) {
 }
 
 // awaitError lets the controller read until it reports an error of the ApplicationSet, or none.
-func (a *installation) awaitError(t *testing.T, want metav1.ConditionStatus) {
+func (i *installation) awaitError(t *testing.T, want metav1.ConditionStatus) {
 	t.Helper()
 	turn, last := 0, time.Time{}
 	kit.Await(t, "the ApplicationSet reports the error", func(ctx context.Context) error {
-		set := a.applicationSet()
+		set := i.applicationSet()
 		if time.Since(last) > refreshAgain { // each patch can make a write of the controller fail
 			turn, last = turn+1, time.Now()
-			if err := a.client.Patch(ctx, set, refreshPatch(turn)); err != nil {
+			if err := i.client.Patch(ctx, set, refreshPatch(turn)); err != nil {
 				return err
 			}
 		}
-		if err := a.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+		if err := i.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
 		conditions, _, err := unstructured.NestedSlice(set.Object, "status", "conditions")
@@ -222,11 +222,11 @@ func (a *installation) awaitError(t *testing.T, want metav1.ConditionStatus) {
 }
 
 // awaitNoSlice waits until the slices of the deleted placement are gone.
-func (a *installation) awaitNoSlice(t *testing.T) {
+func (i *installation) awaitNoSlice(t *testing.T) {
 	t.Helper()
 	kit.Await(t, "the slices of the deleted placement are gone", func(ctx context.Context) error {
 		list := &clusterv1beta1.PlacementDecisionList{}
-		if err := a.client.List(ctx, list, client.InNamespace(a.namespace)); err != nil {
+		if err := i.client.List(ctx, list, client.InNamespace(i.namespace)); err != nil {
 			return err
 		}
 		if len(list.Items) > 0 {
@@ -278,25 +278,25 @@ func TestNoApplicationFlickers(t *testing.T) {
 }
 
 // move makes random moves: taints, removed taints, sizes, and canaries that change their group.
-func (a *installation) move(t *testing.T, random *rand.Rand, moves int) {
+func (i *installation) move(t *testing.T, random *rand.Rand, moves int) {
 	t.Helper()
 	tainted := map[string]bool{}
 	for range moves {
-		name := a.cluster(60 + random.IntN(190)) // the first ones stay
+		name := i.cluster(60 + random.IntN(190)) // the first ones stay
 		switch random.IntN(6) {
 		case 0:
-			a.resize(t, int32(100+random.IntN(60)))
+			i.resize(t, int32(100+random.IntN(60)))
 		case 1:
 			value := []string{`"yes"`, "null"}[random.IntN(2)]
-			a.patch(t, clusterObject(name), `{"metadata":{"labels":{"canary":`+value+`}}}`)
+			i.patch(t, clusterObject(name), `{"metadata":{"labels":{"canary":`+value+`}}}`)
 		case 2, 3:
 			for first := range tainted {
-				a.taint(t, first, false)
+				i.taint(t, first, false)
 				delete(tainted, first)
 				break
 			}
 		default:
-			a.taint(t, name, true)
+			i.taint(t, name, true)
 			tainted[name] = true
 		}
 		time.Sleep(time.Duration(20+random.IntN(100)) * time.Millisecond)

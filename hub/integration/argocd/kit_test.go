@@ -75,15 +75,15 @@ func install(t *testing.T, clusters int) *installation {
 }
 
 // start starts the controller, and stops it with the test.
-func (a *installation) start(t *testing.T, folder string) {
+func (i *installation) start(t *testing.T, folder string) {
 	t.Helper()
-	user := "system:serviceaccount:" + a.namespace + ":" + account
-	kubeconfig := shared.WriteKubeconfig(t, shared.ConfigFor(t, user, "system:serviceaccounts", "system:serviceaccounts:"+a.namespace))
+	user := "system:serviceaccount:" + i.namespace + ":" + account
+	kubeconfig := shared.WriteKubeconfig(t, shared.ConfigFor(t, user, "system:serviceaccounts", "system:serviceaccounts:"+i.namespace))
 	t.Setenv("KUBECONFIG", kubeconfig) // the controller reads no flag for one of its clients
 	started := kit.Must(process.Start(t.Context(), process.NewOutput(0, ""), filepath.Join(folder, account),
-		"--namespace", a.namespace, "--metrics-addr", hubtest.FreeAddress(t), "--probe-addr", hubtest.FreeAddress(t),
+		"--namespace", i.namespace, "--metrics-addr", hubtest.FreeAddress(t), "--probe-addr", hubtest.FreeAddress(t),
 		"--webhook-addr", hubtest.FreeAddress(t))).In(t)
-	a.controller = started
+	i.controller = started
 	t.Cleanup(func() {
 		started.Stop()
 		if t.Failed() {
@@ -94,7 +94,7 @@ func (a *installation) start(t *testing.T, folder string) {
 }
 
 // applyManifests creates the objects of a folder in the namespace.
-func (a *installation) applyManifests(t *testing.T, folder string) {
+func (i *installation) applyManifests(t *testing.T, folder string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -102,74 +102,74 @@ func (a *installation) applyManifests(t *testing.T, folder string) {
 	}
 	for _, file := range files {
 		data := kit.Must(os.ReadFile(file)).In(t)
-		a.apply(t, data)
+		i.apply(t, data)
 	}
 }
 
 // apply creates the objects of a text in the namespace, or updates them.
-func (a *installation) apply(t *testing.T, text []byte) {
+func (i *installation) apply(t *testing.T, text []byte) {
 	t.Helper()
 	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		object := &unstructured.Unstructured{}
 		kit.NoError(t, yaml.Unmarshal(document, &object.Object))
-		object.SetNamespace(a.namespace)
+		object.SetNamespace(i.namespace)
 		if subjects, _, _ := unstructured.NestedSlice(object.Object, "subjects"); len(subjects) == 1 {
-			subjects[0].(map[string]any)["namespace"] = a.namespace
+			subjects[0].(map[string]any)["namespace"] = i.namespace
 			kit.NoError(t, unstructured.SetNestedSlice(object.Object, subjects, "subjects"))
 		}
-		if err := a.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("user"), client.ForceOwnership); err != nil {
+		if err := i.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("user"), client.ForceOwnership); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // create stores an object in the namespace.
-func (a *installation) create(t *testing.T, apiVersion, kind, name string, parts map[string]any) {
+func (i *installation) create(t *testing.T, apiVersion, kind, name string, parts map[string]any) {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 	maps.Copy(object.Object, parts)
 	object.SetName(name)
-	object.SetNamespace(a.namespace)
+	object.SetNamespace(i.namespace)
 	object.SetLabels(map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/name": name})
-	a.client.For(t).MustCreate(object)
+	i.client.For(t).MustCreate(object)
 }
 
 // cluster returns the name of a cluster.
-func (a *installation) cluster(number int) string { return fmt.Sprintf("%s-%03d", a.namespace, number) }
+func (i *installation) cluster(number int) string { return fmt.Sprintf("%s-%03d", i.namespace, number) }
 
 // storeFleet stores clusters in a set of their own, which is bound to the namespace, and a cluster Secret for each. Every tenth is a
 // canary.
-func (a *installation) storeFleet(t *testing.T, clusters int) {
+func (i *installation) storeFleet(t *testing.T, clusters int) {
 	t.Helper()
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.namespace}}
-	binding.Spec.ClusterSet = a.namespace
-	objects := []client.Object{kit.Set(a.namespace), binding}
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
+	binding.Spec.ClusterSet = i.namespace
+	objects := []client.Object{kit.Set(i.namespace), binding}
 	for number := range clusters {
-		labels := map[string]string{clusterv1beta2.ClusterSetLabel: a.namespace}
+		labels := map[string]string{clusterv1beta2.ClusterSetLabel: i.namespace}
 		if number%10 == 0 {
 			labels["canary"] = "yes"
 		}
-		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: a.cluster(number), Labels: labels}}
+		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: i.cluster(number), Labels: labels}}
 		cluster.Spec.HubAcceptsClient = true
-		objects = append(objects, cluster, a.clusterSecret(number))
+		objects = append(objects, cluster, i.clusterSecret(number))
 	}
 	for _, object := range objects {
-		a.client.For(t).MustCreate(object)
-		t.Cleanup(func() { _ = a.client.Delete(context.WithoutCancel(t.Context()), object) }) // others go with the namespace
+		i.client.For(t).MustCreate(object)
+		t.Cleanup(func() { _ = i.client.Delete(context.WithoutCancel(t.Context()), object) }) // others go with the namespace
 	}
 }
 
 // clusterSecret is how Argo CD stores a cluster.
-func (a *installation) clusterSecret(number int) *corev1.Secret {
+func (i *installation) clusterSecret(number int) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.cluster(number), Labels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"}},
-		StringData: map[string]string{"name": a.cluster(number), "server": "https://" + a.cluster(number) + ".example.com", "config": "{}"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.cluster(number), Labels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"}},
+		StringData: map[string]string{"name": i.cluster(number), "server": "https://" + i.cluster(number) + ".example.com", "config": "{}"},
 	}
 }
 
 // placement returns the placement: a number of clusters, the canaries first, in groups of at most 60 %.
-func (a *installation) placement(number int32) *clusterv1beta1.Placement {
-	out := kit.Placement(a.namespace, placementName)
+func (i *installation) placement(number int32) *clusterv1beta1.Placement {
+	out := kit.Placement(i.namespace, placementName)
 	out.Spec.NumberOfClusters = new(number)
 	strategy := &out.Spec.DecisionStrategy.GroupStrategy
 	strategy.ClustersPerDecisionGroup = intstr.FromString("60%")
@@ -179,38 +179,38 @@ func (a *installation) placement(number int32) *clusterv1beta1.Placement {
 }
 
 // resize changes how many clusters the placement selects.
-func (a *installation) resize(t *testing.T, number int32) {
+func (i *installation) resize(t *testing.T, number int32) {
 	t.Helper()
-	a.patch(t, a.placement(number), fmt.Sprintf(`{"spec":{"numberOfClusters":%d}}`, number))
+	i.patch(t, i.placement(number), fmt.Sprintf(`{"spec":{"numberOfClusters":%d}}`, number))
 }
 
-func (a *installation) patch(t *testing.T, object client.Object, patch string) {
+func (i *installation) patch(t *testing.T, object client.Object, patch string) {
 	t.Helper()
-	a.client.For(t).MustMerge(object, patch)
+	i.client.For(t).MustMerge(object, patch)
 }
 
 // taint taints a cluster so that no placement selects it, or removes the taint.
-func (a *installation) taint(t *testing.T, name string, add bool) {
+func (i *installation) taint(t *testing.T, name string, add bool) {
 	t.Helper()
 	taints := "null"
 	if add {
 		taints = `[{"key":"example.com/drain","effect":"NoSelect"}]`
 	}
-	a.patch(t, kit.Cluster(name), `{"spec":{"taints":`+taints+`}}`)
+	i.patch(t, kit.Cluster(name), `{"spec":{"taints":`+taints+`}}`)
 }
 
 // applicationSet is the ApplicationSet that follows the placement.
-func (a *installation) applicationSet() *unstructured.Unstructured {
+func (i *installation) applicationSet() *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet"}}
 	out.SetName(placementName)
-	out.SetNamespace(a.namespace)
+	out.SetNamespace(i.namespace)
 	return out
 }
 
 // refresh lets the controller generate the ApplicationSet at once.
-func (a *installation) refresh(t *testing.T) {
+func (i *installation) refresh(t *testing.T) {
 	t.Helper()
-	a.client.For(t).MustPatch(a.applicationSet(), refreshPatch(0))
+	i.client.For(t).MustPatch(i.applicationSet(), refreshPatch(0))
 }
 
 // refreshPatch lets the controller generate at once. After an error, only a patch with another value does so.
@@ -219,14 +219,14 @@ func refreshPatch(value int) client.Patch {
 }
 
 // setUp applies what `kubectl berth argo setup` prints, with the shortest poll.
-func (a *installation) setUp(t *testing.T) {
+func (i *installation) setUp(t *testing.T) {
 	t.Helper()
-	printed := a.berth(t, cli.ExitOK, "argo", "setup", placementName, "--namespace", a.namespace, "--poll", "1s")
-	a.apply(t, []byte(printed))
+	printed := i.berth(t, cli.ExitOK, "argo", "setup", placementName, "--namespace", i.namespace, "--poll", "1s")
+	i.apply(t, []byte(printed))
 }
 
 // berth runs a command of kubectl berth as the administrator, and returns its output.
-func (a *installation) berth(t *testing.T, code int, args ...string) string {
+func (i *installation) berth(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	t.Setenv("KUBECONFIG", shared.Kubeconfig())
@@ -238,13 +238,13 @@ func (a *installation) berth(t *testing.T, code int, args ...string) string {
 }
 
 // decided returns the complete decision of the placement, or why it is not complete.
-func (a *installation) decided(ctx context.Context) ([]string, error) {
-	placement := a.placement(0)
-	if err := a.client.Get(ctx, client.ObjectKeyFromObject(placement), placement); err != nil {
+func (i *installation) decided(ctx context.Context) ([]string, error) {
+	placement := i.placement(0)
+	if err := i.client.Get(ctx, client.ObjectKeyFromObject(placement), placement); err != nil {
 		return nil, err
 	}
 	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := a.client.List(ctx, list, client.InNamespace(a.namespace), client.MatchingLabelsSelector{Selector: decision.Selector(placementName)}); err != nil {
+	if err := i.client.List(ctx, list, client.InNamespace(i.namespace), client.MatchingLabelsSelector{Selector: decision.Selector(placementName)}); err != nil {
 		return nil, err
 	}
 	read := decision.OfList(list)
@@ -255,9 +255,9 @@ func (a *installation) decided(ctx context.Context) ([]string, error) {
 }
 
 // applications returns the clusters that have an Application, with its UID.
-func (a *installation) applications(ctx context.Context) (map[string]types.UID, error) {
+func (i *installation) applications(ctx context.Context) (map[string]types.UID, error) {
 	list := applicationList()
-	if err := a.client.List(ctx, list, client.InNamespace(a.namespace)); err != nil {
+	if err := i.client.List(ctx, list, client.InNamespace(i.namespace)); err != nil {
 		return nil, err
 	}
 	out := map[string]types.UID{}
@@ -277,18 +277,18 @@ func clusterOf(application client.Object) string {
 }
 
 // awaitFollowed waits until the placement selects a number of clusters and exactly these have Applications, and returns them.
-func (a *installation) awaitFollowed(t *testing.T, selected int) map[string]types.UID {
+func (i *installation) awaitFollowed(t *testing.T, selected int) map[string]types.UID {
 	t.Helper()
 	var out map[string]types.UID
 	kit.Await(t, "the placement selects a number of clusters and exactly these have Applications", func(ctx context.Context) error {
-		want, err := a.decided(ctx)
+		want, err := i.decided(ctx)
 		if err != nil {
 			return err
 		}
 		if len(want) != selected {
 			return fmt.Errorf("%w: %d clusters are selected, want %d", errNotYet, len(want), selected)
 		}
-		if out, err = a.applications(ctx); err != nil {
+		if out, err = i.applications(ctx); err != nil {
 			return err
 		}
 		if diff := cmp.Diff(want, slices.Sorted(keys(out))); diff != "" {

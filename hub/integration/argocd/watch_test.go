@@ -37,25 +37,25 @@ type recorder struct {
 }
 
 // record starts to record, until the end of the test.
-func (a *installation) record(t *testing.T) *recorder {
+func (i *installation) record(t *testing.T) *recorder {
 	t.Helper()
 	r := &recorder{
 		arrived: map[string]int{}, left: map[string]int{}, created: map[string]int{}, deleted: map[string]int{},
 		decidedAt: map[string]time.Time{}, createdAt: map[string]time.Time{},
 	}
 	tracker := decision.NewTracker()
-	a.watch(t, r, &clusterv1beta1.PlacementDecisionList{}, func(event watch.Event) {
+	i.watch(t, r, &clusterv1beta1.PlacementDecisionList{}, func(event watch.Event) {
 		r.seeSlice(tracker, event.Type, event.Object.(*clusterv1beta1.PlacementDecision))
 	}, client.MatchingLabelsSelector{Selector: decision.Selector(placementName)})
-	a.watch(t, r, applicationList(), func(event watch.Event) { r.seeApplication(event.Type, clusterOf(event.Object.(client.Object))) })
+	i.watch(t, r, applicationList(), func(event watch.Event) { r.seeApplication(event.Type, clusterOf(event.Object.(client.Object))) })
 	return r
 }
 
 // watch passes the events of a kind to a function, those of the stored objects first.
-func (a *installation) watch(t *testing.T, r *recorder, list client.ObjectList, see func(watch.Event), options ...client.ListOption) {
+func (i *installation) watch(t *testing.T, r *recorder, list client.ObjectList, see func(watch.Event), options ...client.ListOption) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	stream, err := a.client.Watch(ctx, list, append(options, client.InNamespace(a.namespace))...)
+	stream, err := i.client.Watch(ctx, list, append(options, client.InNamespace(i.namespace))...)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func (r *recorder) counts() (arrived, left, created, deleted int) {
 
 // refreshConstantly lets the controller generate as often as it can, until the returned function is called. It returns how often the
 // controller did so.
-func (a *installation) refreshConstantly(t *testing.T) (stop func() (generated int)) {
+func (i *installation) refreshConstantly(t *testing.T) (stop func() (generated int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan int, 1)
@@ -171,8 +171,8 @@ func (a *installation) refreshConstantly(t *testing.T) (stop func() (generated i
 		defer func() { result <- generated }()
 		for ctx.Err() == nil {
 			time.Sleep(20 * time.Millisecond)
-			set := a.applicationSet()
-			if err := a.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+			set := i.applicationSet()
+			if err := i.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 				continue
 			}
 			_, waits := set.GetAnnotations()[refreshAnnotation]
@@ -184,7 +184,7 @@ func (a *installation) refreshConstantly(t *testing.T) (stop func() (generated i
 			}
 			turn++
 			last = time.Now()
-			_ = a.client.Patch(ctx, set, refreshPatch(turn)) // the next turn repeats it
+			_ = i.client.Patch(ctx, set, refreshPatch(turn)) // the next turn repeats it
 		}
 	}()
 	return func() int {
@@ -194,11 +194,11 @@ func (a *installation) refreshConstantly(t *testing.T) (stop func() (generated i
 }
 
 // writeUnwrittenSlice stores a slice of the placement without a status, as a writer does that creates before it fills.
-func (a *installation) writeUnwrittenSlice(t *testing.T, name string) {
+func (i *installation) writeUnwrittenSlice(t *testing.T, name string) {
 	t.Helper()
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
-		Namespace: a.namespace, Name: name,
+		Namespace: i.namespace, Name: name,
 		Labels: map[string]string{clusterv1beta1.PlacementLabel: placementName, clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: ""},
 	}}
-	a.client.For(t).MustCreate(slice)
+	i.client.For(t).MustCreate(slice)
 }

@@ -38,18 +38,18 @@ func core(namespace, resource string) string {
 
 // newAgents returns the agents of a tenant's clusters: one with the permissions that an accepted cluster gives, and one with every
 // permission.
-func (w *testHub) newAgents(of *tenant) []agent {
-	w.t.Helper()
-	w.createIfMissing(clusterRoleBindings, roleBinding(strongAgents, "cluster-admin", strongAgents))
+func (t *testHub) newAgents(of *tenant) []agent {
+	t.t.Helper()
+	t.createIfMissing(clusterRoleBindings, roleBinding(strongAgents, "cluster-admin", strongAgents))
 	var out []agent
 	for number := range agentPool {
 		cluster := of.cluster(number)
-		w.createAccess(cluster)
+		t.createAccess(cluster)
 		for _, groups := range [][]string{nil, {strongAgents}} {
 			groups = append(groups, registration.AgentGroup(cluster), registration.AgentsGroup)
 			name := registration.AgentUser(cluster, "a")
-			caller := newUser(w.t, name, shared.ConfigFor(w.t, name, groups...))
-			w.awaitAccess(caller, http.MethodGet, clusters+"/"+cluster)
+			caller := newUser(t.t, name, shared.ConfigFor(t.t, name, groups...))
+			t.awaitAccess(caller, http.MethodGet, clusters+"/"+cluster)
 			out = append(out, agent{caller, cluster})
 		}
 	}
@@ -57,24 +57,24 @@ func (w *testHub) newAgents(of *tenant) []agent {
 }
 
 // createAccess creates what the hub creates for the agent of an accepted cluster.
-func (w *testHub) createAccess(cluster string) {
-	w.t.Helper()
+func (t *testHub) createAccess(cluster string) {
+	t.t.Helper()
 	name, own := registration.ClusterRole(cluster), registration.AgentGroup(cluster)
-	w.createIfMissing(clusterRoles, object{"metadata": object{"name": name}, "rules": []rbacv1.PolicyRule{
+	t.createIfMissing(clusterRoles, object{"metadata": object{"name": name}, "rules": []rbacv1.PolicyRule{
 		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
 		{APIGroups: []string{group}, Resources: []string{"managedclusters"}, ResourceNames: []string{cluster}, Verbs: []string{"get", "list", "watch", "update"}},
 		{APIGroups: []string{group}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{cluster}, Verbs: []string{"patch", "update"}},
 	}})
-	w.createIfMissing(clusterRoleBindings, roleBinding(name, name, own))
+	t.createIfMissing(clusterRoleBindings, roleBinding(name, name, own))
 	inNamespace := object{"metadata": object{"name": "agent"}, "rules": []rbacv1.PolicyRule{
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "update"}},
 		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}},
 	}}
-	w.createIfMissing("/apis/rbac.authorization.k8s.io/v1/namespaces/"+cluster+"/roles", inNamespace)
+	t.createIfMissing("/apis/rbac.authorization.k8s.io/v1/namespaces/"+cluster+"/roles", inNamespace)
 	bound := roleBinding("agent", "agent", own)
 	bound["roleRef"] = kit.Role("agent")
-	w.createIfMissing(roleBindings(cluster), bound)
-	w.createIfMissing(leases(cluster), object{"metadata": object{"name": leaseName}, "spec": object{"leaseDurationSeconds": 60}})
+	t.createIfMissing(roleBindings(cluster), bound)
+	t.createIfMissing(leases(cluster), object{"metadata": object{"name": leaseName}, "spec": object{"leaseDurationSeconds": 60}})
 }
 
 // roleBinding returns the binding of a group to a ClusterRole.
@@ -86,9 +86,9 @@ func roleBinding(name, role, group string) object {
 }
 
 // newRequest returns a request for the certificate of an agent of a cluster.
-func (w *testHub) newRequest(cluster string) object {
-	w.t.Helper()
-	request, _ := kit.CertificateRequest(w.t, registration.AgentUser(cluster, "a"), registration.AgentGroup(cluster), registration.AgentsGroup)
+func (t *testHub) newRequest(cluster string) object {
+	t.t.Helper()
+	request, _ := kit.CertificateRequest(t.t, registration.AgentUser(cluster, "a"), registration.AgentGroup(cluster), registration.AgentsGroup)
 	return object{
 		"metadata": object{"generateName": "attack-", "labels": object{"open-cluster-management.io/cluster-name": cluster}},
 		"spec": object{
@@ -105,13 +105,13 @@ var ownedCollections = []string{
 }
 
 // unowned returns the parts of the stored objects that the agent of a cluster must not change, by path.
-func (w *testHub) unowned(cluster string) map[string]any {
-	w.t.Helper()
+func (t *testHub) unowned(cluster string) map[string]any {
+	t.t.Helper()
 	out := map[string]any{}
 	for _, collection := range ownedCollections {
-		got, err := w.admin.send(w.t.Context(), http.MethodGet, collection, plainJSON, "")
+		got, err := t.admin.send(t.t.Context(), http.MethodGet, collection, plainJSON, "")
 		if err != nil || got.code != http.StatusOK {
-			w.t.Fatalf("listing %s: %d %s %v", collection, got.code, got.message, err)
+			t.t.Fatalf("listing %s: %d %s %v", collection, got.code, got.message, err)
 		}
 		items, _ := got.body["items"].([]any)
 		for _, item := range items {

@@ -80,18 +80,18 @@ func newTestHub(t *testing.T, seed uint64) *testHub {
 }
 
 // startManager starts the manager of the hub, with the flags of a deployment.
-func (w *testHub) startManager() *hubtest.Manager {
-	w.t.Helper()
-	return hubtest.StartManager(w.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, Shared: true, TaintUnjoined: true})
+func (t *testHub) startManager() *hubtest.Manager {
+	t.t.Helper()
+	return hubtest.StartManager(t.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, Shared: true, TaintUnjoined: true})
 }
 
 // awaitGuard waits until the webhooks accept valid objects and deny invalid objects.
-func (w *testHub) awaitGuard() {
-	w.t.Helper()
+func (t *testHub) awaitGuard() {
+	t.t.Helper()
 	wrong := object{"predicates": []object{{"requiredClusterSelector": cel("1 + 1")}}}
 	for code, spec := range map[int]object{http.StatusCreated: {}, http.StatusUnprocessableEntity: wrong} {
-		kit.Await(w.t, "the webhooks accept valid objects and deny invalid objects", func(ctx context.Context) error {
-			got, err := w.admin.send(ctx, http.MethodPost, placements("default")+"?dryRun=All", plainJSON, toJSON(newPlacement("guard", spec)))
+		kit.Await(t.t, "the webhooks accept valid objects and deny invalid objects", func(ctx context.Context) error {
+			got, err := t.admin.send(ctx, http.MethodPost, placements("default")+"?dryRun=All", plainJSON, toJSON(newPlacement("guard", spec)))
 			if err == nil && got.code != code {
 				err = fmt.Errorf("the webhooks do not check yet: %d %s", got.code, got.message)
 			}
@@ -101,10 +101,10 @@ func (w *testHub) awaitGuard() {
 }
 
 // createIfMissing stores an object unless it exists.
-func (w *testHub) createIfMissing(collection string, content any) {
-	w.t.Helper()
-	kit.Await(w.t, "the object is stored", func(ctx context.Context) error {
-		got, err := w.admin.send(ctx, http.MethodPost, collection, plainJSON, toJSON(content))
+func (t *testHub) createIfMissing(collection string, content any) {
+	t.t.Helper()
+	kit.Await(t.t, "the object is stored", func(ctx context.Context) error {
+		got, err := t.admin.send(ctx, http.MethodPost, collection, plainJSON, toJSON(content))
 		if err == nil && got.code != http.StatusCreated && got.code != http.StatusConflict {
 			err = fmt.Errorf("%s: %d %s", collection, got.code, got.message) // such as a webhook that does not respond yet
 		}
@@ -112,35 +112,35 @@ func (w *testHub) createIfMissing(collection string, content any) {
 	})
 }
 
-func (w *testHub) newTenant(name string) *tenant {
-	w.t.Helper()
+func (t *testHub) newTenant(name string) *tenant {
+	t.t.Helper()
 	out := &tenant{set: name, namespaces: []string{name + "-1", name + "-2"}}
-	w.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", name))
+	t.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", name))
 	for _, namespace := range out.namespaces {
-		w.createIfMissing(namespaces, object{"metadata": object{"name": namespace}})
+		t.createIfMissing(namespaces, object{"metadata": object{"name": namespace}})
 	}
 	for number := range clusterPool - 2 {
-		w.join(out.cluster(number), name)
+		t.join(out.cluster(number), name)
 	}
-	out.editor = w.newTenantUser(out, "editor")
-	out.binder = w.newTenantUser(out, "binder", "berth:managedclusterset:binder:"+name)
-	out.admin = w.newTenantUser(out, "admin", "berth:managedclusterset:admin:"+name, "berth:managedcluster:creator")
-	out.agents = w.newAgents(out)
-	w.createIfMissing(bindings(out.namespaces[0]), newBinding(name))
-	w.createIfMissing(bindings(out.namespaces[1]), newBinding(name))
+	out.editor = t.newTenantUser(out, "editor")
+	out.binder = t.newTenantUser(out, "binder", "berth:managedclusterset:binder:"+name)
+	out.admin = t.newTenantUser(out, "admin", "berth:managedclusterset:admin:"+name, "berth:managedcluster:creator")
+	out.agents = t.newAgents(out)
+	t.createIfMissing(bindings(out.namespaces[0]), newBinding(name))
+	t.createIfMissing(bindings(out.namespaces[1]), newBinding(name))
 	for number, namespace := range out.namespaces {
-		w.createIfMissing(placements(namespace), newPlacement("steady", object{"numberOfClusters": 2 + number}))
+		t.createIfMissing(placements(namespace), newPlacement("steady", object{"numberOfClusters": 2 + number}))
 	}
 	return out
 }
 
 // newTenantUser returns a new user with the role edit in a tenant's namespaces, and further roles in the whole hub.
-func (w *testHub) newTenantUser(of *tenant, level string, roles ...string) *user {
-	w.t.Helper()
+func (t *testHub) newTenantUser(of *tenant, level string, roles ...string) *user {
+	t.t.Helper()
 	name := of.set + "-" + level
 	subjects := []rbacv1.Subject{kit.User(name)}
 	grant := func(collection, called, role string) {
-		w.createIfMissing(collection, object{
+		t.createIfMissing(collection, object{
 			"metadata": object{"name": called}, "subjects": subjects,
 			"roleRef": kit.ClusterRole(role),
 		})
@@ -151,18 +151,18 @@ func (w *testHub) newTenantUser(of *tenant, level string, roles ...string) *user
 	for number, role := range roles {
 		grant(clusterRoleBindings, fmt.Sprintf("%s-%d", name, number), role)
 	}
-	out := newUser(w.t, name, shared.ConfigFor(w.t, name))
-	w.awaitAccess(out, http.MethodGet, placements(of.namespaces[1]))
+	out := newUser(t.t, name, shared.ConfigFor(t.t, name))
+	t.awaitAccess(out, http.MethodGet, placements(of.namespaces[1]))
 	if len(roles) > 0 {
-		w.awaitAccess(out, http.MethodGet, sets+"/"+of.set)
+		t.awaitAccess(out, http.MethodGet, sets+"/"+of.set)
 	}
 	return out
 }
 
 // awaitAccess waits until the API server allows a user. Roles take effect with a delay.
-func (w *testHub) awaitAccess(caller *user, method, path string) {
-	w.t.Helper()
-	kit.Await(w.t, "the API server allows a user", func(ctx context.Context) error {
+func (t *testHub) awaitAccess(caller *user, method, path string) {
+	t.t.Helper()
+	kit.Await(t.t, "the API server allows a user", func(ctx context.Context) error {
 		got, err := caller.send(ctx, method, path, plainJSON, "")
 		if err == nil && got.code != http.StatusOK {
 			err = fmt.Errorf("%s %s: %d %s", caller.Name(), path, got.code, got.message)
@@ -180,31 +180,31 @@ func condition(available string) string {
 }
 
 // join makes a cluster accepted and available, and creates it if it is missing. Its lease lasts longer than the test.
-func (w *testHub) join(name, set string) {
-	w.t.Helper()
-	w.createIfMissing(namespaces, object{"metadata": object{"name": name, "labels": object{"open-cluster-management.io/cluster-name": name}}})
-	w.createIfMissing(clusters, newCluster(name, object{group + "/clusterset": set, "size": "s"}).with("spec", object{"hubAcceptsClient": true, "leaseDurationSeconds": 3600}))
-	ctx := w.t.Context()
-	if _, err := w.admin.send(ctx, http.MethodPatch, clusters+"/"+name, mergePatch, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":3600}}`); err != nil {
-		w.t.Fatal(err)
+func (t *testHub) join(name, set string) {
+	t.t.Helper()
+	t.createIfMissing(namespaces, object{"metadata": object{"name": name, "labels": object{"open-cluster-management.io/cluster-name": name}}})
+	t.createIfMissing(clusters, newCluster(name, object{group + "/clusterset": set, "size": "s"}).with("spec", object{"hubAcceptsClient": true, "leaseDurationSeconds": 3600}))
+	ctx := t.t.Context()
+	if _, err := t.admin.send(ctx, http.MethodPatch, clusters+"/"+name, mergePatch, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":3600}}`); err != nil {
+		t.t.Fatal(err)
 	}
-	kit.Must(w.admin.send(ctx, http.MethodPatch, clusters+"/"+name+"/status", mergePatch, condition("True"))).In(w.t)
+	kit.Must(t.admin.send(ctx, http.MethodPatch, clusters+"/"+name+"/status", mergePatch, condition("True"))).In(t.t)
 }
 
 // awaitIdle waits until the manager has processed the writes to some resources, and no namespace has a cluster that it may not
 // reach. It also waits for the effects of the manager's own writes to clusters, such as taints.
-func (w *testHub) awaitIdle(touched ...string) {
-	w.t.Helper()
-	w.sentinel.flip(w, touched)
+func (t *testHub) awaitIdle(touched ...string) {
+	t.t.Helper()
+	t.sentinel.flip(t, touched)
 	if slices.Contains(touched, "clusters") {
-		kit.Await(w.t, "the queues of the manager are empty", w.checkIdle)
-		w.sentinel.flip(w, []string{"clusters"})
+		kit.Await(t.t, "the queues of the manager are empty", t.checkIdle)
+		t.sentinel.flip(t, []string{"clusters"})
 	}
-	kit.Await(w.t, "the manager is idle and no namespace has a cluster that it may not reach", func(ctx context.Context) error {
-		if err := w.checkIdle(ctx); err != nil {
+	kit.Await(t.t, "the manager is idle and no namespace has a cluster that it may not reach", func(ctx context.Context) error {
+		if err := t.checkIdle(ctx); err != nil {
 			return err
 		}
-		all, err := readHub(ctx, w.reader)
+		all, err := readHub(ctx, t.reader)
 		if err != nil {
 			return err
 		}
@@ -214,8 +214,8 @@ func (w *testHub) awaitIdle(touched ...string) {
 
 var errBusy = errors.New("the manager is not idle")
 
-func (w *testHub) checkIdle(ctx context.Context) error {
-	measured, err := w.manager.ReadMetrics(ctx)
+func (t *testHub) checkIdle(ctx context.Context) error {
+	measured, err := t.manager.ReadMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -226,32 +226,32 @@ func (w *testHub) checkIdle(ctx context.Context) error {
 }
 
 // logf adds a line to the log of the step.
-func (w *testHub) logf(format string, args ...any) {
+func (t *testHub) logf(format string, args ...any) {
 	const most = 60
-	w.lines = append(w.lines, fmt.Sprintf("#%d ", w.number)+fmt.Sprintf(format, args...))
-	w.lines = w.lines[max(0, len(w.lines)-most):]
+	t.lines = append(t.lines, fmt.Sprintf("#%d ", t.number)+fmt.Sprintf(format, args...))
+	t.lines = t.lines[max(0, len(t.lines)-most):]
 }
 
-func (w *testHub) logText() string { return strings.Join(w.lines, "\n") }
+func (t *testHub) logText() string { return strings.Join(t.lines, "\n") }
 
 // reportCounts logs the requests and their responses. A run without a stored object, or without a refusal, fails.
-func (w *testHub) reportCounts() {
+func (t *testHub) reportCounts() {
 	stored, refused := 0, 0
-	for how, times := range w.tried {
+	for how, times := range t.tried {
 		if strings.Contains(how, ": 2") {
 			stored += times
 		} else {
 			refused += times
 		}
 	}
-	w.t.Logf("%d steps; %d requests were carried out, %d refused; probes took %s at most, %s when idle",
-		w.number, stored, refused, w.latencyProbe.worst, w.latencyProbe.idle)
-	if w.number >= steps && (stored < w.number/4 || refused < w.number/4) {
-		w.t.Errorf("no request was stored, or none was refused: %v", w.tried)
+	t.t.Logf("%d steps; %d requests were carried out, %d refused; probes took %s at most, %s when idle",
+		t.number, stored, refused, t.latencyProbe.worst, t.latencyProbe.idle)
+	if t.number >= steps && (stored < t.number/4 || refused < t.number/4) {
+		t.t.Errorf("no request was stored, or none was refused: %v", t.tried)
 	}
 }
 
 // anonymous returns a user without credentials.
-func (w *testHub) anonymous() *user {
-	return newUser(w.t, "anonymous", rest.AnonymousClientConfig(shared.Config()))
+func (t *testHub) anonymous() *user {
+	return newUser(t.t, "anonymous", rest.AnonymousClientConfig(shared.Config()))
 }

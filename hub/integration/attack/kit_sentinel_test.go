@@ -19,22 +19,22 @@ const (
 	sentinelCluster   = "sentinel-c"
 )
 
-func (w *testHub) newSentinel() {
-	w.t.Helper()
-	w.sentinel.on = map[string]bool{}
-	w.createIfMissing(namespaces, object{"metadata": object{"name": sentinelNamespace}})
+func (t *testHub) newSentinel() {
+	t.t.Helper()
+	t.sentinel.on = map[string]bool{}
+	t.createIfMissing(namespaces, object{"metadata": object{"name": sentinelNamespace}})
 	for _, set := range []string{sentinelNamespace, "sentinel-binding"} {
-		w.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", set).with("spec", object{"clusterSelector": object{
+		t.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", set).with("spec", object{"clusterSelector": object{
 			"selectorType": "LabelSelector", "labelSelector": object{"matchLabels": object{"sentinel": "yes"}},
 		}}))
 	}
-	w.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", "sentinel-set").with("spec", object{"clusterSelector": object{
+	t.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", "sentinel-set").with("spec", object{"clusterSelector": object{
 		"selectorType": "LabelSelector", "labelSelector": object{"matchLabels": object{"sentinel": "false"}},
 	}}))
-	w.createIfMissing(bindings(sentinelNamespace), newBinding(sentinelNamespace))
-	w.createIfMissing(bindings(sentinelNamespace), newBinding("sentinel-set"))
-	w.join(sentinelCluster, "default")
-	w.must(http.MethodPatch, clusters+"/"+sentinelCluster, `{"metadata":{"labels":{"sentinel":"yes","flip":"false"}}}`)
+	t.createIfMissing(bindings(sentinelNamespace), newBinding(sentinelNamespace))
+	t.createIfMissing(bindings(sentinelNamespace), newBinding("sentinel-set"))
+	t.join(sentinelCluster, "default")
+	t.must(http.MethodPatch, clusters+"/"+sentinelCluster, `{"metadata":{"labels":{"sentinel":"yes","flip":"false"}}}`)
 	only := func(set string) object { return object{"clusterSets": []string{set}} }
 	for name, spec := range map[string]object{
 		"placements": only(sentinelNamespace).with("numberOfClusters", 0),
@@ -45,19 +45,19 @@ func (w *testHub) newSentinel() {
 		"bindings":  only("sentinel-binding"),
 		"decisions": only(sentinelNamespace),
 	} {
-		w.createIfMissing(placements(sentinelNamespace), newPlacement(name, spec))
+		t.createIfMissing(placements(sentinelNamespace), newPlacement(name, spec))
 	}
 }
 
 // must sends a request of the administrator until it succeeds.
-func (w *testHub) must(method, path, body string) {
-	w.t.Helper()
+func (t *testHub) must(method, path, body string) {
+	t.t.Helper()
 	kind := plainJSON
 	if method == http.MethodPatch {
 		kind = mergePatch
 	}
-	kit.Await(w.t, "the request of the administrator succeeds", func(ctx context.Context) error {
-		got, err := w.admin.send(ctx, method, path, kind, body)
+	kit.Await(t.t, "the request of the administrator succeeds", func(ctx context.Context) error {
+		got, err := t.admin.send(ctx, method, path, kind, body)
 		if err == nil && got.code >= http.StatusInternalServerError {
 			err = fmt.Errorf("%s %s: %d %s", method, path, got.code, got.message)
 		}

@@ -27,14 +27,14 @@ type action struct {
 }
 
 // step draws an action and a tenant, runs the action, and checks the result.
-func (w *testHub) step() {
-	w.t.Helper()
-	w.number++
-	chosen := w.pickAction()
-	first := w.random.IntN(len(w.tenants))
-	second := (first + 1 + w.random.IntN(len(w.tenants)-1)) % len(w.tenants)
-	s := &step{testHub: w, tenant: w.tenants[first], otherTenant: w.tenants[second]}
-	w.logf("%s: %s", s.tenant.set, chosen.name)
+func (t *testHub) step() {
+	t.t.Helper()
+	t.number++
+	chosen := t.pickAction()
+	first := t.random.IntN(len(t.tenants))
+	second := (first + 1 + t.random.IntN(len(t.tenants)-1)) % len(t.tenants)
+	s := &step{testHub: t, tenant: t.tenants[first], otherTenant: t.tenants[second]}
+	t.logf("%s: %s", s.tenant.set, chosen.name)
 	free := map[string]bool{sentinelNamespace: true, "audit": true}
 	for _, namespace := range s.tenant.namespaces {
 		free[namespace] = true
@@ -42,14 +42,14 @@ func (w *testHub) step() {
 	for _, namespace := range s.otherTenant.namespaces {
 		free[namespace] = free[namespace] || chosen.bothTenants
 	}
-	w.follower.begin(free)
+	t.follower.begin(free)
 	chosen.do(s)
 	if !s.down {
-		w.checkLatency()
+		t.checkLatency()
 	}
 	s.awaitEffects()
-	for _, moved := range w.follower.end() {
-		w.t.Errorf("a decision of another tenant changed: %s", moved)
+	for _, moved := range t.follower.end() {
+		t.t.Errorf("a decision of another tenant changed: %s", moved)
 	}
 }
 
@@ -60,12 +60,12 @@ func (s *step) awaitEffects() {
 	s.touched = nil
 }
 
-func (w *testHub) pickAction() action {
+func (t *testHub) pickAction() action {
 	total := 0
 	for _, one := range actions {
 		total += one.weight
 	}
-	at := w.random.IntN(total)
+	at := t.random.IntN(total)
 	for _, one := range actions {
 		if at -= one.weight; at < 0 {
 			return one

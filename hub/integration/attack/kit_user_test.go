@@ -39,8 +39,8 @@ type apiResponse struct {
 }
 
 // send sends a request. An error means that there was no response.
-func (a *user) send(ctx context.Context, method, path, kind, body string, headers ...string) (apiResponse, error) {
-	got, err := a.Send(ctx, method, path, kind, body, append(headers, "Accept", plainJSON)...)
+func (u *user) send(ctx context.Context, method, path, kind, body string, headers ...string) (apiResponse, error) {
+	got, err := u.Send(ctx, method, path, kind, body, append(headers, "Accept", plainJSON)...)
 	return apiResponse{got.Code, got.Body, got.Message}, err
 }
 

@@ -50,23 +50,23 @@ func watchSlices(t *testing.T) *sliceWatcher {
 }
 
 // run lists the slices and watches them until the API server ends the watch.
-func (f *sliceWatcher) run(ctx context.Context, to *kit.Client) {
+func (s *sliceWatcher) run(ctx context.Context, to *kit.Client) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := to.List(ctx, &list); err != nil {
 		return
 	}
-	f.mu.Lock()
+	s.mu.Lock()
 	present := map[types.NamespacedName]bool{}
 	for i := range list.Items {
 		present[client.ObjectKeyFromObject(&list.Items[i])] = true
-		f.record(&list.Items[i], false)
+		s.record(&list.Items[i], false)
 	}
-	for key, slice := range f.slices {
+	for key, slice := range s.slices {
 		if !present[key] {
-			f.record(slice, true)
+			s.record(slice, true)
 		}
 	}
-	f.mu.Unlock()
+	s.mu.Unlock()
 	watching, err := to.Watch(ctx, &clusterv1beta1.PlacementDecisionList{}, &client.ListOptions{Raw: resourceVersion(list.ResourceVersion)})
 	if err != nil {
 		return
@@ -77,33 +77,33 @@ func (f *sliceWatcher) run(ctx context.Context, to *kit.Client) {
 		if !ok {
 			return
 		}
-		f.mu.Lock()
-		f.record(slice, event.Type == watch.Deleted)
-		f.mu.Unlock()
+		s.mu.Lock()
+		s.record(slice, event.Type == watch.Deleted)
+		s.mu.Unlock()
 	}
 }
 
 // record records a change of a slice.
-func (f *sliceWatcher) record(slice *clusterv1beta1.PlacementDecision, deleted bool) {
+func (s *sliceWatcher) record(slice *clusterv1beta1.PlacementDecision, deleted bool) {
 	key := client.ObjectKeyFromObject(slice)
 	if deleted {
-		delete(f.slices, key)
+		delete(s.slices, key)
 	} else {
-		f.slices[key] = slice
+		s.slices[key] = slice
 	}
 	of := keyOf(slice)
-	if f.before == nil || f.mayMove[of.Namespace] {
+	if s.before == nil || s.mayMove[of.Namespace] {
 		return
 	}
-	if now := f.clustersOf(of); now != f.before[of] {
-		f.moved = append(f.moved, fmt.Sprintf("%s had [%s], and had [%s] after a change of %s", of, f.before[of], now, slice.Name))
+	if now := s.clustersOf(of); now != s.before[of] {
+		s.moved = append(s.moved, fmt.Sprintf("%s had [%s], and had [%s] after a change of %s", of, s.before[of], now, slice.Name))
 	}
 }
 
 // clustersOf returns the clusters of a placement, sorted.
-func (f *sliceWatcher) clustersOf(placement types.NamespacedName) string {
+func (s *sliceWatcher) clustersOf(placement types.NamespacedName) string {
 	out := map[string]bool{}
-	for _, slice := range f.slices {
+	for _, slice := range s.slices {
 		if keyOf(slice) == placement {
 			for _, entry := range slice.Status.Decisions {
 				out[entry.ClusterName] = true
@@ -114,31 +114,31 @@ func (f *sliceWatcher) clustersOf(placement types.NamespacedName) string {
 }
 
 // begin starts a step in which the decisions of some namespaces may change.
-func (f *sliceWatcher) begin(free map[string]bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mayMove, f.before = free, map[types.NamespacedName]string{}
-	for _, slice := range f.slices {
-		if of := keyOf(slice); f.before[of] == "" {
-			f.before[of] = f.clustersOf(of)
+func (s *sliceWatcher) begin(free map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mayMove, s.before = free, map[types.NamespacedName]string{}
+	for _, slice := range s.slices {
+		if of := keyOf(slice); s.before[of] == "" {
+			s.before[of] = s.clustersOf(of)
 		}
 	}
 }
 
 // end returns the forbidden changes since begin.
-func (f *sliceWatcher) end() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := f.moved
-	f.moved = nil
+func (s *sliceWatcher) end() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.moved
+	s.moved = nil
 	return out
 }
 
 // clusters returns the current clusters of a placement.
-func (f *sliceWatcher) clusters(namespace, placement string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.clustersOf(types.NamespacedName{Namespace: namespace, Name: placement})
+func (s *sliceWatcher) clusters(namespace, placement string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clustersOf(types.NamespacedName{Namespace: namespace, Name: placement})
 }
 
 // resourceVersion is the version from which a watch starts.

@@ -50,10 +50,10 @@ func connect(t *testing.T, name string, config *rest.Config, groups ...string) u
 }
 
 // withHeader returns the user with a header that is added to every request.
-func (p user) withHeader(header, value string) user { return user{p.WithHeader(header, value)} }
+func (u user) withHeader(header, value string) user { return user{u.WithHeader(header, value)} }
 
-func (p user) subject() rbacv1.Subject {
-	return kit.User(p.Name())
+func (u user) subject() rbacv1.Subject {
+	return kit.User(u.Name())
 }
 
 // apiResponse is a response of the API server.
@@ -93,22 +93,22 @@ func (a apiResponse) expect(t *testing.T, code int, message string) {
 }
 
 // create stores an object in a collection. Paths are paths of the API server, as in the methods below.
-func (p user) create(t *testing.T, collection string, object object) apiResponse {
+func (u user) create(t *testing.T, collection string, object object) apiResponse {
 	t.Helper()
-	return p.send(t.Context(), t, http.MethodPost, collection, "application/json", object)
+	return u.send(t.Context(), t, http.MethodPost, collection, "application/json", object)
 }
 
 // update replaces a stored object.
-func (p user) update(t *testing.T, path string, object object) apiResponse {
+func (u user) update(t *testing.T, path string, object object) apiResponse {
 	t.Helper()
-	return p.send(t.Context(), t, http.MethodPut, path, "application/json", object)
+	return u.send(t.Context(), t, http.MethodPut, path, "application/json", object)
 }
 
 // rewrite updates a stored object with a change in the form of a merge patch. It retries after a conflict.
-func (p user) rewrite(t *testing.T, path, change string) apiResponse {
+func (u user) rewrite(t *testing.T, path, change string) apiResponse {
 	t.Helper()
 	for {
-		got := p.update(t, path, getObject(t, path).with(t, change))
+		got := u.update(t, path, getObject(t, path).with(t, change))
 		if got.Code != http.StatusConflict {
 			return got
 		}
@@ -116,41 +116,41 @@ func (p user) rewrite(t *testing.T, path, change string) apiResponse {
 }
 
 // apply sends an object by server-side apply, and takes over fields of other owners.
-func (p user) apply(t *testing.T, path string, object object) apiResponse {
+func (u user) apply(t *testing.T, path string, object object) apiResponse {
 	t.Helper()
-	return p.send(t.Context(), t, http.MethodPatch, path+"?fieldManager=boundary&force=true", string(types.ApplyYAMLPatchType), object)
+	return u.send(t.Context(), t, http.MethodPatch, path+"?fieldManager=boundary&force=true", string(types.ApplyYAMLPatchType), object)
 }
 
-func (p user) merge(t *testing.T, path, patch string) apiResponse {
+func (u user) merge(t *testing.T, path, patch string) apiResponse {
 	t.Helper()
-	return p.send(t.Context(), t, http.MethodPatch, path, string(types.MergePatchType), json.RawMessage(patch))
+	return u.send(t.Context(), t, http.MethodPatch, path, string(types.MergePatchType), json.RawMessage(patch))
 }
 
 // patch sends a JSON patch.
-func (p user) patch(t *testing.T, path, patch string) apiResponse {
+func (u user) patch(t *testing.T, path, patch string) apiResponse {
 	t.Helper()
-	return p.send(t.Context(), t, http.MethodPatch, path, string(types.JSONPatchType), json.RawMessage(patch))
+	return u.send(t.Context(), t, http.MethodPatch, path, string(types.JSONPatchType), json.RawMessage(patch))
 }
 
-func (p user) read(t *testing.T, path string) apiResponse {
+func (u user) read(t *testing.T, path string) apiResponse {
 	t.Helper()
-	return p.send(t.Context(), t, http.MethodGet, path, "", nil)
+	return u.send(t.Context(), t, http.MethodGet, path, "", nil)
 }
 
-func (p user) remove(t *testing.T, path string) apiResponse {
+func (u user) remove(t *testing.T, path string) apiResponse {
 	t.Helper()
-	return p.send(t.Context(), t, http.MethodDelete, path, "", nil)
+	return u.send(t.Context(), t, http.MethodDelete, path, "", nil)
 }
 
-func (p user) send(ctx context.Context, t *testing.T, method, path, kind string, body any) apiResponse {
+func (u user) send(ctx context.Context, t *testing.T, method, path, kind string, body any) apiResponse {
 	t.Helper()
-	out := kit.Must(p.do(ctx, method, path, kind, body)).In(t)
+	out := kit.Must(u.do(ctx, method, path, kind, body)).In(t)
 	return out
 }
 
 // do sends a request. An error means that there was no response in JSON.
-func (p user) do(ctx context.Context, method, path, kind string, body any) (apiResponse, error) {
-	got, err := p.Send(ctx, method, path, kind, body)
+func (u user) do(ctx context.Context, method, path, kind string, body any) (apiResponse, error) {
+	got, err := u.Send(ctx, method, path, kind, body)
 	if err == nil && got.Body == nil {
 		err = fmt.Errorf("%s %s: %d and no JSON: %s", method, path, got.Code, got.Text)
 	}
@@ -195,18 +195,18 @@ func ruleFor(verbs, resources string, names ...string) rbacv1.PolicyRule {
 var errNotYet = errors.New("the roles have no effect yet")
 
 // awaitAllowed waits until the API server allows a verb on a path to a user. Roles take effect with a delay.
-func (p user) awaitAllowed(t *testing.T, verb, path string) {
+func (u user) awaitAllowed(t *testing.T, verb, path string) {
 	t.Helper()
-	p.awaitAccess(t, verb, path, true)
+	u.awaitAccess(t, verb, path, true)
 }
 
 // awaitDenied waits until the API server denies a verb on a path to a user.
-func (p user) awaitDenied(t *testing.T, verb, path string) {
+func (u user) awaitDenied(t *testing.T, verb, path string) {
 	t.Helper()
-	p.awaitAccess(t, verb, path, false)
+	u.awaitAccess(t, verb, path, false)
 }
 
-func (p user) awaitAccess(t *testing.T, verb, path string, want bool) {
+func (u user) awaitAccess(t *testing.T, verb, path string, want bool) {
 	t.Helper()
 	attributes := &authorizationv1.ResourceAttributes{Verb: verb}
 	parts := strings.Split(strings.TrimPrefix(path, "/apis/"), "/")
@@ -219,5 +219,5 @@ func (p user) awaitAccess(t *testing.T, verb, path string, want bool) {
 			*into = parts[i]
 		}
 	}
-	kit.AwaitAccess(t, shared, p.Name(), p.Groups(), *attributes, want)
+	kit.AwaitAccess(t, shared, u.Name(), u.Groups(), *attributes, want)
 }

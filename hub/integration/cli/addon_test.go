@@ -21,7 +21,7 @@ import (
 )
 
 // storeAddOn stores an add-on with the name of the namespace on the clusters of the placement, and its configuration.
-func (s fixture) storeAddOn(t *testing.T) {
+func (f fixture) storeAddOn(t *testing.T) {
 	t.Helper()
 	for _, text := range []string{`
 apiVersion: addon.open-cluster-management.io/v1alpha1
@@ -38,23 +38,23 @@ spec:
   installStrategy: {type: Placements, placements: [{namespace: %[1]s, name: web}]}
 `} {
 		object := &unstructured.Unstructured{}
-		kit.NoError(t, yaml.Unmarshal([]byte(fmt.Sprintf(text, s.namespace)), &object.Object))
-		s.create(t, object)
+		kit.NoError(t, yaml.Unmarshal([]byte(fmt.Sprintf(text, f.namespace)), &object.Object))
+		f.create(t, object)
 	}
 }
 
 // addOnRules are the permissions that `addon status` needs, each with the text of the error without it.
-func (s fixture) addOnRules() map[string]rbacv1.PolicyRule {
+func (f fixture) addOnRules() map[string]rbacv1.PolicyRule {
 	rule := func(group, resource, verb string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
 	}
 	return map[string]rbacv1.PolicyRule{
 		"the permission to get clustermanagementaddons":                                           rule(addonv1alpha1.GroupName, "clustermanagementaddons", "get"),
 		"the permission to list managedclusteraddons in all namespaces":                           rule(addonv1alpha1.GroupName, "managedclusteraddons", "list"),
-		"to get addondeploymentconfigs.addon.open-cluster-management.io " + s.namespace + "/base": rule(addonv1alpha1.GroupName, "addondeploymentconfigs", "get"),
+		"to get addondeploymentconfigs.addon.open-cluster-management.io " + f.namespace + "/base": rule(addonv1alpha1.GroupName, "addondeploymentconfigs", "get"),
 		"the permission to list managedclusters":                                                  rule(clusterv1.GroupName, "managedclusters", "list"),
-		"Placement " + s.namespace + "/web":                                                       rule(clusterv1.GroupName, "placements", "get"),
-		"the decisions of Placement " + s.namespace + "/web":                                      rule(clusterv1.GroupName, "placementdecisions", "list"),
+		"Placement " + f.namespace + "/web":                                                       rule(clusterv1.GroupName, "placements", "get"),
+		"the decisions of Placement " + f.namespace + "/web":                                      rule(clusterv1.GroupName, "placementdecisions", "list"),
 	}
 }
 
@@ -97,7 +97,7 @@ func TestAddOnStatus(t *testing.T) {
 }
 
 // grant stores all rules in a role, without the rule of a text.
-func (s fixture) grant(t *testing.T, role *rbacv1.ClusterRole, rules map[string]rbacv1.PolicyRule, without string) {
+func (f fixture) grant(t *testing.T, role *rbacv1.ClusterRole, rules map[string]rbacv1.PolicyRule, without string) {
 	t.Helper()
 	before := role.DeepCopy()
 	role.Rules = nil
@@ -106,5 +106,5 @@ func (s fixture) grant(t *testing.T, role *rbacv1.ClusterRole, rules map[string]
 			role.Rules = append(role.Rules, rule)
 		}
 	}
-	s.client.For(t).MustPatch(role, client.MergeFrom(before))
+	f.client.For(t).MustPatch(role, client.MergeFrom(before))
 }

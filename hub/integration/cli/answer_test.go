@@ -20,7 +20,7 @@ import (
 )
 
 // startViews starts a manager that serves the views and runs more controllers. The hub forwards requests to it until the test ends.
-func (s fixture) startViews(t *testing.T, more ...string) {
+func (f fixture) startViews(t *testing.T, more ...string) {
 	t.Helper()
 	shared.GrantViews(t)
 	shared.CreateViewService(t)
@@ -29,7 +29,7 @@ func (s fixture) startViews(t *testing.T, more ...string) {
 		entry.SetAPIVersion("apiregistration.k8s.io/v1")
 		entry.SetKind("APIService")
 		entry.SetName("v1.view.cluster.open-cluster-management.io")
-		if err := s.client.Delete(context.WithoutCancel(t.Context()), entry); err != nil {
+		if err := f.client.Delete(context.WithoutCancel(t.Context()), entry); err != nil {
 			t.Error(err)
 		}
 	})
@@ -46,24 +46,24 @@ func (s fixture) startViews(t *testing.T, more ...string) {
 
 // waitExplained waits until the placement has selected a cluster other than the given one, and the manager explains it. It returns the
 // selected cluster and the other cluster of the fixture.
-func (s fixture) waitExplained(t *testing.T, other string) (chosen, left string) {
+func (f fixture) waitExplained(t *testing.T, other string) (chosen, left string) {
 	t.Helper()
 	kit.Await(t, "the placement has selected a cluster other than the given one, and the manager explains it", func(ctx context.Context) error {
 		var list clusterv1beta1.PlacementDecisionList
-		if err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
+		if err := f.client.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
 		if len(list.Items) != 1 || len(list.Items[0].Status.Decisions) != 1 {
 			return fmt.Errorf("%w: decisions %+v", errNotYet, list.Items)
 		}
 		chosen = list.Items[0].Status.Decisions[0].ClusterName
-		explained := run(ctx, "explain", "placement", "web", "-n", s.namespace)
+		explained := run(ctx, "explain", "placement", "web", "-n", f.namespace)
 		if chosen == other || explained.code != cli.ExitOK || strings.Contains(explained.out, "Stale") || !strings.Contains(explained.out, chosen) {
 			return fmt.Errorf("%w: %s is stored, %+v", errNotYet, chosen, explained)
 		}
 		return nil
 	})
-	return chosen, s.clusters()[1-slices.Index(s.clusters(), chosen)]
+	return chosen, f.clusters()[1-slices.Index(f.clusters(), chosen)]
 }
 
 // commandCase is a command line, its exit code, and parts of its output.
@@ -73,17 +73,17 @@ type commandCase struct {
 	want []string
 }
 
-func (q commandCase) check(t *testing.T) {
+func (c commandCase) check(t *testing.T) {
 	t.Helper()
-	got := run(t.Context(), q.args...)
+	got := run(t.Context(), c.args...)
 	output, silent := got.out, got.errOut
-	if q.code == cli.ExitRefused {
+	if c.code == cli.ExitRefused {
 		output, silent = silent, output
 	}
-	if got.code != q.code || silent != "" {
-		t.Errorf("got %+v, want exit code %d", got, q.code)
+	if got.code != c.code || silent != "" {
+		t.Errorf("got %+v, want exit code %d", got, c.code)
 	}
-	for _, want := range q.want {
+	for _, want := range c.want {
 		if !strings.Contains(output, want) {
 			t.Errorf("%q is not in\n%s", want, output)
 		}

@@ -40,25 +40,25 @@ spec:
 `
 
 // apply stores the objects of a text in the namespace of the fixture, until the end of the test.
-func (s fixture) apply(t *testing.T, text string) {
+func (f fixture) apply(t *testing.T, text string) {
 	t.Helper()
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		object := &unstructured.Unstructured{}
 		kit.NoError(t, yaml.Unmarshal([]byte(document), &object.Object))
 		if object.GetKind() != "CustomResourceDefinition" {
-			object.SetNamespace(s.namespace)
+			object.SetNamespace(f.namespace)
 		}
 		kit.Await(t, "the object is applied", func(ctx context.Context) error { // a definition takes a moment, and a failed request empties the object
-			return s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("user"), client.ForceOwnership)
+			return f.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("user"), client.ForceOwnership)
 		})
-		t.Cleanup(func() { _ = s.client.Delete(context.WithoutCancel(t.Context()), object) })
+		t.Cleanup(func() { _ = f.client.Delete(context.WithoutCancel(t.Context()), object) })
 	}
 }
 
 // argoCheck runs the check and returns the steps and the notes, each as its object and its message.
-func (s fixture) argoCheck(t *testing.T, args ...string) (report argocd.Report, steps, notes []string) {
+func (f fixture) argoCheck(t *testing.T, args ...string) (report argocd.Report, steps, notes []string) {
 	t.Helper()
-	got := run(t.Context(), append([]string{"argo", "check", "-n", s.namespace, "-o", "json"}, args...)...)
+	got := run(t.Context(), append([]string{"argo", "check", "-n", f.namespace, "-o", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil {
 		t.Fatalf("%v: %+v", err, got)
 	}
@@ -66,10 +66,10 @@ func (s fixture) argoCheck(t *testing.T, args ...string) (report argocd.Report, 
 		t.Errorf("exit code %d with %d steps", got.code, len(report.Steps))
 	}
 	for _, found := range report.Steps {
-		steps = append(steps, strings.ReplaceAll(found.Object+": "+found.Message, s.namespace, "NS"))
+		steps = append(steps, strings.ReplaceAll(found.Object+": "+found.Message, f.namespace, "NS"))
 	}
 	for _, found := range report.Notes {
-		notes = append(notes, strings.ReplaceAll(found.Object+": "+found.Message, s.namespace, "NS"))
+		notes = append(notes, strings.ReplaceAll(found.Object+": "+found.Message, f.namespace, "NS"))
 	}
 	return report, steps, notes
 }
@@ -222,7 +222,7 @@ func TestArgoLabels(t *testing.T) {
 	}
 }
 
-func (s fixture) patch(t *testing.T, object client.Object, patch string) {
+func (f fixture) patch(t *testing.T, object client.Object, patch string) {
 	t.Helper()
-	s.client.For(t).MustMerge(object, patch)
+	f.client.For(t).MustMerge(object, patch)
 }

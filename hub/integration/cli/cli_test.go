@@ -67,19 +67,19 @@ func TestGet(t *testing.T) {
 }
 
 // checkGroups checks that the tree of the cluster in the group has the placement.
-func (s fixture) checkGroups(t *testing.T) {
+func (f fixture) checkGroups(t *testing.T) {
 	var groups struct {
 		Groups []struct {
 			Index            string
 			Clusters, Slices []string
 		}
 	}
-	decode(t, run(t.Context(), "get", "groups", "web", "-n", s.namespace, "-o", "json"), &groups)
+	decode(t, run(t.Context(), "get", "groups", "web", "-n", f.namespace, "-o", "json"), &groups)
 	if len(groups.Groups) != 1 || len(groups.Groups[0].Clusters) != 1 || !cmp.Equal(groups.Groups[0].Slices, []string{"web-decision-1"}) {
 		t.Fatalf("got %+v", groups)
 	}
 	got := run(t.Context(), "tree", "cluster", groups.Groups[0].Clusters[0])
-	for _, want := range []string{": 1 placement in 1 namespace", s.namespace + "   bound to " + s.namespace, "    web", "group 0   at most "} {
+	for _, want := range []string{": 1 placement in 1 namespace", f.namespace + "   bound to " + f.namespace, "    web", "group 0   at most "} {
 		if got.code != cli.ExitOK || !strings.Contains(got.out, want) {
 			t.Errorf("got %+v, want %q in it", got, want)
 		}
@@ -87,21 +87,21 @@ func (s fixture) checkGroups(t *testing.T) {
 }
 
 // complete checks that shell completion returns names from the hub, for every kind.
-func (s fixture) complete(t *testing.T) {
+func (f fixture) complete(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want []string }{
-		"placements":                  {[]string{"get", "pl", "-n", s.namespace, ""}, []string{"web"}},
-		"placements, for groups":      {[]string{"get", "groups", "-n", s.namespace, "w"}, []string{"web"}},
-		"clusters":                    {[]string{"get", "clusters", s.namespace}, s.clusters()},
-		"clusters, for a tree":        {[]string{"tree", "cluster", s.namespace}, s.clusters()},
-		"placements, to explain":      {[]string{"explain", "placement", "-n", s.namespace, ""}, []string{"web"}},
-		"clusters, to explain":        {[]string{"explain", "placement", "web", "--cluster", s.namespace}, s.clusters()},
-		"placements, for the history": {[]string{"history", "placement", "-n", s.namespace, ""}, []string{"web"}},
-		"clusters, for the history":   {[]string{"history", "placement", "web", "--cluster", s.namespace}, s.clusters()},
-		"clusters, to cordon":         {[]string{"diff", "--cordon", s.namespace}, s.clusters()},
-		"no second placement":         {[]string{"explain", "placement", "web", "-n", s.namespace, ""}, []string{}},
-		"sets":                        {[]string{"get", "sets", s.namespace}, []string{s.namespace}},
-		"namespaces":                  {[]string{"get", "pl", "-n", s.namespace}, []string{s.namespace}},
-		"no match":                    {[]string{"get", "pl", "-n", s.namespace, "x"}, []string{}},
+		"placements":                  {[]string{"get", "pl", "-n", f.namespace, ""}, []string{"web"}},
+		"placements, for groups":      {[]string{"get", "groups", "-n", f.namespace, "w"}, []string{"web"}},
+		"clusters":                    {[]string{"get", "clusters", f.namespace}, f.clusters()},
+		"clusters, for a tree":        {[]string{"tree", "cluster", f.namespace}, f.clusters()},
+		"placements, to explain":      {[]string{"explain", "placement", "-n", f.namespace, ""}, []string{"web"}},
+		"clusters, to explain":        {[]string{"explain", "placement", "web", "--cluster", f.namespace}, f.clusters()},
+		"placements, for the history": {[]string{"history", "placement", "-n", f.namespace, ""}, []string{"web"}},
+		"clusters, for the history":   {[]string{"history", "placement", "web", "--cluster", f.namespace}, f.clusters()},
+		"clusters, to cordon":         {[]string{"diff", "--cordon", f.namespace}, f.clusters()},
+		"no second placement":         {[]string{"explain", "placement", "web", "-n", f.namespace, ""}, []string{}},
+		"sets":                        {[]string{"get", "sets", f.namespace}, []string{f.namespace}},
+		"namespaces":                  {[]string{"get", "pl", "-n", f.namespace}, []string{f.namespace}},
+		"no match":                    {[]string{"get", "pl", "-n", f.namespace, "x"}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, completions(t, tc.args...)); diff != "" {

@@ -49,8 +49,8 @@ func TestDecisions(t *testing.T) {
 }
 
 // checkContexts reads the contexts of a kubeconfig that has the hub and a member.
-func (s fixture) checkContexts(t *testing.T, chosen string) {
-	if got := run(t.Context(), "decisions", "web", "-n", s.namespace, "-o", "kubeconfig-list"); got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, "1 cluster without a context") {
+func (f fixture) checkContexts(t *testing.T, chosen string) {
+	if got := run(t.Context(), "decisions", "web", "-n", f.namespace, "-o", "kubeconfig-list"); got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, "1 cluster without a context") {
 		t.Errorf("got %+v", got)
 	}
 	config := kit.Must(clientcmd.LoadFromFile(shared.Kubeconfig())).In(t)
@@ -59,7 +59,7 @@ func (s fixture) checkContexts(t *testing.T, chosen string) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	kit.NoError(t, clientcmd.WriteToFile(*config, path))
 	var out, errOut kit.Buffer
-	code := startWith(t.Context(), path, &out, &errOut, "decisions", "web", "-n", s.namespace, "-o", "kubeconfig-list", "--context-name", "admin@{cluster}")
+	code := startWith(t.Context(), path, &out, &errOut, "decisions", "web", "-n", f.namespace, "-o", "kubeconfig-list", "--context-name", "admin@{cluster}")
 	if want := chosen + "\tadmin@" + chosen + "\n"; code != cli.ExitOK || out.String() != want {
 		t.Errorf("exit code %d, got %q, want %q; %s", code, out.String(), want, errOut.String())
 	}
@@ -68,14 +68,14 @@ func (s fixture) checkContexts(t *testing.T, chosen string) {
 	}
 }
 
-func (s fixture) checkDecisionErrors(t *testing.T) {
+func (f fixture) checkDecisionErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
-		"no such placement": {[]string{"decisions", "nothing", "-n", s.namespace}, `error: there is no placement "nothing" in the namespace ` + s.namespace},
-		"no such group":     {[]string{"decisions", "web", "-n", s.namespace, "--group", "x"}, `has no decision group "x": it has no group with a name`},
-		"no role":           {[]string{"decisions", "web", "-n", s.namespace, "--as", "no-role"}, "the right to list placements.cluster.open-cluster-management.io in the namespace " + s.namespace + " is missing"},
+		"no such placement": {[]string{"decisions", "nothing", "-n", f.namespace}, `error: there is no placement "nothing" in the namespace ` + f.namespace},
+		"no such group":     {[]string{"decisions", "web", "-n", f.namespace, "--group", "x"}, `has no decision group "x": it has no group with a name`},
+		"no role":           {[]string{"decisions", "web", "-n", f.namespace, "--as", "no-role"}, "the right to list placements.cluster.open-cluster-management.io in the namespace " + f.namespace + " is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t.Context(), tc.args...)
@@ -114,29 +114,29 @@ func TestIncompleteDecisions(t *testing.T) {
 }
 
 // storeSlice stores a slice of the placement.
-func (s fixture) storeSlice(t *testing.T, number int, clusters ...string) {
+func (f fixture) storeSlice(t *testing.T, number int, clusters ...string) {
 	t.Helper()
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.namespace, Name: fmt.Sprintf("web-decision-%d", number),
+		Namespace: f.namespace, Name: fmt.Sprintf("web-decision-%d", number),
 		Labels: map[string]string{clusterv1beta1.PlacementLabel: "web", clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: ""},
 	}}
-	s.create(t, slice)
+	f.create(t, slice)
 	for _, name := range clusters {
 		slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
 	}
-	s.client.For(t).MustUpdateStatus(slice)
+	f.client.For(t).MustUpdateStatus(slice)
 }
 
 // storeStatus stores the status of the placement.
-func (s fixture) storeStatus(t *testing.T, selected int32) {
+func (f fixture) storeStatus(t *testing.T, selected int32) {
 	t.Helper()
-	placement := s.placement()
-	s.client.For(t).MustRead(placement)
+	placement := f.placement()
+	f.client.For(t).MustRead(placement)
 	placement.Status.NumberOfSelectedClusters = selected
 	placement.Status.Conditions = []metav1.Condition{{
 		Type: clusterv1beta1.PlacementConditionSatisfied, Status: "True", Reason: "AllDecisionsScheduled", LastTransitionTime: metav1.Now(), ObservedGeneration: placement.Generation,
 	}}
-	s.client.For(t).MustUpdateStatus(placement)
+	f.client.For(t).MustUpdateStatus(placement)
 }
 
 // TestWatchDecisions follows a decision through moves of a cluster. Every line is a whole decision, none comes twice in a row, and the
@@ -178,20 +178,20 @@ func TestWatchDecisions(t *testing.T) {
 }
 
 // taint taints a cluster, and removes the taint of the other one first; without add it only removes.
-func (s fixture) taint(t *testing.T, name string, add bool) {
+func (f fixture) taint(t *testing.T, name string, add bool) {
 	t.Helper()
-	for _, cluster := range s.clusters() {
+	for _, cluster := range f.clusters() {
 		if cluster != name || !add {
-			s.patchTaints(t, cluster, `[]`)
+			f.patchTaints(t, cluster, `[]`)
 		}
 	}
 	if add {
-		s.patchTaints(t, name, `[{"key":"example.com/drain","effect":"NoSelect"}]`)
+		f.patchTaints(t, name, `[{"key":"example.com/drain","effect":"NoSelect"}]`)
 	}
 }
 
-func (s fixture) patchTaints(t *testing.T, cluster, taints string) {
+func (f fixture) patchTaints(t *testing.T, cluster, taints string) {
 	t.Helper()
 	object := kit.Cluster(cluster)
-	s.client.For(t).MustMerge(object, `{"spec":{"taints":`+taints+`}}`)
+	f.client.For(t).MustMerge(object, `{"spec":{"taints":`+taints+`}}`)
 }

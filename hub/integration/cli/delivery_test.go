@@ -56,9 +56,9 @@ func newDeliveryFixture(t *testing.T) deliveryFixture {
 }
 
 // set returns the set api over the placement fleet.
-func (s deliveryFixture) set(t *testing.T, strategy, version string) *workv1alpha1.ManifestWorkReplicaSet {
+func (d deliveryFixture) set(t *testing.T, strategy, version string) *workv1alpha1.ManifestWorkReplicaSet {
 	t.Helper()
-	out := kit.WorkSet(s.namespace, "api")
+	out := kit.WorkSet(d.namespace, "api")
 	reference := workv1alpha1.LocalPlacementReference{Name: "fleet"}
 	kit.NoError(t, yaml.UnmarshalStrict([]byte(strategy), &reference.RolloutStrategy.RolloutStrategy))
 	out.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{reference}
@@ -74,19 +74,19 @@ func (s deliveryFixture) set(t *testing.T, strategy, version string) *workv1alph
 }
 
 // work waits for the work of a cluster and returns it.
-func (s deliveryFixture) work(t *testing.T, cluster string) *workv1.ManifestWork {
+func (d deliveryFixture) work(t *testing.T, cluster string) *workv1.ManifestWork {
 	t.Helper()
 	out := &workv1.ManifestWork{}
 	kit.Await(t, "the work of a cluster and returns it", func(ctx context.Context) error {
-		return s.client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: plan.WorkName(s.namespace, "api")}, out)
+		return d.client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: plan.WorkName(d.namespace, "api")}, out)
 	})
 	return out
 }
 
 // report stores what the agent of a cluster reports: that the Deployment is refused for good, or with an empty message that all is well.
-func (s deliveryFixture) report(t *testing.T, cluster, refusal string) {
+func (d deliveryFixture) report(t *testing.T, cluster, refusal string) {
 	t.Helper()
-	work := s.work(t, cluster)
+	work := d.work(t, cluster)
 	deployment := workv1.ManifestCondition{
 		ResourceMeta: workv1.ManifestResourceMeta{Ordinal: 1, Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "api"},
 		Conditions:   []metav1.Condition{},
@@ -105,17 +105,17 @@ func (s deliveryFixture) report(t *testing.T, cluster, refusal string) {
 		set(&work.Status.Conditions, workv1.WorkProgressing, metav1.ConditionFalse, "")
 	}
 	work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{deployment}
-	s.client.For(t).MustUpdateStatus(work)
+	d.client.For(t).MustUpdateStatus(work)
 }
 
 // deliveryTenant is a tenant that may read the sets of works of the namespace, and nothing in the namespaces of clusters.
-func (s deliveryFixture) deliveryTenant(t *testing.T) string {
+func (d deliveryFixture) deliveryTenant(t *testing.T) string {
 	t.Helper()
-	user := s.tenant(t)
-	s.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "sets"}, Rules: []rbacv1.PolicyRule{{
+	user := d.tenant(t)
+	d.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "sets"}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworkreplicasets"}, Verbs: []string{"get", "list"},
 	}}})
-	s.create(t, kit.RoleBinding(s.namespace, "sets", kit.Role("sets"), kit.User(user)))
+	d.create(t, kit.RoleBinding(d.namespace, "sets", kit.Role("sets"), kit.User(user)))
 	return user
 }
 
@@ -205,16 +205,16 @@ func TestExplainDelivery(t *testing.T) {
 }
 
 // checkDiff compares a changed template with the works of the hub, as the administrator and as a tenant.
-func (s deliveryFixture) checkDiff(t *testing.T, tenant string) {
+func (d deliveryFixture) checkDiff(t *testing.T, tenant string) {
 	t.Helper()
-	changed := s.set(t, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 0, progressDeadline: 1h}}", "2")
+	changed := d.set(t, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 0, progressDeadline: 1h}}", "2")
 	changed.APIVersion, changed.Kind = workv1alpha1.GroupVersion.String(), "ManifestWorkReplicaSet"
 	text := kit.Must(yaml.Marshal(changed)).In(t)
 	path := filepath.Join(t.TempDir(), "set.yaml")
 	kit.NoError(t, os.WriteFile(path, text, 0o600))
-	want := []string{"api: 3 clusters changed, 0 clusters removed, 0 unchanged", "changed   Deployment shop/api   spec.replicas\n", "over " + s.namespace + "/fleet: Progressive, 3 clusters in 1 group"}
+	want := []string{"api: 3 clusters changed, 0 clusters removed, 0 unchanged", "changed   Deployment shop/api   spec.replicas\n", "over " + d.namespace + "/fleet: Progressive, 3 clusters in 1 group"}
 	for name, more := range map[string][]string{"the administrator": nil, "the tenant": {"--as", tenant}} {
-		got := run(t.Context(), append([]string{"diff", "-f", path, "-n", s.namespace}, more...)...)
+		got := run(t.Context(), append([]string{"diff", "-f", path, "-n", d.namespace}, more...)...)
 		if name == "the tenant" && !strings.Contains(got.errOut, "note: you may not list manifestworks: every cluster counts as having the stored template") {
 			t.Errorf("%s gets no note: %+v", name, got)
 		}

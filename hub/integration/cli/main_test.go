@@ -84,30 +84,30 @@ func newFixture(t *testing.T) fixture {
 	return s
 }
 
-func (s fixture) clusters() []string { return []string{s.namespace + "-a", s.namespace + "-b"} }
+func (f fixture) clusters() []string { return []string{f.namespace + "-a", f.namespace + "-b"} }
 
-func (s fixture) placement() *clusterv1beta1.Placement {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web", Labels: map[string]string{"tier": "front"}}}
+func (f fixture) placement() *clusterv1beta1.Placement {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "web", Labels: map[string]string{"tier": "front"}}}
 	out.Spec.NumberOfClusters = ptr.To[int32](1)
 	return out
 }
 
 // create stores an object until the end of the test.
-func (s fixture) create(t *testing.T, object client.Object) {
+func (f fixture) create(t *testing.T, object client.Object) {
 	t.Helper()
-	s.client.For(t).MustCreate(object)
+	f.client.For(t).MustCreate(object)
 	t.Cleanup(func() {
-		_ = s.client.Delete(context.WithoutCancel(t.Context()), object) // some tests delete it before
+		_ = f.client.Delete(context.WithoutCancel(t.Context()), object) // some tests delete it before
 	})
 }
 
 var errNotYet = errors.New("not yet")
 
 // waitDecided waits until the placement is decided.
-func (s fixture) waitDecided(t *testing.T) {
+func (f fixture) waitDecided(t *testing.T) {
 	t.Helper()
 	kit.Await(t, "the placement is decided", func(ctx context.Context) error {
-		got := run(ctx, "get", "placement", "web", "-n", s.namespace)
+		got := run(ctx, "get", "placement", "web", "-n", f.namespace)
 		if !strings.Contains(got.out, "AllDecisionsScheduled   1/1") {
 			return errors.Join(errNotYet, errors.New(got.out+got.errOut))
 		}

@@ -16,23 +16,23 @@ import (
 )
 
 // tenant gives a user the permissions of a tenant: to get the set of the fixture, and to read the namespace.
-func (s fixture) tenant(t *testing.T) (user string) {
+func (f fixture) tenant(t *testing.T) (user string) {
 	t.Helper()
-	user = s.namespace + "-tenant"
+	user = f.namespace + "-tenant"
 	subjects := []rbacv1.Subject{kit.User(user)}
 	meta := metav1.ObjectMeta{Name: user}
-	s.create(t, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{s.namespace}, Verbs: []string{"get"},
+	f.create(t, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{f.namespace}, Verbs: []string{"get"},
 	}}})
-	s.create(t, &rbacv1.ClusterRoleBinding{
+	f.create(t, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, Subjects: subjects, RoleRef: kit.ClusterRole(user),
 	})
-	meta.Namespace = s.namespace
-	s.create(t, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+	meta.Namespace = f.namespace
+	f.create(t, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements", "placementdecisions", "managedclustersetbindings"},
 		Verbs: []string{"get", "list", "watch"},
 	}}})
-	s.create(t, &rbacv1.RoleBinding{
+	f.create(t, &rbacv1.RoleBinding{
 		ObjectMeta: meta, Subjects: subjects, RoleRef: kit.Role(user),
 	})
 	return user

@@ -74,27 +74,27 @@ func (b *browser) play(of story) effort {
 	return out
 }
 
-func (s *player) click(selector string) {
-	s.t.Helper()
-	s.do(chromedp.Click(selector, chromedp.ByQuery))
+func (p *player) click(selector string) {
+	p.t.Helper()
+	p.do(chromedp.Click(selector, chromedp.ByQuery))
 }
 
 // write types where the cursor is.
-func (s *player) write(text string) {
-	s.t.Helper()
-	s.words += len(strings.Fields(text))
-	s.do(chromedp.KeyEvent(text))
+func (p *player) write(text string) {
+	p.t.Helper()
+	p.words += len(strings.Fields(text))
+	p.do(chromedp.KeyEvent(text))
 }
 
 // search goes to what a search suggests first, by the keyboard.
-func (s *player) search(text string) {
-	s.t.Helper()
+func (p *player) search(text string) {
+	p.t.Helper()
 	// Without its character, which a browser leaves out where a page has used the key.
-	s.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/").WithCode("Slash"), input.DispatchKeyEvent(input.KeyUp).WithKey("/").WithCode("Slash"))
-	s.wait("the focus", `document.activeElement.id === "search"`)
-	s.write(text)
-	s.wait("the match", fmt.Sprintf(`document.querySelector("#suggestions li")?.innerText.includes(%q)`, text))
-	s.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	p.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/").WithCode("Slash"), input.DispatchKeyEvent(input.KeyUp).WithKey("/").WithCode("Slash"))
+	p.wait("the focus", `document.activeElement.id === "search"`)
+	p.write(text)
+	p.wait("the match", fmt.Sprintf(`document.querySelector("#suggestions li")?.innerText.includes(%q)`, text))
+	p.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
 }
 
 // stories are the main stories of the pages on a hub that works.

@@ -122,9 +122,9 @@ func (h *testHub) announce(cluster, hash string) string {
 }
 
 // originalUID replaces the original UID of a cluster of the target, and returns the former one.
-func (o *target) originalUID(cluster, uid string) string {
-	o.t.Helper()
-	return annotate(o.t, o.admin, cluster, clusterv1.OriginalUIDAnnotationKey, uid)
+func (t *target) originalUID(cluster, uid string) string {
+	t.t.Helper()
+	return annotate(t.t, t.admin, cluster, clusterv1.OriginalUIDAnnotationKey, uid)
 }
 
 func annotate(t *testing.T, admin *kit.Client, cluster, key, value string) (before string) {

@@ -74,11 +74,11 @@ func TestAnExportMovesEverythingButTheDecisions(t *testing.T) {
 }
 
 // awaitDefaultSet waits until the manager of the target works.
-func (o *target) awaitDefaultSet() {
-	o.t.Helper()
-	kit.Await(o.t, "the manager of the target works", func(ctx context.Context) error {
+func (t *target) awaitDefaultSet() {
+	t.t.Helper()
+	kit.Await(t.t, "the manager of the target works", func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}
-		if err := o.admin.Create(ctx, cluster, client.DryRunAll); err != nil {
+		if err := t.admin.Create(ctx, cluster, client.DryRunAll); err != nil {
 			return err
 		}
 		if len(cluster.Spec.Taints) == 0 {

@@ -249,30 +249,30 @@ func newTarget(t *testing.T, args ...string) *target {
 }
 
 // startManager starts the manager, and waits until it leads or waits for the lease.
-func (o *target) startManager() {
-	o.t.Helper()
-	o.manager = hubtest.StartManager(o.t, o.Hub, hubtest.ManagerOptions{
+func (t *target) startManager() {
+	t.t.Helper()
+	t.manager = hubtest.StartManager(t.t, t.Hub, hubtest.ManagerOptions{
 		TaintUnjoined: true, AllowErrors: true, Shared: true, Args: append([]string{
 			"--leader-elect=true", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s", // a busy machine must not end it
-			"--simulate", "--controllers=*,acceptance,csr,replicaset", "--webhook-bind-address=" + o.webhooks, "--webhook-url=https://" + o.webhooks,
-		}, o.args...),
+			"--simulate", "--controllers=*,acceptance,csr,replicaset", "--webhook-bind-address=" + t.webhooks, "--webhook-url=https://" + t.webhooks,
+		}, t.args...),
 	})
-	manager := o.manager
-	o.t.Cleanup(func() { manager.Stop(); manager.CheckLog(o.t) })
+	manager := t.manager
+	t.t.Cleanup(func() { manager.Stop(); manager.CheckLog(t.t) })
 }
 
 // keepManager starts the manager again after it has lost its lease.
-func (o *target) keepManager() {
-	o.t.Helper()
+func (t *target) keepManager() {
+	t.t.Helper()
 	select {
-	case <-o.manager.Done():
+	case <-t.manager.Done():
 	case <-time.After(2 * testTimeout):
-		o.t.Fatal("the manager of the target does not stop")
+		t.t.Fatal("the manager of the target does not stop")
 	}
-	if !strings.Contains(o.manager.Log(), "the lease of the manager is lost") {
-		o.t.Fatalf("the manager of the target ended:\n%s", o.manager.Tail())
+	if !strings.Contains(t.manager.Log(), "the lease of the manager is lost") {
+		t.t.Fatalf("the manager of the target ended:\n%s", t.manager.Tail())
 	}
-	o.startManager()
+	t.startManager()
 }
 
 // export starts an export to a target.
@@ -297,10 +297,10 @@ func exported(t *testing.T, running *process.Process) (code int, printed string)
 }
 
 // awaitCluster waits until an export has written a cluster.
-func (o *target) awaitCluster(name string, by *process.Process) {
-	o.t.Helper()
-	kit.Await(o.t, "an export has written a cluster", func(ctx context.Context) error {
-		err := o.admin.Get(ctx, client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{})
+func (t *target) awaitCluster(name string, by *process.Process) {
+	t.t.Helper()
+	kit.Await(t.t, "an export has written a cluster", func(ctx context.Context) error {
+		err := t.admin.Get(ctx, client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{})
 		if err != nil {
 			return fmt.Errorf("%w; the export prints %s", err, by.Output())
 		}

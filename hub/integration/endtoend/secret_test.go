@@ -148,20 +148,20 @@ type haystack struct {
 	texts map[string]string
 }
 
-func (s *haystack) add(what, text string) {
-	s.t.Helper()
+func (h *haystack) add(what, text string) {
+	h.t.Helper()
 	if text == "" {
-		s.t.Errorf("%s is empty", what)
+		h.t.Errorf("%s is empty", what)
 	}
-	s.texts[fmt.Sprintf("%s (%d)", what, len(s.texts))] = text
+	h.texts[fmt.Sprintf("%s (%d)", what, len(h.texts))] = text
 }
 
 // requireClean searches for the planted value. It is in the specs of works, which shows that the search finds it.
-func (s *haystack) requireClean() {
-	s.t.Helper()
-	for what, text := range s.texts {
+func (h *haystack) requireClean() {
+	h.t.Helper()
+	for what, text := range h.texts {
 		if at := plantedAt(text); at >= 0 {
-			s.t.Errorf("%s has the value of a Secret: %s", what, text[max(0, at-300):min(len(text), at+100)])
+			h.t.Errorf("%s has the value of a Secret: %s", what, text[max(0, at-300):min(len(text), at+100)])
 		}
 	}
 }
@@ -218,10 +218,10 @@ func (h *testHub) collect(to *haystack, when, changed string) {
 	h.collectCommands(to, when, changed)
 }
 
-func (s *haystack) addObject(what string, object any) {
-	s.t.Helper()
-	text := kit.Must(json.Marshal(object)).In(s.t)
-	s.add(what, string(text))
+func (h *haystack) addObject(what string, object any) {
+	h.t.Helper()
+	text := kit.Must(json.Marshal(object)).In(h.t)
+	h.add(what, string(text))
 }
 
 // metrics reads the metrics of a manager or an agent.

@@ -98,12 +98,12 @@ func TestOutageTimer(t *testing.T) {
 }
 
 // expectOnlyGlobalChanged checks that only the set `global` has changed, and returns the versions of all objects.
-func (s *testFleet) expectOnlyGlobalChanged(when string, before map[string]string) map[string]string {
-	s.t.Helper()
+func (t *testFleet) expectOnlyGlobalChanged(when string, before map[string]string) map[string]string {
+	t.t.Helper()
 	const global = "*v1beta2.ManagedClusterSet /global"
-	after := s.versions()
+	after := t.versions()
 	if before[global] == after[global] {
-		s.t.Errorf("%s: the set has not changed", when)
+		t.t.Errorf("%s: the set has not changed", when)
 	}
 	want, got := map[string]string{}, map[string]string{}
 	for name := range before {
@@ -115,7 +115,7 @@ func (s *testFleet) expectOnlyGlobalChanged(when string, before map[string]strin
 	delete(want, global)
 	delete(got, global)
 	if diff := cmp.Diff(want, got); diff != "" {
-		s.t.Errorf("%s: objects have changed (-before +after):\n%s", when, diff)
+		t.t.Errorf("%s: objects have changed (-before +after):\n%s", when, diff)
 	}
 	return after
 }

@@ -62,25 +62,25 @@ func newTestFleet(t *testing.T, clusters int) *testFleet {
 }
 
 // start runs a manager with all controllers, and waits for its webhooks.
-func (s *testFleet) start() {
-	s.t.Helper()
-	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true})
-	s.AwaitWebhooks()
+func (t *testFleet) start() {
+	t.t.Helper()
+	t.manager = hubtest.StartManager(t.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true})
+	t.AwaitWebhooks()
 }
 
 // restart kills the manager and starts another.
-func (s *testFleet) restart() {
-	s.t.Helper()
-	s.manager.Kill()
-	s.start()
+func (t *testFleet) restart() {
+	t.t.Helper()
+	t.manager.Kill()
+	t.start()
 }
 
 // cleanUp waits until the clusters and namespaces of the previous test are deleted, and deletes its events.
-func (s *testFleet) cleanUp() {
-	s.t.Helper()
-	s.Await("the clusters and namespaces of the previous test are deleted, and deletes its events", func(ctx context.Context) error {
+func (t *testFleet) cleanUp() {
+	t.t.Helper()
+	t.Await("the clusters and namespaces of the previous test are deleted, and deletes its events", func(ctx context.Context) error {
 		clusters, namespaces := &clusterv1.ManagedClusterList{}, &corev1.NamespaceList{}
-		if err := errors.Join(s.List(ctx, clusters), s.List(ctx, namespaces)); err != nil || len(clusters.Items) > 0 {
+		if err := errors.Join(t.List(ctx, clusters), t.List(ctx, namespaces)); err != nil || len(clusters.Items) > 0 {
 			return errors.Join(fmt.Errorf("%d clusters are left", len(clusters.Items)), err)
 		}
 		for _, namespace := range namespaces.Items {
@@ -91,13 +91,13 @@ func (s *testFleet) cleanUp() {
 		return nil
 	})
 	set := kit.GlobalSet()
-	s.MustDeleteExisting(set)
+	t.MustDeleteExisting(set)
 }
 
 // placement stores a placement with a number of clusters. It tolerates a failing cluster for a number of seconds.
-func (s *testFleet) placement(name string, number int32, tolerated int64, changes ...func(*clusterv1beta1.PlacementSpec)) {
-	s.t.Helper()
-	out := kit.Placement(s.namespace, name)
+func (t *testFleet) placement(name string, number int32, tolerated int64, changes ...func(*clusterv1beta1.PlacementSpec)) {
+	t.t.Helper()
+	out := kit.Placement(t.namespace, name)
 	out.Spec.NumberOfClusters = &number
 	for _, key := range []string{clusterv1.ManagedClusterTaintUnreachable, clusterv1.ManagedClusterTaintUnavailable} {
 		out.Spec.Tolerations = append(out.Spec.Tolerations, clusterv1beta1.Toleration{
@@ -107,9 +107,9 @@ func (s *testFleet) placement(name string, number int32, tolerated int64, change
 	for _, change := range changes {
 		change(&out.Spec)
 	}
-	s.AwaitCreated(out)
-	s.Await("the placement has selected its number of clusters", func(ctx context.Context) error {
-		got, err := s.Selected(ctx, s.namespace, name)
+	t.AwaitCreated(out)
+	t.Await("the placement has selected its number of clusters", func(ctx context.Context) error {
+		got, err := t.Selected(ctx, t.namespace, name)
 		if err != nil || len(got) != int(number) {
 			return errors.Join(fmt.Errorf("placement %s has selected %v", name, got), err)
 		}
@@ -117,19 +117,19 @@ func (s *testFleet) placement(name string, number int32, tolerated int64, change
 	})
 }
 
-func (s *testFleet) cluster(ctx context.Context, number int) (*clusterv1.ManagedCluster, error) {
+func (t *testFleet) cluster(ctx context.Context, number int) (*clusterv1.ManagedCluster, error) {
 	out := &clusterv1.ManagedCluster{}
-	err := s.Get(ctx, client.ObjectKey{Name: s.Name(number)}, out)
+	err := t.Get(ctx, client.ObjectKey{Name: t.Name(number)}, out)
 	return out, err
 }
 
 // awaitTaint waits until a cluster has exactly one taint, and returns the time of the taint. With an empty key it waits until the
 // cluster has no taint.
-func (s *testFleet) awaitTaint(number int, key string) time.Time {
-	s.t.Helper()
+func (t *testFleet) awaitTaint(number int, key string) time.Time {
+	t.t.Helper()
 	var since time.Time
-	s.Await("a cluster has exactly one taint", func(ctx context.Context) error {
-		cluster, err := s.cluster(ctx, number)
+	t.Await("a cluster has exactly one taint", func(ctx context.Context) error {
+		cluster, err := t.cluster(ctx, number)
 		if err != nil {
 			return err
 		}
@@ -148,23 +148,23 @@ func (s *testFleet) awaitTaint(number int, key string) time.Time {
 }
 
 // available returns the condition Available of a cluster.
-func (s *testFleet) available(number int) metav1.Condition {
-	s.t.Helper()
-	return kit.Condition(kit.Must(s.cluster(s.t.Context(), number)).In(s.t), clusterv1.ManagedClusterConditionAvailable)
+func (t *testFleet) available(number int) metav1.Condition {
+	t.t.Helper()
+	return kit.Condition(kit.Must(t.cluster(t.t.Context(), number)).In(t.t), clusterv1.ManagedClusterConditionAvailable)
 }
 
 // awaitSuspended waits until the set `global` reports whether evictions are suspended, and returns the condition.
-func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Condition {
-	s.t.Helper()
-	return s.AwaitCondition(kit.GlobalSet(), clusterv1beta2.ManagedClusterSetConditionHealthSuspended, status, "")
+func (t *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Condition {
+	t.t.Helper()
+	return t.AwaitCondition(kit.GlobalSet(), clusterv1beta2.ManagedClusterSetConditionHealthSuspended, status, "")
 }
 
 // awaitEvent waits until an object has exactly one event of a reason.
-func (s *testFleet) awaitEvent(namespace, name, reason string) {
-	s.t.Helper()
-	s.Await("an object has exactly one event of a reason", func(ctx context.Context) error {
+func (t *testFleet) awaitEvent(namespace, name, reason string) {
+	t.t.Helper()
+	t.Await("an object has exactly one event of a reason", func(ctx context.Context) error {
 		list := &eventsv1.EventList{}
-		if err := s.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := t.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 		times := 0
@@ -185,14 +185,14 @@ func (s *testFleet) awaitEvent(namespace, name, reason string) {
 }
 
 // versions returns the resource version of every object that a failover may change, by kind and name.
-func (s *testFleet) versions() map[string]string {
-	s.t.Helper()
+func (t *testFleet) versions() map[string]string {
+	t.t.Helper()
 	out := map[string]string{}
 	for _, list := range []client.ObjectList{
 		&clusterv1.ManagedClusterList{}, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta1.PlacementList{}, &clusterv1beta1.PlacementDecisionList{},
 	} {
-		s.MustList(list)
-		items := kit.Must(meta.ExtractList(list)).In(s.t)
+		t.MustList(list)
+		items := kit.Must(meta.ExtractList(list)).In(t.t)
 		for _, item := range items {
 			object := item.(client.Object)
 			out[fmt.Sprintf("%T %s", item, client.ObjectKeyFromObject(object))] = object.GetResourceVersion()
@@ -202,14 +202,14 @@ func (s *testFleet) versions() map[string]string {
 }
 
 // awaitGraceOver waits until the grace periods of some clusters are over, and the manager has reconciled the clusters.
-func (s *testFleet) awaitGraceOver(numbers ...int) {
-	s.t.Helper()
+func (t *testFleet) awaitGraceOver(numbers ...int) {
+	t.t.Helper()
 	begun := time.Now()
-	s.Await("the grace periods of some clusters are over, and the manager has reconciled the clusters", func(ctx context.Context) error {
+	t.Await("the grace periods of some clusters are over, and the manager has reconciled the clusters", func(ctx context.Context) error {
 		over := begun.Add(grace)
 		for _, number := range numbers {
 			held := &coordinationv1.Lease{}
-			if err := s.Get(ctx, client.ObjectKey{Namespace: s.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
+			if err := t.Get(ctx, client.ObjectKey{Namespace: t.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
 				return err
 			}
 			if end := held.Spec.RenewTime.Add(grace); end.After(over) {
@@ -219,7 +219,7 @@ func (s *testFleet) awaitGraceOver(numbers ...int) {
 		if left := time.Until(over.Add(time.Second)); left > 0 {
 			return fmt.Errorf("there are %s left", left)
 		}
-		read, err := s.manager.ReadMetrics(ctx)
+		read, err := t.manager.ReadMetrics(ctx)
 		if err != nil {
 			return err
 		}
@@ -232,9 +232,9 @@ func (s *testFleet) awaitGraceOver(numbers ...int) {
 
 // writes counts the completed writes of the API server, by verb and resource. It leaves out the heartbeats of agents, and the
 // webhook configurations and the conversion of definitions, which the manager updates from time to time.
-func (s *testFleet) writes() map[string]float64 {
-	s.t.Helper()
-	return hubtest.Writes(shared.ReadMetrics(s.t), func(_, resource string) bool {
+func (t *testFleet) writes() map[string]float64 {
+	t.t.Helper()
+	return hubtest.Writes(shared.ReadMetrics(t.t), func(_, resource string) bool {
 		return resource != "leases" && resource != "customresourcedefinitions" && !strings.HasSuffix(resource, "webhookconfigurations")
 	})
 }

@@ -79,15 +79,15 @@ func steady(spec *clusterv1beta1.PlacementSpec) {
 
 // awaitEvictions waits until placements have selected exactly some clusters, and checks that each placement evicted the others
 // one by one. spent are the evictions so far by placement.
-func (s *testFleet) awaitEvictions(spent map[string]map[time.Time]int32, want []string, interval time.Duration) {
-	s.t.Helper()
+func (t *testFleet) awaitEvictions(spent map[string]map[time.Time]int32, want []string, interval time.Duration) {
+	t.t.Helper()
 	names := slices.Sorted(maps.Keys(spent))
-	s.Await("placements have selected exactly some clusters, and checks that each placement evicted the others one by one", func(ctx context.Context) error {
+	t.Await("placements have selected exactly some clusters, and checks that each placement evicted the others one by one", func(ctx context.Context) error {
 		var errs []error
 		for _, name := range names { // all placements each time, because a budget drops old evictions
-			got, err := s.evictionTimes(ctx, name)
+			got, err := t.evictionTimes(ctx, name)
 			maps.Copy(spent[name], got)
-			selected, listErr := s.Selected(ctx, s.namespace, name)
+			selected, listErr := t.Selected(ctx, t.namespace, name)
 			if !slices.Equal(selected, want) {
 				err = errors.Join(fmt.Errorf("%s has selected %v, want %v", name, selected, want), err)
 			}
@@ -96,31 +96,31 @@ func (s *testFleet) awaitEvictions(spent map[string]map[time.Time]int32, want []
 		return errors.Join(errs...)
 	})
 	for _, name := range names {
-		s.expectOneByOne(name, spent[name], interval)
+		t.expectOneByOne(name, spent[name], interval)
 	}
 }
 
 // expectOneByOne checks that the clusters of the region were evicted at times that are an interval apart.
-func (s *testFleet) expectOneByOne(name string, spent map[time.Time]int32, interval time.Duration) {
-	s.t.Helper()
+func (t *testFleet) expectOneByOne(name string, spent map[time.Time]int32, interval time.Duration) {
+	t.t.Helper()
 	instants := slices.SortedFunc(maps.Keys(spent), time.Time.Compare)
 	if len(instants) != northClusters {
-		s.t.Errorf("%s: clusters were evicted at %v, want %d times", name, instants, northClusters)
+		t.t.Errorf("%s: clusters were evicted at %v, want %d times", name, instants, northClusters)
 	}
 	for i, at := range instants {
 		if spent[at] != 1 {
-			s.t.Errorf("%s: %d clusters were evicted at %s, want 1", name, spent[at], at)
+			t.t.Errorf("%s: %d clusters were evicted at %s, want 1", name, spent[at], at)
 		}
 		if i > 0 && at.Sub(instants[i-1]) < interval {
-			s.t.Errorf("%s: clusters were evicted at %s and %s, less than %s apart", name, at, instants[i-1], interval)
+			t.t.Errorf("%s: clusters were evicted at %s and %s, less than %s apart", name, at, instants[i-1], interval)
 		}
 	}
 }
 
 // checkHeld returns nil if a placement reports held clusters.
-func (s *testFleet) checkHeld(ctx context.Context, name string) error {
+func (t *testFleet) checkHeld(ctx context.Context, name string) error {
 	placement := &clusterv1beta1.Placement{}
-	if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, placement); err != nil {
+	if err := t.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, placement); err != nil {
 		return err
 	}
 	if !meta.IsStatusConditionTrue(placement.Status.Conditions, clusterv1beta1.PlacementConditionHeld) {
@@ -130,9 +130,9 @@ func (s *testFleet) checkHeld(ctx context.Context, name string) error {
 }
 
 // evictionTimes returns the number of evictions in the budget of a placement, by time.
-func (s *testFleet) evictionTimes(ctx context.Context, name string) (map[time.Time]int32, error) {
+func (t *testFleet) evictionTimes(ctx context.Context, name string) (map[time.Time]int32, error) {
 	placement := &clusterv1beta1.Placement{}
-	err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, placement)
+	err := t.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, placement)
 	out := map[time.Time]int32{}
 	if placement.Status.Disruption != nil {
 		for _, entry := range placement.Status.Disruption.Spent {

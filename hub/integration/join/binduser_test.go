@@ -49,17 +49,17 @@ func TestOnlyTheRecordedAgentHasPermissions(t *testing.T) {
 }
 
 // approve approves a request, as kubectl certificate approve does.
-func (s *testHub) approve(name string) {
-	s.t.Helper()
-	requests := shared.Client(s.t).CertificatesV1().CertificateSigningRequests()
-	request, err := requests.Get(s.t.Context(), name, metav1.GetOptions{})
+func (t *testHub) approve(name string) {
+	t.t.Helper()
+	requests := shared.Client(t.t).CertificatesV1().CertificateSigningRequests()
+	request, err := requests.Get(t.t.Context(), name, metav1.GetOptions{})
 	if err == nil {
 		request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 			Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "KubectlApprove", LastUpdateTime: metav1.Now(),
 		})
-		_, err = requests.UpdateApproval(s.t.Context(), name, request, metav1.UpdateOptions{})
+		_, err = requests.UpdateApproval(t.t.Context(), name, request, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		s.t.Fatal(err)
+		t.t.Fatal(err)
 	}
 }

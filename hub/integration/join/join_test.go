@@ -56,16 +56,16 @@ func reviewsOfOCM(cluster string) []authorizationv1.ResourceAttributes {
 }
 
 // awaitReviews waits until the API server allows an agent exactly the reviews that want returns true for.
-func (s *testHub) awaitReviews(cluster string, want func(authorizationv1.ResourceAttributes) bool) {
-	s.t.Helper()
-	s.awaitReviewsOf(cluster, "a", want)
+func (t *testHub) awaitReviews(cluster string, want func(authorizationv1.ResourceAttributes) bool) {
+	t.t.Helper()
+	t.awaitReviewsOf(cluster, "a", want)
 }
 
 // awaitReviewsOf waits until the API server allows one agent of a cluster exactly the reviews that want returns true for.
-func (s *testHub) awaitReviewsOf(cluster, name string, want func(authorizationv1.ResourceAttributes) bool) {
-	s.t.Helper()
-	agent := s.agentNamed(cluster, name)
-	s.Await("the API server allows one agent of a cluster exactly the reviews that want returns true for", func(ctx context.Context) error {
+func (t *testHub) awaitReviewsOf(cluster, name string, want func(authorizationv1.ResourceAttributes) bool) {
+	t.t.Helper()
+	agent := t.agentNamed(cluster, name)
+	t.Await("the API server allows one agent of a cluster exactly the reviews that want returns true for", func(ctx context.Context) error {
 		var faults []error
 		for _, review := range reviewsOfOCM(cluster) {
 			got, err := allowed(ctx, agent, review)

@@ -30,16 +30,16 @@ func joinToken(t *testing.T, name, driver string, rejoin bool) string {
 }
 
 // uses reads a cluster with a token.
-func (s *testHub) uses(ctx context.Context, token, name string) error {
+func (t *testHub) uses(ctx context.Context, token, name string) error {
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.BearerToken = token
-	return kit.For(s.t, config).Get(ctx, client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{})
+	return kit.For(t.t, config).Get(ctx, client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{})
 }
 
-func (s *testHub) awaitEnded(token, name string) {
-	s.t.Helper()
-	s.Await("the token is refused", func(ctx context.Context) error {
-		switch err := s.uses(ctx, token, name); {
+func (t *testHub) awaitEnded(token, name string) {
+	t.t.Helper()
+	t.Await("the token is refused", func(ctx context.Context) error {
+		switch err := t.uses(ctx, token, name); {
 		case apierrors.IsUnauthorized(err):
 			return nil
 		case err == nil:

@@ -32,8 +32,8 @@ func newTestHub(t *testing.T) *testHub {
 }
 
 // cluster stores a cluster. It is removed after the test, with its finalizers, since the manager may be gone.
-func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) {
-	s.t.Helper()
+func (t *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) {
+	t.t.Helper()
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Annotations: map[string]string{clusterv1.JoinRequesterAnnotationKey: registration.JoinUser(name)},
 	}}
@@ -41,38 +41,38 @@ func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster
 	for _, change := range changes {
 		change(cluster)
 	}
-	s.MustCreate(cluster)
-	s.t.Cleanup(func() {
-		ctx := context.WithoutCancel(s.t.Context())
+	t.MustCreate(cluster)
+	t.t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.t.Context())
 		left := kit.Cluster(name)
-		_ = s.Delete(ctx, left)
-		_ = s.Patch(ctx, left, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = t.Delete(ctx, left)
+		_ = t.Patch(ctx, left, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
 }
 
-func (s *testHub) stored(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+func (t *testHub) stored(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
 	out := &clusterv1.ManagedCluster{}
-	err := s.Get(ctx, client.ObjectKey{Name: name}, out)
+	err := t.Get(ctx, client.ObjectKey{Name: name}, out)
 	return out, err
 }
 
 // change changes a stored cluster.
-func (s *testHub) change(name string, change func(*clusterv1.ManagedCluster)) {
-	s.t.Helper()
+func (t *testHub) change(name string, change func(*clusterv1.ManagedCluster)) {
+	t.t.Helper()
 	cluster := kit.Cluster(name)
-	s.AwaitPatched(cluster, func() { change(cluster) })
+	t.AwaitPatched(cluster, func() { change(cluster) })
 }
 
-func (s *testHub) setAccepted(name string, accepts bool) {
-	s.t.Helper()
-	s.change(name, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = accepts })
+func (t *testHub) setAccepted(name string, accepts bool) {
+	t.t.Helper()
+	t.change(name, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = accepts })
 }
 
 // report writes what the first report of an agent writes.
-func (s *testHub) report(name string) {
-	s.t.Helper()
+func (t *testHub) report(name string) {
+	t.t.Helper()
 	cluster := kit.Cluster(name)
-	s.AwaitStatusPatched(cluster, func() {
+	t.AwaitStatusPatched(cluster, func() {
 		for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
 			meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Agent"})
 		}
@@ -80,22 +80,22 @@ func (s *testHub) report(name string) {
 }
 
 // awaitCondition waits for a condition, and returns its message.
-func (s *testHub) awaitCondition(name, kind string, status metav1.ConditionStatus, reason string) string {
-	s.t.Helper()
-	return s.AwaitCondition(kit.Cluster(name), kind, status, reason).Message
+func (t *testHub) awaitCondition(name, kind string, status metav1.ConditionStatus, reason string) string {
+	t.t.Helper()
+	return t.AwaitCondition(kit.Cluster(name), kind, status, reason).Message
 }
 
-func (s *testHub) awaitAccepted(name string) {
-	s.t.Helper()
-	s.awaitCondition(name, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted)
+func (t *testHub) awaitAccepted(name string) {
+	t.t.Helper()
+	t.awaitCondition(name, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted)
 }
 
 // awaitEvent waits for an event with a reason about a cluster.
-func (s *testHub) awaitEvent(reason, about string) {
-	s.t.Helper()
-	s.Await("an event with a reason about a cluster", func(ctx context.Context) error {
+func (t *testHub) awaitEvent(reason, about string) {
+	t.t.Helper()
+	t.Await("an event with a reason about a cluster", func(ctx context.Context) error {
 		list := &corev1.EventList{}
-		if err := s.List(ctx, list); err != nil {
+		if err := t.List(ctx, list); err != nil {
 			return err
 		}
 		for _, event := range list.Items {
@@ -108,8 +108,8 @@ func (s *testHub) awaitEvent(reason, about string) {
 }
 
 // objects returns what the hub has for a cluster, by kind and name.
-func (s *testHub) objects(name string) map[string]client.Object {
-	s.t.Helper()
+func (t *testHub) objects(name string) map[string]client.Object {
+	t.t.Helper()
 	out := map[string]client.Object{}
 	for key, object := range map[string]client.Object{
 		"cluster":            kit.Cluster(name),
@@ -119,9 +119,9 @@ func (s *testHub) objects(name string) map[string]client.Object {
 		"registration":       &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "open-cluster-management:managedcluster:" + name + ":registration"}},
 		"work":               &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "open-cluster-management:managedcluster:" + name + ":work"}},
 	} {
-		err := s.Get(s.t.Context(), client.ObjectKeyFromObject(object), object)
+		err := t.Get(t.t.Context(), client.ObjectKeyFromObject(object), object)
 		if client.IgnoreNotFound(err) != nil {
-			s.t.Fatal(err)
+			t.t.Fatal(err)
 		}
 		if err == nil {
 			out[key] = object
@@ -130,25 +130,25 @@ func (s *testHub) objects(name string) map[string]client.Object {
 	return out
 }
 
-func (s *testHub) versions(name string) map[string]string {
-	s.t.Helper()
+func (t *testHub) versions(name string) map[string]string {
+	t.t.Helper()
 	out := map[string]string{}
-	for key, object := range s.objects(name) {
+	for key, object := range t.objects(name) {
 		out[key] = object.GetResourceVersion()
 	}
 	return out
 }
 
 // agent returns a client of the agent of a cluster.
-func (s *testHub) agent(cluster string) *kit.Client {
-	s.t.Helper()
-	return s.agentNamed(cluster, "a")
+func (t *testHub) agent(cluster string) *kit.Client {
+	t.t.Helper()
+	return t.agentNamed(cluster, "a")
 }
 
 // agentNamed returns a client of one agent of a cluster.
-func (s *testHub) agentNamed(cluster, agent string) *kit.Client {
-	s.t.Helper()
-	return kit.Agent(s.t, shared, cluster, agent)
+func (t *testHub) agentNamed(cluster, agent string) *kit.Client {
+	t.t.Helper()
+	return kit.Agent(t.t, shared, cluster, agent)
 }
 
 // allowed returns whether the API server allows an agent a request, written as verb, resource, subresource, group, namespace and name.
@@ -159,32 +159,32 @@ func allowed(ctx context.Context, agent *kit.Client, attributes authorizationv1.
 }
 
 // request creates a certificate request as a user. Every test user may create requests.
-func (s *testHub) request(user string, groups []string, label, identity, uid string) string {
-	s.t.Helper()
-	csr := kit.AgentRequest(s.t, identity, "a")
+func (t *testHub) request(user string, groups []string, label, identity, uid string) string {
+	t.t.Helper()
+	csr := kit.AgentRequest(t.t, identity, "a")
 	csr.GenerateName, csr.Labels = label+"-", map[string]string{clusterv1.ClusterNameLabelKey: label}
 	if uid != "" {
 		csr.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: uid}
 	}
-	as := kit.As(s.t, shared, user, append(groups, "requesters")...)
-	s.Await("the user may create the request", func(ctx context.Context) error { return as.Create(ctx, csr) })
+	as := kit.As(t.t, shared, user, append(groups, "requesters")...)
+	t.Await("the user may create the request", func(ctx context.Context) error { return as.Create(ctx, csr) })
 	return csr.Name
 }
 
 // allowRequests lets every test user create certificate requests.
-func (s *testHub) allowRequests() {
-	s.t.Helper()
+func (t *testHub) allowRequests() {
+	t.t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "requesters"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"}},
 	}}
 	binding := kit.ClusterRoleBinding("requesters", "requesters", kit.Group("requesters"))
-	s.MustCreateMissing(role, binding)
+	t.MustCreateMissing(role, binding)
 }
 
 // state returns the condition of a request and its reason; Pending without one.
-func (s *testHub) state(ctx context.Context, name string) (string, error) {
+func (t *testHub) state(ctx context.Context, name string) (string, error) {
 	csr := &certificatesv1.CertificateSigningRequest{}
-	if err := s.Get(ctx, client.ObjectKey{Name: name}, csr); err != nil {
+	if err := t.Get(ctx, client.ObjectKey{Name: name}, csr); err != nil {
 		return "", err
 	}
 	for _, condition := range csr.Status.Conditions {
@@ -195,10 +195,10 @@ func (s *testHub) state(ctx context.Context, name string) (string, error) {
 	return "Pending", nil
 }
 
-func (s *testHub) awaitState(name, want string) {
-	s.t.Helper()
-	s.Await("the request has the wanted state", func(ctx context.Context) error {
-		got, err := s.state(ctx, name)
+func (t *testHub) awaitState(name, want string) {
+	t.t.Helper()
+	t.Await("the request has the wanted state", func(ctx context.Context) error {
+		got, err := t.state(ctx, name)
 		if err == nil && got != want {
 			err = fmt.Errorf("the request %s is %q, want %q", name, got, want)
 		}

@@ -35,8 +35,8 @@ func startBesideOCM(t *testing.T) besideOCM {
 	return besideOCM{hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr,addon"}, AllowErrors: true})}
 }
 
-func (m besideOCM) logged(text string) error {
-	if !strings.Contains(m.Log(), text) {
+func (b besideOCM) logged(text string) error {
+	if !strings.Contains(b.Log(), text) {
 		return errNotLogged
 	}
 	return nil

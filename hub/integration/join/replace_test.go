@@ -60,11 +60,11 @@ func wantRefused(t *testing.T, name string, texts ...string) {
 	}
 }
 
-func (s *testHub) wantRecorded(name, uid string) {
-	s.t.Helper()
-	cluster, err := s.stored(s.t.Context(), name)
+func (t *testHub) wantRecorded(name, uid string) {
+	t.t.Helper()
+	cluster, err := t.stored(t.t.Context(), name)
 	if err != nil || cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != uid {
-		s.t.Errorf("the recorded member is %q, %v; want %q", cluster.Annotations[clusterv1.ClusterUIDAnnotationKey], err, uid)
+		t.t.Errorf("the recorded member is %q, %v; want %q", cluster.Annotations[clusterv1.ClusterUIDAnnotationKey], err, uid)
 	}
 }
 

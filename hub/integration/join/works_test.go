@@ -20,8 +20,8 @@ import (
 const finalizer = "example.com/agent"
 
 // define installs a definition that stores any object.
-func (s *testHub) define(group, version, kind, resource string) {
-	s.t.Helper()
+func (t *testHub) define(group, version, kind, resource string) {
+	t.t.Helper()
 	schema := map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
 	definition := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": resource + "." + group},
@@ -30,12 +30,12 @@ func (s *testHub) define(group, version, kind, resource string) {
 			"versions": []any{map[string]any{"name": version, "served": true, "storage": true, "schema": schema}},
 		},
 	}}
-	s.MustCreateMissing(definition)
+	t.MustCreateMissing(definition)
 }
 
-func (s *testHub) defineContent() {
-	s.t.Helper()
-	s.define("work.open-cluster-management.io", "v1", "ManifestWork", "manifestworks")
+func (t *testHub) defineContent() {
+	t.t.Helper()
+	t.define("work.open-cluster-management.io", "v1", "ManifestWork", "manifestworks")
 }
 
 func newContent(kind, namespace, name, priority string) *unstructured.Unstructured {
@@ -52,9 +52,9 @@ func newContent(kind, namespace, name, priority string) *unstructured.Unstructur
 }
 
 // awaitDeleting waits until an object is marked as deleted.
-func (s *testHub) awaitDeleting(object client.Object) {
-	s.t.Helper()
-	s.AwaitObject(object, "an object is marked as deleted", func() error {
+func (t *testHub) awaitDeleting(object client.Object) {
+	t.t.Helper()
+	t.AwaitObject(object, "an object is marked as deleted", func() error {
 		if object.GetDeletionTimestamp() == nil {
 			return fmt.Errorf("%s is not being deleted", object.GetName())
 		}
@@ -62,19 +62,19 @@ func (s *testHub) awaitDeleting(object client.Object) {
 	})
 }
 
-func (s *testHub) wantKept(object client.Object) {
-	s.t.Helper()
-	if err := s.Get(s.t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.GetDeletionTimestamp() != nil {
-		s.t.Errorf("%s is deleted too early: %v", object.GetName(), err)
+func (t *testHub) wantKept(object client.Object) {
+	t.t.Helper()
+	if err := t.Get(t.t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.GetDeletionTimestamp() != nil {
+		t.t.Errorf("%s is deleted too early: %v", object.GetName(), err)
 	}
 }
 
 // release removes the finalizer of an object, as the agent does.
-func (s *testHub) release(object client.Object) {
-	s.t.Helper()
-	err := s.Patch(s.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+func (t *testHub) release(object client.Object) {
+	t.t.Helper()
+	err := t.Patch(t.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	if err != nil && !apierrors.IsNotFound(err) {
-		s.t.Fatal(err)
+		t.t.Fatal(err)
 	}
 }
 

@@ -87,41 +87,41 @@ func newLifecycle(t *testing.T, name string) *lifecycle {
 	return out
 }
 
-func (o *lifecycle) must(err error) {
-	o.t.Helper()
+func (l *lifecycle) must(err error) {
+	l.t.Helper()
 	if err != nil {
-		o.t.Fatal(err)
+		l.t.Fatal(err)
 	}
 }
 
 // run starts a manager and runs the steps. It returns why they ended early.
-func (o *lifecycle) run() error {
-	o.manager = launch(o.t, o.proxy, o.views)
-	for _, step := range o.steps() {
-		if err := o.runStep(step); err != nil {
+func (l *lifecycle) run() error {
+	l.manager = launch(l.t, l.proxy, l.views)
+	for _, step := range l.steps() {
+		if err := l.runStep(step); err != nil {
 			return err
 		}
 	}
-	return o.managerError()
+	return l.managerError()
 }
 
 // managerError returns the denied request of the manager, or that the manager has ended.
-func (o *lifecycle) managerError() error {
-	if _, refused := o.proxy.recorded(); refused != nil {
+func (l *lifecycle) managerError() error {
+	if _, refused := l.proxy.recorded(); refused != nil {
 		return fmt.Errorf("the manager may not %s %s in group %q", refused.request.verb, refused.request.resource, refused.request.group)
 	}
 	select {
-	case <-o.manager.Done():
+	case <-l.manager.Done():
 		return errors.New("the manager has ended")
 	default:
 		return nil
 	}
 }
 
-func (o *lifecycle) runStep(step step) error {
+func (l *lifecycle) runStep(step step) error {
 	last := errNotYet
-	err := wait.PollUntilContextTimeout(o.t.Context(), 50*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
-		if err := o.managerError(); err != nil {
+	err := wait.PollUntilContextTimeout(l.t.Context(), 50*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := l.managerError(); err != nil {
 			return false, err
 		}
 		last = step.do(ctx)
@@ -133,17 +133,17 @@ func (o *lifecycle) runStep(step step) error {
 	return nil
 }
 
-func (o *lifecycle) set(name string) *clusterv1beta2.ManagedClusterSet {
+func (l *lifecycle) set(name string) *clusterv1beta2.ManagedClusterSet {
 	return kit.Set(name)
 }
 
-func (o *lifecycle) cluster(number int) *clusterv1.ManagedCluster {
-	return kit.Cluster(fmt.Sprintf("%s-%d", o.name, number), clusterv1beta2.ClusterSetLabel, o.name)
+func (l *lifecycle) cluster(number int) *clusterv1.ManagedCluster {
+	return kit.Cluster(fmt.Sprintf("%s-%d", l.name, number), clusterv1beta2.ClusterSetLabel, l.name)
 }
 
 // reportedCluster is an accepted and joined cluster without a set. Its lease ends soon.
-func (o *lifecycle) reportedCluster(name string) *clusterv1.ManagedCluster {
-	out := kit.Cluster(o.name + "-" + name)
+func (l *lifecycle) reportedCluster(name string) *clusterv1.ManagedCluster {
+	out := kit.Cluster(l.name + "-" + name)
 	out.Spec.HubAcceptsClient, out.Spec.LeaseDurationSeconds = true, 1
 	for kind, reason := range map[string]string{
 		clusterv1.ManagedClusterConditionHubAccepted: clusterv1.ReasonHubClusterAdminAccepted,
@@ -163,73 +163,73 @@ func reportedUnknown(object client.Object) bool {
 }
 
 // storeReported stores a cluster with its status.
-func (o *lifecycle) storeReported(cluster *clusterv1.ManagedCluster) func(context.Context) error {
+func (l *lifecycle) storeReported(cluster *clusterv1.ManagedCluster) func(context.Context) error {
 	return func(ctx context.Context) error {
 		stored := cluster.DeepCopy()
-		if err := o.Create(ctx, stored); client.IgnoreAlreadyExists(err) != nil {
+		if err := l.Create(ctx, stored); client.IgnoreAlreadyExists(err) != nil {
 			return err
 		}
-		if err := o.Get(ctx, client.ObjectKeyFromObject(cluster), stored); err != nil {
+		if err := l.Get(ctx, client.ObjectKeyFromObject(cluster), stored); err != nil {
 			return err
 		}
 		stored.Status = cluster.Status
-		return o.Status().Update(ctx, stored)
+		return l.Status().Update(ctx, stored)
 	}
 }
 
-func (o *lifecycle) lease() *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: o.reportedCluster("new").Name, Name: clusterv1.ManagedClusterLeaseName}}
+func (l *lifecycle) lease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.reportedCluster("new").Name, Name: clusterv1.ManagedClusterLeaseName}}
 }
 
 // terminatingCluster is a cluster that is being deleted, without a namespace for a lease.
-func (o *lifecycle) terminatingCluster() *clusterv1.ManagedCluster {
-	out := o.reportedCluster("going")
+func (l *lifecycle) terminatingCluster() *clusterv1.ManagedCluster {
+	out := l.reportedCluster("going")
 	out.Finalizers = []string{"test/hold"}
 	return out
 }
 
-func (o *lifecycle) role() *rbacv1.ClusterRole {
-	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:binder:" + o.name}}
+func (l *lifecycle) role() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:binder:" + l.name}}
 }
 
-func (o *lifecycle) adminRole() *rbacv1.ClusterRole {
-	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:admin:" + o.name}}
+func (l *lifecycle) adminRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:admin:" + l.name}}
 }
 
-func (o *lifecycle) grant() *rbacv1.ClusterRoleBinding {
-	return kit.ClusterRoleBinding("grant-"+o.name, o.role().Name, kit.ServiceAccount(o.namespace, "placement"), kit.User("reader-"+o.name))
+func (l *lifecycle) grant() *rbacv1.ClusterRoleBinding {
+	return kit.ClusterRoleBinding("grant-"+l.name, l.role().Name, kit.ServiceAccount(l.namespace, "placement"), kit.User("reader-"+l.name))
 }
 
-func (o *lifecycle) binding() *clusterv1beta2.ManagedClusterSetBinding {
-	return &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.name}}
+func (l *lifecycle) binding() *clusterv1beta2.ManagedClusterSetBinding {
+	return &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name}}
 }
 
-func (o *lifecycle) account() *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "placement"}}
+func (l *lifecycle) account() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "placement"}}
 }
 
-func (o *lifecycle) placement() *clusterv1beta1.Placement {
-	out := kit.Placement(o.namespace, "web")
+func (l *lifecycle) placement() *clusterv1beta1.Placement {
+	out := kit.Placement(l.namespace, "web")
 	out.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(1)
 	return out
 }
 
-func (o *lifecycle) slice(number int) *clusterv1beta1.PlacementDecision {
-	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: fmt.Sprintf("web-decision-%d", number)}}
+func (l *lifecycle) slice(number int) *clusterv1beta1.PlacementDecision {
+	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: fmt.Sprintf("web-decision-%d", number)}}
 }
 
 // steps are the changes of users, each followed by the expected result.
-func (o *lifecycle) steps() []step {
+func (l *lifecycle) steps() []step {
 	patch := func(object client.Object, text string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return o.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(text)))
+			return l.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(text)))
 		}
 	}
 	once := func(objects ...client.Object) func(context.Context) error {
 		return func(ctx context.Context) error {
 			for _, object := range objects {
 				object.SetResourceVersion("")
-				if err := o.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+				if err := l.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 					return err
 				}
 			}
@@ -237,70 +237,70 @@ func (o *lifecycle) steps() []step {
 		}
 	}
 	return []step{
-		{"the set default is restored", o.awaitState(o.set("default"), func(client.Object) bool { return true })},
-		{"webhooks guard the hub, and let an admin pass", once(o.set(o.name), kit.Namespace(o.namespace))},
-		{"a webhook denies an invalid placement", o.checkWebhook},
-		{"an admin changes global", patch(o.set("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)},
-		{"global is restored", o.awaitState(o.set("global"), func(object client.Object) bool {
+		{"the set default is restored", l.awaitState(l.set("default"), func(client.Object) bool { return true })},
+		{"webhooks guard the hub, and let an admin pass", once(l.set(l.name), kit.Namespace(l.namespace))},
+		{"a webhook denies an invalid placement", l.checkWebhook},
+		{"an admin changes global", patch(l.set("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)},
+		{"global is restored", l.awaitState(l.set("global"), func(object client.Object) bool {
 			set, ok := object.(*clusterv1beta2.ManagedClusterSet)
 			return ok && len(set.Spec.ClusterSelector.LabelSelector.MatchLabels) == 0
 		})},
-		{"clusters are stored", once(o.cluster(1), o.cluster(2))},
-		{"a cluster is accepted", patch(o.cluster(1), `{"spec":{"hubAcceptsClient":true}}`)},
-		{"the set has a status", o.awaitState(o.set(o.name), func(object client.Object) bool {
+		{"clusters are stored", once(l.cluster(1), l.cluster(2))},
+		{"a cluster is accepted", patch(l.cluster(1), `{"spec":{"hubAcceptsClient":true}}`)},
+		{"the set has a status", l.awaitState(l.set(l.name), func(object client.Object) bool {
 			set, ok := object.(*clusterv1beta2.ManagedClusterSet)
 			return ok && meta.IsStatusConditionFalse(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionEmpty)
 		})},
-		{"the set has roles", o.awaitState(o.role(), func(object client.Object) bool { return len(object.GetOwnerReferences()) == 1 })},
-		{"the admin role of the set names its clusters", o.awaitState(o.adminRole(), func(object client.Object) bool {
+		{"the set has roles", l.awaitState(l.role(), func(object client.Object) bool { return len(object.GetOwnerReferences()) == 1 })},
+		{"the admin role of the set names its clusters", l.awaitState(l.adminRole(), func(object client.Object) bool {
 			role, ok := object.(*rbacv1.ClusterRole)
 			return ok && len(role.Rules) == 5 && len(role.Rules[4].ResourceNames) == 2
 		})},
-		{"a role is changed", patch(o.role(), `{"rules":null}`)},
-		{"the role is restored", o.awaitState(o.role(), func(object client.Object) bool {
+		{"a role is changed", patch(l.role(), `{"rules":null}`)},
+		{"the role is restored", l.awaitState(l.role(), func(object client.Object) bool {
 			role, ok := object.(*rbacv1.ClusterRole)
 			return ok && len(role.Rules) == 2
 		})},
-		{"a grant is created", once(o.account(), o.grant())},
-		{"the grant creates a binding", o.awaitState(o.binding(), func(object client.Object) bool {
+		{"a grant is created", once(l.account(), l.grant())},
+		{"the grant creates a binding", l.awaitState(l.binding(), func(object client.Object) bool {
 			binding, ok := object.(*clusterv1beta2.ManagedClusterSetBinding)
 			return ok && meta.IsStatusConditionTrue(binding.Status.Conditions, clusterv1beta2.ClusterSetBindingBoundType)
 		})},
-		{"a binding has the label of an older release", patch(o.binding(),
+		{"a binding has the label of an older release", patch(l.binding(),
 			`{"metadata":{"labels":{"`+clusterv1beta2.MadeByLabel+`":null,"`+clusterv1beta2.DeprecatedMadeByLabel+`":"grant"}}}`)},
-		{"the label is rewritten", o.awaitState(o.binding(), func(object client.Object) bool {
+		{"the label is rewritten", l.awaitState(l.binding(), func(object client.Object) bool {
 			return object.GetLabels()[clusterv1beta2.MadeByLabel] == "grant"
 		})},
-		{"the views show the set, and its clusters", o.checkViewed},
-		{"the views accept a token", o.checkDirectView},
-		{"a cluster has a namespace", once(kit.ClusterNamespace(o.reportedCluster("new").Name))},
-		{"a cluster is accepted and has joined, without further conditions", o.storeReported(o.reportedCluster("new"))},
-		{"the cluster is unreachable", o.awaitState(o.reportedCluster("new"), func(object client.Object) bool {
+		{"the views show the set, and its clusters", l.checkViewed},
+		{"the views accept a token", l.checkDirectView},
+		{"a cluster has a namespace", once(kit.ClusterNamespace(l.reportedCluster("new").Name))},
+		{"a cluster is accepted and has joined, without further conditions", l.storeReported(l.reportedCluster("new"))},
+		{"the cluster is unreachable", l.awaitState(l.reportedCluster("new"), func(object client.Object) bool {
 			cluster, ok := object.(*clusterv1.ManagedCluster)
 			return ok && len(cluster.Spec.Taints) == 1 && cluster.Spec.Taints[0].Key == clusterv1.ManagedClusterTaintUnreachable
 		})},
-		{"the cluster gets a lease", o.awaitState(o.lease(), func(client.Object) bool { return true })},
-		{"its lease expires", o.awaitState(o.reportedCluster("new"), reportedUnknown)},
-		{"a cluster has a finalizer", o.storeReported(o.terminatingCluster())},
-		{"the cluster is being deleted", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.terminatingCluster())) }},
-		{"the cluster is reported Unknown", o.awaitState(o.terminatingCluster(), reportedUnknown)},
-		{"its finalizer is removed", patch(o.terminatingCluster(), `{"metadata":{"finalizers":null}}`)},
-		{"a placement is created", once(o.placement())},
-		{"the placement is decided", o.checkDecided(2)},
+		{"the cluster gets a lease", l.awaitState(l.lease(), func(client.Object) bool { return true })},
+		{"its lease expires", l.awaitState(l.reportedCluster("new"), reportedUnknown)},
+		{"a cluster has a finalizer", l.storeReported(l.terminatingCluster())},
+		{"the cluster is being deleted", func(ctx context.Context) error { return client.IgnoreNotFound(l.Delete(ctx, l.terminatingCluster())) }},
+		{"the cluster is reported Unknown", l.awaitState(l.terminatingCluster(), reportedUnknown)},
+		{"its finalizer is removed", patch(l.terminatingCluster(), `{"metadata":{"finalizers":null}}`)},
+		{"a placement is created", once(l.placement())},
+		{"the placement is decided", l.checkDecided(2)},
 		{"an event is emitted", func(ctx context.Context) error {
 			list := &eventsv1.EventList{}
-			if err := o.List(ctx, list, client.InNamespace(o.namespace)); err != nil || len(list.Items) == 0 {
+			if err := l.List(ctx, list, client.InNamespace(l.namespace)); err != nil || len(list.Items) == 0 {
 				return errors.Join(errNotYet, err)
 			}
 			return nil
 		}},
-		{"a slice loses its labels", patch(o.slice(1), `{"metadata":{"labels":null}}`)},
-		{"the slice is repaired", o.awaitState(o.slice(1), func(object client.Object) bool { return object.GetLabels() != nil })},
-		{"a cluster is deleted", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.cluster(2))) }},
-		{"the decisions lose the cluster", o.checkDecided(1)},
-		{"the grant ends", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.grant())) }},
+		{"a slice loses its labels", patch(l.slice(1), `{"metadata":{"labels":null}}`)},
+		{"the slice is repaired", l.awaitState(l.slice(1), func(object client.Object) bool { return object.GetLabels() != nil })},
+		{"a cluster is deleted", func(ctx context.Context) error { return client.IgnoreNotFound(l.Delete(ctx, l.cluster(2))) }},
+		{"the decisions lose the cluster", l.checkDecided(1)},
+		{"the grant ends", func(ctx context.Context) error { return client.IgnoreNotFound(l.Delete(ctx, l.grant())) }},
 		{"its binding is removed", func(ctx context.Context) error {
-			if err := o.Get(ctx, client.ObjectKeyFromObject(o.binding()), o.binding()); !apierrors.IsNotFound(err) {
+			if err := l.Get(ctx, client.ObjectKeyFromObject(l.binding()), l.binding()); !apierrors.IsNotFound(err) {
 				return errors.Join(errNotYet, err)
 			}
 			return nil
@@ -308,9 +308,9 @@ func (o *lifecycle) steps() []step {
 	}
 }
 
-func (o *lifecycle) awaitState(object client.Object, is func(client.Object) bool) func(context.Context) error {
+func (l *lifecycle) awaitState(object client.Object, is func(client.Object) bool) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := o.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		if err := l.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
 		if !is(object) {
@@ -321,32 +321,32 @@ func (o *lifecycle) awaitState(object client.Object, is func(client.Object) bool
 }
 
 // checkWebhook succeeds when the webhook denies an invalid placement.
-func (o *lifecycle) checkWebhook(ctx context.Context) error {
-	wrong := o.placement()
+func (l *lifecycle) checkWebhook(ctx context.Context) error {
+	wrong := l.placement()
 	wrong.Namespace = "default"
 	wrong.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{"1"}},
 	}}}
-	if err := o.Create(ctx, wrong, client.DryRunAll); !apierrors.IsInvalid(err) {
+	if err := l.Create(ctx, wrong, client.DryRunAll); !apierrors.IsInvalid(err) {
 		return errors.Join(errNotYet, err)
 	}
 	return nil
 }
 
-func (o *lifecycle) checkDecided(clusters int32) func(context.Context) error {
-	return o.awaitState(o.placement(), func(object client.Object) bool {
+func (l *lifecycle) checkDecided(clusters int32) func(context.Context) error {
+	return l.awaitState(l.placement(), func(object client.Object) bool {
 		placement, ok := object.(*clusterv1beta1.Placement)
 		return ok && placement.Status.NumberOfSelectedClusters == clusters
 	})
 }
 
 // checkViewed succeeds when a user who may bind the set sees the set and its clusters through the API server.
-func (o *lifecycle) checkViewed(ctx context.Context) error {
+func (l *lifecycle) checkViewed(ctx context.Context) error {
 	for kind, want := range map[string]int{"ManagedClusterSetList": 1, "ManagedClusterList": 2} {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("view.cluster.open-cluster-management.io/v1")
 		list.SetKind(kind)
-		if err := o.otherUser.List(ctx, list); err != nil {
+		if err := l.otherUser.List(ctx, list); err != nil {
 			return err
 		}
 		if len(list.Items) != want {
@@ -357,12 +357,12 @@ func (o *lifecycle) checkViewed(ctx context.Context) error {
 }
 
 // checkDirectView succeeds when the views serve a user who connects directly, with a token.
-func (o *lifecycle) checkDirectView(ctx context.Context) error {
+func (l *lifecycle) checkDirectView(ctx context.Context) error {
 	token := &authenticationv1.TokenRequest{}
-	if err := o.SubResource("token").Create(ctx, o.account(), token); err != nil {
+	if err := l.SubResource("token").Create(ctx, l.account(), token); err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+o.views+"/apis/view.cluster.open-cluster-management.io/v1/managedclustersets", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+l.views+"/apis/view.cluster.open-cluster-management.io/v1/managedclustersets", nil)
 	if err != nil {
 		return err
 	}

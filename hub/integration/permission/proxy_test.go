@@ -36,9 +36,9 @@ type denial struct {
 
 // lacks returns whether a missing permission causes a denial: the request needs it, or the response names it, as in the refusal of a
 // grant.
-func (r *denial) lacks(cells []permission) bool {
-	return r != nil && slices.ContainsFunc(cells, func(c permission) bool {
-		return r.request == c || strings.Contains(r.answer, c.resource)
+func (d *denial) lacks(cells []permission) bool {
+	return d != nil && slices.ContainsFunc(cells, func(c permission) bool {
+		return d.request == c || strings.Contains(d.answer, c.resource)
 	})
 }
 

@@ -33,11 +33,11 @@ func newCRDEditor(t *testing.T, hub *hubtest.Hub) *crdEditor {
 }
 
 // replace replaces the schema of every version of a definition, and returns the earlier schemas.
-func (d *crdEditor) replace(resource string, edit func(version int, schema *apiextensionsv1.JSONSchemaProps)) (before []apiextensionsv1.JSONSchemaProps) {
-	d.t.Helper()
-	kit.NoError(d.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+func (c *crdEditor) replace(resource string, edit func(version int, schema *apiextensionsv1.JSONSchemaProps)) (before []apiextensionsv1.JSONSchemaProps) {
+	c.t.Helper()
+	kit.NoError(c.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
-		if err := d.Get(d.t.Context(), types.NamespacedName{Name: resource + "." + clusterv1beta1.GroupName}, definition); err != nil {
+		if err := c.Get(c.t.Context(), types.NamespacedName{Name: resource + "." + clusterv1beta1.GroupName}, definition); err != nil {
 			return err
 		}
 		before = nil
@@ -46,18 +46,18 @@ func (d *crdEditor) replace(resource string, edit func(version int, schema *apie
 			before = append(before, *schema.DeepCopy())
 			edit(at, schema)
 		}
-		return d.Update(d.t.Context(), definition)
+		return c.Update(c.t.Context(), definition)
 	}))
 	return before
 }
 
 // drop removes fields from a definition, given as paths below its schema, and returns the earlier schemas.
-func (d *crdEditor) drop(resource string, fields ...string) []apiextensionsv1.JSONSchemaProps {
-	d.t.Helper()
-	return d.replace(resource, func(_ int, schema *apiextensionsv1.JSONSchemaProps) {
+func (c *crdEditor) drop(resource string, fields ...string) []apiextensionsv1.JSONSchemaProps {
+	c.t.Helper()
+	return c.replace(resource, func(_ int, schema *apiextensionsv1.JSONSchemaProps) {
 		for _, path := range fields {
 			if !dropField(schema, strings.Split(path, ".")) {
-				d.t.Fatalf("there is no %s to drop from %s", path, resource)
+				c.t.Fatalf("there is no %s to drop from %s", path, resource)
 			}
 		}
 	})

@@ -31,62 +31,62 @@ type faultyNetwork struct {
 	hung   atomic.Int32
 }
 
-func (x *faultyNetwork) draw(n int) int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.random.IntN(n)
+func (f *faultyNetwork) draw(n int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.random.IntN(n)
 }
 
-func (x *faultyNetwork) record(what string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.counts[what]++
+func (f *faultyNetwork) record(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts[what]++
 }
 
 // checkCounts returns an error if a fault has happened too rarely.
-func (x *faultyNetwork) checkCounts() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (f *faultyNetwork) checkCounts() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for what, least := range map[string]int{
 		"write 409": 5, "write 429": 5, "write 500": 5, "write lost": 5, "write carried out, connection lost": 5,
 		"write carried out, never answered": 1, "watch cut": 5,
 	} {
-		if x.counts[what] < least {
-			return fmt.Errorf("%q happened %d times of %d", what, x.counts[what], least)
+		if f.counts[what] < least {
+			return fmt.Errorf("%q happened %d times of %d", what, f.counts[what], least)
 		}
 	}
 	return nil
 }
 
 // snapshot returns how often each fault happened.
-func (x *faultyNetwork) snapshot() map[string]int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return maps.Clone(x.counts)
+func (f *faultyNetwork) snapshot() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.counts)
 }
 
-func (x *faultyNetwork) serve(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+func (f *faultyNetwork) serve(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	switch {
 	case r.URL.Query().Get("watch") != "":
-		x.watch(w, r, forward)
-	case isWrite(r.Method, r.URL.Path) && x.draw(100) < 45:
-		x.write(w, r, forward)
-	case r.Method == http.MethodGet && x.draw(100) < 30:
-		x.refuse(w, "read", x.draw(3))
+		f.watch(w, r, forward)
+	case isWrite(r.Method, r.URL.Path) && f.draw(100) < 45:
+		f.write(w, r, forward)
+	case r.Method == http.MethodGet && f.draw(100) < 30:
+		f.refuse(w, "read", f.draw(3))
 	default:
 		forward.ServeHTTP(w, r)
 	}
 }
 
 // watch ends a watch after a moment, or refuses it.
-func (x *faultyNetwork) watch(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-	if x.draw(100) < 30 {
-		x.refuse(w, "watch", x.draw(3))
+func (f *faultyNetwork) watch(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	if f.draw(100) < 30 {
+		f.refuse(w, "watch", f.draw(3))
 		return
 	}
-	ctx, cut := context.WithTimeout(r.Context(), time.Duration(100+x.draw(900))*time.Millisecond)
+	ctx, cut := context.WithTimeout(r.Context(), time.Duration(100+f.draw(900))*time.Millisecond)
 	defer cut()
-	x.record("watch cut")
+	f.record("watch cut")
 	defer func() {
 		_ = recover() // the proxy panics when its response is cut
 		panic(http.ErrAbortHandler)
@@ -94,34 +94,34 @@ func (x *faultyNetwork) watch(w http.ResponseWriter, r *http.Request, forward ht
 	forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
-func (x *faultyNetwork) write(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-	if x.hung.Add(1) == 5 { // this request hangs until the timeout of the manager
-		x.record("write carried out, never answered")
+func (f *faultyNetwork) write(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	if f.hung.Add(1) == 5 { // this request hangs until the timeout of the manager
+		f.record("write carried out, never answered")
 		forwardOnly(r, forward)
 		<-r.Context().Done()
 		return
 	}
-	switch kind := x.draw(5); kind {
+	switch kind := f.draw(5); kind {
 	case 3:
-		x.record("write lost")
+		f.record("write lost")
 		panic(http.ErrAbortHandler)
 	case 4:
-		x.record("write carried out, connection lost")
+		f.record("write carried out, connection lost")
 		forwardOnly(r, forward)
 		panic(http.ErrAbortHandler)
 	default:
-		x.refuse(w, "write", kind)
+		f.refuse(w, "write", kind)
 	}
 }
 
 // refuse responds instead of the API server.
-func (x *faultyNetwork) refuse(w http.ResponseWriter, what string, kind int) {
+func (f *faultyNetwork) refuse(w http.ResponseWriter, what string, kind int) {
 	status := []metav1.Status{
 		{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified"},
 		{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: "come back later"},
 		{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "etcdserver: request timed out"},
 	}[kind]
-	x.record(fmt.Sprintf("%s %d", what, status.Code))
+	f.record(fmt.Sprintf("%s %d", what, status.Code))
 	status.TypeMeta, status.Status = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure
 	body, err := json.Marshal(status)
 	if err != nil {
@@ -210,37 +210,37 @@ type selectionRecorder struct {
 	problems []string
 }
 
-func (w *selectionRecorder) follow(ctx context.Context, f *fleet) {
+func (s *selectionRecorder) follow(ctx context.Context, f *fleet) {
 	for ctx.Err() == nil {
 		var list clusterv1beta1.PlacementDecisionList
 		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			continue
 		}
-		w.lists++
+		s.lists++
 		now := map[string][]clusterv1beta1.PlacementDecision{}
 		for _, slice := range list.Items {
 			owner := slice.Labels[clusterv1beta1.PlacementLabel]
-			if len(owner) > len(w.prefix) && owner[:len(w.prefix)] == w.prefix {
+			if len(owner) > len(s.prefix) && owner[:len(s.prefix)] == s.prefix {
 				now[owner] = append(now[owner], slice)
 			}
 		}
 		for owner, stored := range now {
-			w.check(owner, kit.ClustersIn(stored))
+			s.check(owner, kit.ClustersIn(stored))
 		}
 	}
 }
 
-func (w *selectionRecorder) check(owner string, now []string) {
-	if w.seen[owner] == nil {
-		w.seen[owner] = map[string]bool{}
+func (s *selectionRecorder) check(owner string, now []string) {
+	if s.seen[owner] == nil {
+		s.seen[owner] = map[string]bool{}
 	}
-	for name := range w.seen[owner] {
+	for name := range s.seen[owner] {
 		if !slices.Contains(now, name) {
-			w.problems = append(w.problems, fmt.Sprintf("list %d: %s dropped %s", w.lists, owner, name))
-			delete(w.seen[owner], name)
+			s.problems = append(s.problems, fmt.Sprintf("list %d: %s dropped %s", s.lists, owner, name))
+			delete(s.seen[owner], name)
 		}
 	}
 	for _, name := range now {
-		w.seen[owner][name] = true
+		s.seen[owner][name] = true
 	}
 }

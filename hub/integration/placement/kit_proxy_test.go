@@ -82,7 +82,7 @@ func isWrite(method, path string) bool {
 // discardWriter discards a response, so that the API server completes the request.
 type discardWriter struct{ header http.Header }
 
-func (s discardWriter) Header() http.Header          { return s.header }
+func (d discardWriter) Header() http.Header          { return d.header }
 func (discardWriter) Write(data []byte) (int, error) { return len(data), nil }
 func (discardWriter) WriteHeader(int)                {}
 

@@ -126,40 +126,40 @@ type watcher struct {
 	faults   []string
 }
 
-func (o *watcher) run(ctx context.Context) {
+func (w *watcher) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		o.mu.Lock()
-		stay := o.stay
-		o.mu.Unlock()
-		got, err := o.read(ctx)
+		w.mu.Lock()
+		stay := w.stay
+		w.mu.Unlock()
+		got, err := w.read(ctx)
 		if err != nil {
 			continue // the test ends
 		}
-		o.mu.Lock()
-		o.readings++
-		o.torn[got.torn]++
+		w.mu.Lock()
+		w.readings++
+		w.torn[got.torn]++
 		for _, name := range stay {
-			if _, found := slices.BinarySearch(got.clusters, name); !found && len(o.faults) < 10 {
-				o.faults = append(o.faults, fmt.Sprintf("reading %d lacks %s", o.readings, name))
+			if _, found := slices.BinarySearch(got.clusters, name); !found && len(w.faults) < 10 {
+				w.faults = append(w.faults, fmt.Sprintf("reading %d lacks %s", w.readings, name))
 			}
 		}
-		if len(got.unresolved) > 0 && got.torn == "" && len(o.faults) < 10 {
-			o.faults = append(o.faults, fmt.Sprintf("reading %d refers to no profile: %v", o.readings, got.unresolved))
+		if len(got.unresolved) > 0 && got.torn == "" && len(w.faults) < 10 {
+			w.faults = append(w.faults, fmt.Sprintf("reading %d refers to no profile: %v", w.readings, got.unresolved))
 		}
-		o.mu.Unlock()
+		w.mu.Unlock()
 	}
 }
 
-func (o *watcher) count() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.readings
+func (w *watcher) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.readings
 }
 
-func (o *watcher) require(stay []string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.stay = stay
+func (w *watcher) require(stay []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stay = stay
 }
 
 // TestAConsumerFollowsAPlacement moves a placement of several slices in many ways while a consumer reads without a pause.

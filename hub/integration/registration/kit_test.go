@@ -42,28 +42,28 @@ func newTestHub(t *testing.T) *testHub {
 }
 
 // start starts a manager with default flags, and waits for its webhooks.
-func (s *testHub) start(args ...string) *hubtest.Manager {
-	s.t.Helper()
-	out := hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: args})
-	s.AwaitWebhooks()
+func (t *testHub) start(args ...string) *hubtest.Manager {
+	t.t.Helper()
+	out := hubtest.StartManager(t.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: args})
+	t.AwaitWebhooks()
 	return out
 }
 
 // awaitUnjoinedCondition waits until the condition of the set `global` about clusters that never joined has a status and a reason. It
 // returns the message.
-func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason string) string {
-	s.t.Helper()
-	return s.AwaitCondition(kit.GlobalSet(), clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, status, reason).Message
+func (t *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason string) string {
+	t.t.Helper()
+	return t.AwaitCondition(kit.GlobalSet(), clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, status, reason).Message
 }
 
 // cluster stores an accepted cluster that was never reported.
-func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
-	s.t.Helper()
+func (t *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
+	t.t.Helper()
 	out := kit.AcceptedCluster(name)
 	for _, change := range changes {
 		change(out)
 	}
-	s.AwaitCreated(out)
+	t.AwaitCreated(out)
 	return out
 }
 
@@ -72,31 +72,31 @@ func simulated(cluster *clusterv1.ManagedCluster) {
 }
 
 // stored returns a cluster as it is stored.
-func (s *testHub) stored(ctx context.Context, name string) *clusterv1.ManagedCluster {
-	s.t.Helper()
+func (t *testHub) stored(ctx context.Context, name string) *clusterv1.ManagedCluster {
+	t.t.Helper()
 	out := &clusterv1.ManagedCluster{}
-	kit.NoError(s.t, s.Get(ctx, client.ObjectKey{Name: name}, out))
+	kit.NoError(t.t, t.Get(ctx, client.ObjectKey{Name: name}, out))
 	return out
 }
 
 // report writes the status of an available cluster, as its agent does.
-func (s *testHub) report(name string) {
-	s.t.Helper()
-	cluster := s.stored(s.t.Context(), name)
+func (t *testHub) report(name string) {
+	t.t.Helper()
+	cluster := t.stored(t.t.Context(), name)
 	before := cluster.DeepCopy()
 	for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
 		meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Agent"})
 	}
-	s.MustPatchStatus(cluster, client.MergeFrom(before))
+	t.MustPatchStatus(cluster, client.MergeFrom(before))
 }
 
 // setAccepted accepts or denies a cluster.
-func (s *testHub) setAccepted(name string, accepts bool) {
-	s.t.Helper()
-	cluster := s.stored(s.t.Context(), name)
+func (t *testHub) setAccepted(name string, accepts bool) {
+	t.t.Helper()
+	cluster := t.stored(t.t.Context(), name)
 	before := cluster.DeepCopy()
 	cluster.Spec.HubAcceptsClient = accepts
-	s.MustPatch(cluster, client.MergeFrom(before))
+	t.MustPatch(cluster, client.MergeFrom(before))
 }
 
 func taints(cluster *clusterv1.ManagedCluster) (out []string) {
@@ -107,17 +107,17 @@ func taints(cluster *clusterv1.ManagedCluster) (out []string) {
 }
 
 // placement stores a placement that selects every cluster.
-func (s *testHub) placement() {
-	s.t.Helper()
-	s.AwaitCreated(kit.Binding(s.namespace, clusterv1beta2.GlobalClusterSetName), kit.Placement(s.namespace, "all"))
+func (t *testHub) placement() {
+	t.t.Helper()
+	t.AwaitCreated(kit.Binding(t.namespace, clusterv1beta2.GlobalClusterSetName), kit.Placement(t.namespace, "all"))
 }
 
 // recordSlices records the clusters in the slices of the namespace. It returns a function that waits until they include a given cluster,
 // and returns them all.
-func (s *testHub) recordSlices() func(last string) []string {
-	s.t.Helper()
-	watching := kit.Must(s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))).In(s.t)
-	s.t.Cleanup(watching.Stop)
+func (t *testHub) recordSlices() func(last string) []string {
+	t.t.Helper()
+	watching := kit.Must(t.Watch(t.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(t.namespace))).In(t.t)
+	t.t.Cleanup(watching.Stop)
 	var mu sync.Mutex
 	named := map[string]bool{}
 	go func() {
@@ -134,8 +134,8 @@ func (s *testHub) recordSlices() func(last string) []string {
 		}
 	}()
 	return func(last string) (out []string) {
-		s.t.Helper()
-		s.Await("they include a given cluster, and returns them all", func(context.Context) error {
+		t.t.Helper()
+		t.Await("they include a given cluster, and returns them all", func(context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if !named[last] {

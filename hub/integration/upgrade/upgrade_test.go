@@ -311,7 +311,7 @@ func (c sliceClient) WatchWithContext(ctx context.Context, options metav1.ListOp
 	return c.slices.Watch(ctx, options)
 }
 
-func (f *sliceWatcher) record(event watch.Event) {
+func (s *sliceWatcher) record(event watch.Event) {
 	slice, ok := event.Object.(*unstructured.Unstructured)
 	if !ok {
 		return
@@ -320,28 +320,28 @@ func (f *sliceWatcher) record(event watch.Event) {
 	if event.Type == watch.Deleted {
 		got = "deleted"
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	key := keyOf(slice)
-	f.current[key] = got
-	if before, known := f.before[key]; known && got != before {
-		f.changes = append(f.changes, fmt.Sprintf("%s (-before +after): %s", key, cmp.Diff(strings.Fields(before), strings.Fields(got))))
+	s.current[key] = got
+	if before, known := s.before[key]; known && got != before {
+		s.changes = append(s.changes, fmt.Sprintf("%s (-before +after): %s", key, cmp.Diff(strings.Fields(before), strings.Fields(got))))
 	} else if !known && !strings.HasPrefix(key, "lab-late/") {
-		f.changes = append(f.changes, key+" is new: "+got)
+		s.changes = append(s.changes, key+" is new: "+got)
 	}
 }
 
-func (f *sliceWatcher) changedSlices() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.changes
+func (s *sliceWatcher) changedSlices() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changes
 }
 
 // currentText returns the latest text of a changed slice.
-func (f *sliceWatcher) currentText(key string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.current[key]
+func (s *sliceWatcher) currentText(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current[key]
 }
 
 func keyOf(slice *unstructured.Unstructured) string {

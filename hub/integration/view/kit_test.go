@@ -64,8 +64,8 @@ func admin(t *testing.T) userClient {
 }
 
 // list returns the names of the visible objects.
-func (p userClient) list(ctx context.Context, what schema.GroupVersionResource, options metav1.ListOptions) ([]string, error) {
-	list, err := p.Resource(what).List(ctx, options)
+func (u userClient) list(ctx context.Context, what schema.GroupVersionResource, options metav1.ListOptions) ([]string, error) {
+	list, err := u.Resource(what).List(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -77,23 +77,23 @@ func (p userClient) list(ctx context.Context, what schema.GroupVersionResource, 
 }
 
 // waitForNames waits until exactly these objects are visible.
-func (p userClient) waitForNames(what schema.GroupVersionResource, want ...string) {
-	p.t.Helper()
-	kit.Await(p.t, "exactly these objects are visible", func(ctx context.Context) error {
-		got, err := p.list(ctx, what, metav1.ListOptions{})
+func (u userClient) waitForNames(what schema.GroupVersionResource, want ...string) {
+	u.t.Helper()
+	kit.Await(u.t, "exactly these objects are visible", func(ctx context.Context) error {
+		got, err := u.list(ctx, what, metav1.ListOptions{})
 		if err == nil && !slices.Equal(got, want) {
-			err = fmt.Errorf("%s lists %s %v, want %v", p.name, what.Resource, got, want)
+			err = fmt.Errorf("%s lists %s %v, want %v", u.name, what.Resource, got, want)
 		}
 		return err
 	})
 }
 
 // kubectl runs kubectl as the user and returns its output.
-func (p userClient) kubectl(args ...string) (string, error) {
-	p.t.Helper()
-	binary := kit.Must(hubtest.Binary()).In(p.t)
-	command := exec.CommandContext(p.t.Context(), binary, append([]string{"kubectl"}, args...)...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+shared.WriteKubeconfig(p.t, p.config), "HOME="+p.t.TempDir())
+func (u userClient) kubectl(args ...string) (string, error) {
+	u.t.Helper()
+	binary := kit.Must(hubtest.Binary()).In(u.t)
+	command := exec.CommandContext(u.t.Context(), binary, append([]string{"kubectl"}, args...)...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+shared.WriteKubeconfig(u.t, u.config), "HOME="+u.t.TempDir())
 	out, err := command.CombinedOutput()
 	return string(out), err
 }

@@ -65,10 +65,10 @@ func TestAUserListsTheSetsThatItMayBind(t *testing.T) {
 }
 
 // waitForObject waits until an object fulfils a condition.
-func (p userClient) waitForObject(what schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
-	p.t.Helper()
-	kit.Await(p.t, "an object fulfils a condition", func(ctx context.Context) error {
-		object, err := p.Resource(what).Get(ctx, name, metav1.GetOptions{})
+func (u userClient) waitForObject(what schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
+	u.t.Helper()
+	kit.Await(u.t, "an object fulfils a condition", func(ctx context.Context) error {
+		object, err := u.Resource(what).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !is(object) {
 			err = fmt.Errorf("%s does not meet the condition: %v", name, object.Object)
 		}

@@ -44,17 +44,17 @@ type installer struct {
 
 // InstallSequentially is Install for a hub with a manager. It applies a placement after the previous placement was decided,
 // because a decision may depend on the decisions of other placements.
-func (s Bundle) InstallSequentially(ctx context.Context, config *rest.Config) error {
-	return s.install(ctx, config, allDecisionsTimeout)
+func (b Bundle) InstallSequentially(ctx context.Context, config *rest.Config) error {
+	return b.install(ctx, config, allDecisionsTimeout)
 }
 
 // Install applies the set and returns when everything in it is stored and every
 // custom resource in it is served and listed in discovery.
-func (s Bundle) Install(ctx context.Context, config *rest.Config) error {
-	return s.install(ctx, config, 0)
+func (b Bundle) Install(ctx context.Context, config *rest.Config) error {
+	return b.install(ctx, config, 0)
 }
 
-func (s Bundle) install(ctx context.Context, config *rest.Config, wait time.Duration) error {
+func (b Bundle) install(ctx context.Context, config *rest.Config, wait time.Duration) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
@@ -64,17 +64,17 @@ func (s Bundle) install(ctx context.Context, config *rest.Config, wait time.Dura
 		return fmt.Errorf("creating a discovery client: %w", err)
 	}
 	i := &installer{client: client, discovery: found}
-	for _, definition := range s.definitions {
+	for _, definition := range b.definitions {
 		if err := i.apply(ctx, definition, definitionResource(), ""); err != nil {
 			return err
 		}
 	}
-	if err := i.awaitServed(ctx, s.definitions); err != nil {
+	if err := i.awaitServed(ctx, b.definitions); err != nil {
 		return err
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	for _, o := range s.others {
+	for _, o := range b.others {
 		if err := i.applyObject(ctx, waiting, o); err != nil {
 			return err
 		}

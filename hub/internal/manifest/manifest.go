@@ -55,8 +55,8 @@ func Parse(systems ...fs.FS) (Bundle, error) {
 }
 
 // Split returns the definitions of custom resources, and everything else.
-func (s Bundle) Split() (definitions, others Bundle) {
-	return Bundle{definitions: s.definitions}, Bundle{others: s.others}
+func (b Bundle) Split() (definitions, others Bundle) {
+	return Bundle{definitions: b.definitions}, Bundle{others: b.others}
 }
 
 // newBundle separates the definitions and moves namespaces to the front, so that the names of files need no order.

@@ -90,23 +90,23 @@ func (g *Group) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (p *component) stop(ctx context.Context) error {
+func (c *component) stop(ctx context.Context) error {
 	select {
-	case <-p.done: // it failed earlier, and Failed has reported that
-		p.cancel()
+	case <-c.done: // it failed earlier, and Failed has reported that
+		c.cancel()
 		return nil
 	default:
 	}
-	p.cancel()
-	ctx, cancel := context.WithTimeout(ctx, p.stopTimeout)
+	c.cancel()
+	ctx, cancel := context.WithTimeout(ctx, c.stopTimeout)
 	defer cancel()
 	select {
-	case <-p.done:
+	case <-c.done:
 	case <-ctx.Done():
-		return fmt.Errorf("stopping %s: still running after %s", p.name, p.stopTimeout)
+		return fmt.Errorf("stopping %s: still running after %s", c.name, c.stopTimeout)
 	}
-	if p.err != nil && !errors.Is(p.err, context.Canceled) {
-		return fmt.Errorf("stopping %s: %w", p.name, p.err)
+	if c.err != nil && !errors.Is(c.err, context.Canceled) {
+		return fmt.Errorf("stopping %s: %w", c.name, c.err)
 	}
 	return nil
 }

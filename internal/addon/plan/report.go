@@ -98,37 +98,37 @@ type OnCluster struct {
 }
 
 // runs reports whether the cluster has a work that Berth rendered for the add-on.
-func (on *OnCluster) runs() bool {
-	return on.Work != nil && IsRendered(on.Work) && metav1.IsControlledBy(on.Work, on.AddOn) && on.Work.DeletionTimestamp.IsZero()
+func (o *OnCluster) runs() bool {
+	return o.Work != nil && IsRendered(o.Work) && metav1.IsControlledBy(o.Work, o.AddOn) && o.Work.DeletionTimestamp.IsZero()
 }
 
 // setDelivered sets the condition TemplateDelivered.
-func (on *OnCluster) setDelivered(status *addonv1alpha1.ManagedClusterAddOnStatus, is metav1.ConditionStatus, reason, message string) {
+func (o *OnCluster) setDelivered(status *addonv1alpha1.ManagedClusterAddOnStatus, is metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: conditionTemplateDelivered, Status: is, Reason: reason, Message: pacing.CutText(message, pacing.MaxMessage),
-		ObservedGeneration: on.AddOn.Generation, LastTransitionTime: metav1.NewTime(on.Now.Truncate(time.Second)),
+		ObservedGeneration: o.AddOn.Generation, LastTransitionTime: metav1.NewTime(o.Now.Truncate(time.Second)),
 	})
 }
 
 // health returns the status of an add-on with the health of its work, and as it is without a work.
-func (on *OnCluster) health() *addonv1alpha1.ManagedClusterAddOnStatus {
-	out := on.AddOn.Status.DeepCopy()
-	if !on.runs() {
+func (o *OnCluster) health() *addonv1alpha1.ManagedClusterAddOnStatus {
+	out := o.AddOn.Status.DeepCopy()
+	if !o.runs() {
 		return out
 	}
 	out.HealthCheck.Mode = healthByWork
-	available, reported := availability(on.Work)
-	if on.Lost != nil {
-		available.Status, available.Reason, available.Message, reported = metav1.ConditionUnknown, on.Lost.Reason, on.Lost.Message, true
+	available, reported := availability(o.Work)
+	if o.Lost != nil {
+		available.Status, available.Reason, available.Message, reported = metav1.ConditionUnknown, o.Lost.Reason, o.Lost.Message, true
 	}
 	if reported || meta.FindStatusCondition(out.Conditions, available.Type) == nil {
-		on.setAvailable(out, available)
+		o.setAvailable(out, available)
 	}
 	return out
 }
 
-func (on *OnCluster) setAvailable(status *addonv1alpha1.ManagedClusterAddOnStatus, available metav1.Condition) {
-	available.ObservedGeneration, available.LastTransitionTime = on.AddOn.Generation, metav1.NewTime(on.Now.Truncate(time.Second))
+func (o *OnCluster) setAvailable(status *addonv1alpha1.ManagedClusterAddOnStatus, available metav1.Condition) {
+	available.ObservedGeneration, available.LastTransitionTime = o.AddOn.Generation, metav1.NewTime(o.Now.Truncate(time.Second))
 	available.Message = pacing.CutText(available.Message, pacing.MaxMessage)
 	meta.SetStatusCondition(&status.Conditions, available)
 }

@@ -55,8 +55,8 @@ type registeredCAs struct {
 }
 
 // load reads the CAs once. After an error it reads again at the next call.
-func (i *registeredCAs) load(ctx context.Context, registrar CAPublisher, now time.Time) error {
-	if !i.keepUntil.IsZero() {
+func (r *registeredCAs) load(ctx context.Context, registrar CAPublisher, now time.Time) error {
+	if !r.keepUntil.IsZero() {
 		return nil
 	}
 	bundles, err := registrar.CABundles(ctx)
@@ -65,16 +65,16 @@ func (i *registeredCAs) load(ctx context.Context, registrar CAPublisher, now tim
 	}
 	for _, bundle := range bundles {
 		found := unexpiredCAs(parseCAs(bundle), now)
-		i.cas = append(i.cas, found[:min(len(found), maxRetired)]...)
+		r.cas = append(r.cas, found[:min(len(found), maxRetired)]...)
 	}
-	i.keepUntil = now.Add(2 * trustDelay)
+	r.keepUntil = now.Add(2 * trustDelay)
 	return nil
 }
 
 // appendTo returns a trust bundle with the registered CAs, until their time is over.
-func (i *registeredCAs) appendTo(bundle []byte, now time.Time) []byte {
-	if now.Before(i.keepUntil) {
-		for _, authority := range i.cas {
+func (r *registeredCAs) appendTo(bundle []byte, now time.Time) []byte {
+	if now.Before(r.keepUntil) {
+		for _, authority := range r.cas {
 			bundle = appendCA(bundle, authority.pem)
 		}
 	}
@@ -82,7 +82,7 @@ func (i *registeredCAs) appendTo(bundle []byte, now time.Time) []byte {
 }
 
 // remove removes a CA.
-func (i *registeredCAs) remove(authority []byte) { i.cas = withoutCA(i.cas, authority) }
+func (r *registeredCAs) remove(authority []byte) { r.cas = withoutCA(r.cas, authority) }
 
 // withoutCA returns all CAs except one.
 func withoutCA(authorities []caCertificate, one []byte) []caCertificate {

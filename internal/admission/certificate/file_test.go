@@ -17,16 +17,16 @@ import (
 // certDir holds the files of a certificate.
 type certDir string
 
-func (f certDir) files() Files {
-	return Files{CertFile: f.path("tls.crt"), KeyFile: f.path("tls.key"), CAFile: f.path("ca.crt")}
+func (c certDir) files() Files {
+	return Files{CertFile: c.path("tls.crt"), KeyFile: c.path("tls.key"), CAFile: c.path("ca.crt")}
 }
 
-func (f certDir) path(name string) string { return filepath.Join(string(f), name) }
+func (c certDir) path(name string) string { return filepath.Join(string(c), name) }
 
-func (f certDir) write(t *testing.T, p *keyPair, authorities ...[]byte) {
+func (c certDir) write(t *testing.T, p *keyPair, authorities ...[]byte) {
 	t.Helper()
 	for name, content := range map[string][]byte{"tls.crt": p.certificate, "tls.key": p.key, "ca.crt": bytes.Join(authorities, nil)} {
-		if err := os.WriteFile(f.path(name), content, 0o600); err != nil {
+		if err := os.WriteFile(c.path(name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -37,13 +37,13 @@ func NewSelfSigned(mgr manager.Manager, namespace string, names []string, clock 
 }
 
 // runServing serves the stored key pair.
-func (o *SelfSigned) runServing(ctx context.Context) error {
-	for wait := time.Duration(0); sleep(ctx, o.clock, wait); {
-		if err := o.syncStored(ctx); err != nil {
+func (s *SelfSigned) runServing(ctx context.Context) error {
+	for wait := time.Duration(0); sleep(ctx, s.clock, wait); {
+		if err := s.syncStored(ctx); err != nil {
 			log.FromContext(ctx).Error(err, "reading the Secret of the certificate")
 		}
 		wait = pollInterval
-		if o.pair.Load() == nil {
+		if s.pair.Load() == nil {
 			wait = startPollInterval
 		}
 	}
@@ -51,24 +51,24 @@ func (o *SelfSigned) runServing(ctx context.Context) error {
 }
 
 // syncStored reads and serves the stored key pair.
-func (o *SelfSigned) syncStored(ctx context.Context) error {
-	stored, _, err := o.store.load(ctx)
-	o.serveAndLog(ctx, stored.current)
+func (s *SelfSigned) syncStored(ctx context.Context) error {
+	stored, _, err := s.store.load(ctx)
+	s.serveAndLog(ctx, stored.current)
 	return err
 }
 
 // serveAndLog serves a key pair, if there is one.
-func (o *SelfSigned) serveAndLog(ctx context.Context, current *keyPair) {
-	if o.serve(current) {
+func (s *SelfSigned) serveAndLog(ctx context.Context, current *keyPair) {
+	if s.serve(current) {
 		log.FromContext(ctx).Info("serving a new certificate", "notAfter", current.notAfter)
 	}
 }
 
 // runRenewing renews and publishes the stored key pair.
-func (o *SelfSigned) runRenewing(ctx context.Context) error {
-	for wait := time.Duration(0); sleep(ctx, o.clock, wait); {
+func (s *SelfSigned) runRenewing(ctx context.Context) error {
+	for wait := time.Duration(0); sleep(ctx, s.clock, wait); {
 		wait = pollInterval
-		err := o.renew(ctx)
+		err := s.renew(ctx)
 		switch {
 		case apierrors.IsConflict(err):
 			wait = startPollInterval
@@ -81,52 +81,52 @@ func (o *SelfSigned) runRenewing(ctx context.Context) error {
 }
 
 // renew takes one step and publishes the result.
-func (o *SelfSigned) renew(ctx context.Context) error {
-	stored, version, err := o.store.loadOrCreate(ctx)
+func (s *SelfSigned) renew(ctx context.Context) error {
+	stored, version, err := s.store.loadOrCreate(ctx)
 	if err != nil {
 		return err
 	}
-	now := o.clock.Now()
-	if err := o.registered.load(ctx, o.publisher, now); err != nil {
+	now := s.clock.Now()
+	if err := s.registered.load(ctx, s.publisher, now); err != nil {
 		return err
 	}
-	following, err := o.nextState(ctx, stored, now)
+	following, err := s.nextState(ctx, stored, now)
 	if err != nil {
 		return err
 	}
 	if !following.equal(stored) {
-		if err := o.store.save(ctx, following, version); err != nil {
+		if err := s.store.save(ctx, following, version); err != nil {
 			return err
 		}
 	}
-	authorities := o.registered.appendTo(following.caBundle(), now)
-	if !following.current.equal(o.pair.Load()) {
-		if err := o.publisher.UpdateCABundles(ctx, authorities); err != nil && !apierrors.IsForbidden(err) {
+	authorities := s.registered.appendTo(following.caBundle(), now)
+	if !following.current.equal(s.pair.Load()) {
+		if err := s.publisher.UpdateCABundles(ctx, authorities); err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
 	}
-	o.serveAndLog(ctx, following.current) // before the API server is sent to this replica
-	o.term.record(following.current, now)
-	if err := o.publish(ctx, following.current, authorities, now); err != nil {
+	s.serveAndLog(ctx, following.current) // before the API server is sent to this replica
+	s.term.record(following.current, now)
+	if err := s.publish(ctx, following.current, authorities, now); err != nil {
 		return err
 	}
-	o.publication.record(following.next, now)
+	s.publication.record(following.next, now)
 	return nil
 }
 
 // nextState returns the state that follows the stored one. While the current key pair is valid, the next one replaces it only
 // once the API server trusts it.
-func (o *SelfSigned) nextState(ctx context.Context, stored rotationState, now time.Time) (rotationState, error) {
-	from := stored.withServed(o.pair.Load(), now)
-	if o.term.lasted(from.current, 3*pollInterval, now) && from.revoked != nil && !from.isRevoked(from.current) {
-		o.registered.remove(from.revoked)
+func (s *SelfSigned) nextState(ctx context.Context, stored rotationState, now time.Time) (rotationState, error) {
+	from := stored.withServed(s.pair.Load(), now)
+	if s.term.lasted(from.current, 3*pollInterval, now) && from.revoked != nil && !from.isRevoked(from.current) {
+		s.registered.remove(from.revoked)
 		from = from.withoutRevoked()
 	}
-	following, err := from.step(o.names, now, o.issue)
+	following, err := from.step(s.names, now, s.issue)
 	if err != nil || !from.promotes(following) || !from.current.valid(now) {
 		return following, err
 	}
-	trusted, err := o.isNextTrusted(ctx, from.next, now)
+	trusted, err := s.isNextTrusted(ctx, from.next, now)
 	if err != nil || !trusted {
 		following = from
 	}
@@ -134,11 +134,11 @@ func (o *SelfSigned) nextState(ctx context.Context, stored rotationState, now ti
 }
 
 // isNextTrusted reports whether every registered object has had the CA of the next key pair for long enough.
-func (o *SelfSigned) isNextTrusted(ctx context.Context, next *keyPair, now time.Time) (bool, error) {
-	if !o.publication.propagated(next, now) {
+func (s *SelfSigned) isNextTrusted(ctx context.Context, next *keyPair, now time.Time) (bool, error) {
+	if !s.publication.propagated(next, now) {
 		return false, nil
 	}
-	bundles, err := o.publisher.CABundles(ctx)
+	bundles, err := s.publisher.CABundles(ctx)
 	if apierrors.IsForbidden(err) {
 		return true, nil // the role of an earlier version has no permission to read: rely on the last write
 	}
@@ -152,11 +152,11 @@ func (o *SelfSigned) isNextTrusted(ctx context.Context, next *keyPair, now time.
 
 // publish writes addresses and CA bundles. Until every replica serves a certificate with all names, it writes only the bundles,
 // so that the registered addresses keep working.
-func (o *SelfSigned) publish(ctx context.Context, current *keyPair, authorities []byte, now time.Time) error {
-	if current.covers(o.names) && o.term.servedEverywhere(now) {
-		return o.publisher.Apply(ctx, authorities)
+func (s *SelfSigned) publish(ctx context.Context, current *keyPair, authorities []byte, now time.Time) error {
+	if current.covers(s.names) && s.term.servedEverywhere(now) {
+		return s.publisher.Apply(ctx, authorities)
 	}
-	return o.publisher.UpdateCABundles(ctx, authorities)
+	return s.publisher.UpdateCABundles(ctx, authorities)
 }
 
 // publication is the next key pair whose CA was published, and since when.

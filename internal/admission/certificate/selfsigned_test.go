@@ -68,27 +68,27 @@ type fakePublisher struct {
 	names []string
 }
 
-func (r fakePublisher) Apply(_ context.Context, authorities []byte) error {
-	if r.err != nil {
-		return r.err
+func (f fakePublisher) Apply(_ context.Context, authorities []byte) error {
+	if f.err != nil {
+		return f.err
 	}
-	r.fakeAPIServer.names, r.authorities = r.names, authorities
-	r.applied++
+	f.fakeAPIServer.names, f.authorities = f.names, authorities
+	f.applied++
 	return nil
 }
 
-func (r fakePublisher) UpdateCABundles(_ context.Context, authorities []byte) error {
-	if r.err == nil && r.fakeAPIServer.names != nil {
-		r.authorities = authorities
+func (f fakePublisher) UpdateCABundles(_ context.Context, authorities []byte) error {
+	if f.err == nil && f.fakeAPIServer.names != nil {
+		f.authorities = authorities
 	}
-	return r.err
+	return f.err
 }
 
-func (r fakePublisher) CABundles(context.Context) ([][]byte, error) {
-	if r.fakeAPIServer.names == nil {
+func (f fakePublisher) CABundles(context.Context) ([][]byte, error) {
+	if f.fakeAPIServer.names == nil {
 		return nil, nil
 	}
-	return [][]byte{r.authorities}, nil
+	return [][]byte{f.authorities}, nil
 }
 
 // newSelfSigned returns a Source with a fake clock, and its fake API server.
@@ -100,10 +100,10 @@ func newSelfSigned(to *fakeHub, at time.Time) (*SelfSigned, *fakeAPIServer) {
 	}, out
 }
 
-func (o *SelfSigned) serveTLS(t *testing.T) *tls.Certificate {
+func (s *SelfSigned) serveTLS(t *testing.T) *tls.Certificate {
 	t.Helper()
 	config := &tls.Config{}
-	o.ConfigureTLS(config)
+	s.ConfigureTLS(config)
 	out, err := config.GetCertificate(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -165,89 +165,89 @@ func randomObject(random *rand.Rand, version string) *unstructured.Unstructured 
 
 type generator struct{ *rand.Rand }
 
-func (r generator) one() bool { return r.IntN(2) == 0 }
+func (g generator) one() bool { return g.IntN(2) == 0 }
 
-func (r generator) word() any {
-	return []any{"a", "b", "__reserved_no_default__", "kubernetes.io/kube-apiserver-client", "a.io/b"}[r.IntN(5)]
+func (g generator) word() any {
+	return []any{"a", "b", "__reserved_no_default__", "kubernetes.io/kube-apiserver-client", "a.io/b"}[g.IntN(5)]
 }
 
 // some returns an object with a random choice of fields.
-func (r generator) some(all object) object {
+func (g generator) some(all object) object {
 	out := object{}
 	for name, value := range all {
-		if r.one() {
+		if g.one() {
 			out[name] = value
 		}
 	}
 	return out
 }
 
-func (r generator) listOf(item func() object) list {
+func (g generator) listOf(item func() object) list {
 	out := list{}
-	for range r.IntN(3) {
+	for range g.IntN(3) {
 		out = append(out, item())
 	}
 	return out
 }
 
-func (r generator) reference() object {
-	return r.some(object{"name": r.word(), "namespace": r.word()})
+func (g generator) reference() object {
+	return g.some(object{"name": g.word(), "namespace": g.word()})
 }
 
-func (r generator) management(version string) object {
+func (g generator) management(version string) object {
 	if version == beta {
 		return object{
-			"spec": r.some(object{"defaultConfigs": r.listOf(func() object {
-				return r.some(object{"group": r.word(), "resource": r.word(), "name": r.word(), "namespace": r.word()})
+			"spec": g.some(object{"defaultConfigs": g.listOf(func() object {
+				return g.some(object{"group": g.word(), "resource": g.word(), "name": g.word(), "namespace": g.word()})
 			})}),
-			"status": r.some(object{"defaultConfigReferences": r.listOf(r.reference)}),
+			"status": g.some(object{"defaultConfigReferences": g.listOf(g.reference)}),
 		}
 	}
 	return object{
-		"spec": r.some(object{
-			"addOnConfiguration": r.some(object{"crName": r.word()}),
-			"supportedConfigs": r.listOf(func() object {
-				return r.some(object{"group": r.word(), "resource": r.word(), "defaultConfig": r.reference()})
+		"spec": g.some(object{
+			"addOnConfiguration": g.some(object{"crName": g.word()}),
+			"supportedConfigs": g.listOf(func() object {
+				return g.some(object{"group": g.word(), "resource": g.word(), "defaultConfig": g.reference()})
 			}),
 		}),
-		"status": r.some(object{"defaultconfigReferences": r.listOf(r.reference)}),
+		"status": g.some(object{"defaultconfigReferences": g.listOf(g.reference)}),
 	}
 }
 
-func (r generator) managed(version string) object {
+func (g generator) managed(version string) object {
 	config := func() object {
-		return r.some(object{"resource": r.word(), "desiredConfig": r.reference(), "lastAppliedConfig": r.reference(), "lastObservedGeneration": int64(r.IntN(3))})
+		return g.some(object{"resource": g.word(), "desiredConfig": g.reference(), "lastAppliedConfig": g.reference(), "lastObservedGeneration": int64(g.IntN(3))})
 	}
 	if version == beta {
 		return object{
-			"metadata": object{"name": "search", "annotations": object{"addon.open-cluster-management.io/v1alpha1-install-namespace": r.word(), "other": "x"}},
-			"status": r.some(object{
-				"configReferences": r.listOf(config),
-				"registrations": r.listOf(func() object {
-					return r.some(object{
-						"type":         []any{"kubeClient", "customSigner"}[r.IntN(2)],
-						"kubeClient":   r.some(object{"driver": []any{"csr", "token"}[r.IntN(2)], "subject": r.some(object{"user": r.word(), "groups": list{r.word()}})}),
-						"customSigner": r.some(object{"signerName": r.word(), "subject": r.some(object{"user": r.word(), "organizationUnits": list{r.word()}})}),
+			"metadata": object{"name": "search", "annotations": object{"addon.open-cluster-management.io/v1alpha1-install-namespace": g.word(), "other": "x"}},
+			"status": g.some(object{
+				"configReferences": g.listOf(config),
+				"registrations": g.listOf(func() object {
+					return g.some(object{
+						"type":         []any{"kubeClient", "customSigner"}[g.IntN(2)],
+						"kubeClient":   g.some(object{"driver": []any{"csr", "token"}[g.IntN(2)], "subject": g.some(object{"user": g.word(), "groups": list{g.word()}})}),
+						"customSigner": g.some(object{"signerName": g.word(), "subject": g.some(object{"user": g.word(), "organizationUnits": list{g.word()}})}),
 					})
 				}),
 			}),
 		}
 	}
 	return object{
-		"spec": r.some(object{"installNamespace": "here", "configs": list{}}),
-		"status": r.some(object{
-			"addOnConfiguration": r.some(object{"crName": r.word()}),
-			"kubeClientDriver":   []any{"csr", "token"}[r.IntN(2)],
-			"configReferences": r.listOf(func() object {
+		"spec": g.some(object{"installNamespace": "here", "configs": list{}}),
+		"status": g.some(object{
+			"addOnConfiguration": g.some(object{"crName": g.word()}),
+			"kubeClientDriver":   []any{"csr", "token"}[g.IntN(2)],
+			"configReferences": g.listOf(func() object {
 				out := config()
-				out["name"] = r.word()
-				if r.one() {
-					out["namespace"] = r.word()
+				out["name"] = g.word()
+				if g.one() {
+					out["namespace"] = g.word()
 				}
 				return out
 			}),
-			"registrations": r.listOf(func() object {
-				return r.some(object{"signerName": r.word(), "subject": r.some(object{"user": r.word(), "groups": list{r.word()}, "organizationUnit": list{r.word()}})})
+			"registrations": g.listOf(func() object {
+				return g.some(object{"signerName": g.word(), "subject": g.some(object{"user": g.word(), "groups": list{g.word()}, "organizationUnit": list{g.word()}})})
 			}),
 		}),
 	}

@@ -7,11 +7,11 @@ import (
 )
 
 // checkAccept rejects accepting a cluster without the permission. To stop accepting it needs no permission.
-func (c Request) checkAccept(ctx context.Context) error {
-	if !c.New.Spec.HubAcceptsClient || c.Old != nil && c.Old.Spec.HubAcceptsClient {
+func (r Request) checkAccept(ctx context.Context) error {
+	if !r.New.Spec.HubAcceptsClient || r.Old != nil && r.Old.Spec.HubAcceptsClient {
 		return nil
 	}
-	return c.require(ctx, "turn spec.hubAcceptsClient on", acceptPermission(c.New.Name))
+	return r.require(ctx, "turn spec.hubAcceptsClient on", acceptPermission(r.New.Name))
 }
 
 // acceptPermission is the permission to accept a cluster.

@@ -14,45 +14,45 @@ import (
 
 // Default completes a cluster with valid URLs: it sets the times of taints, maintains the taints about its registration, and
 // puts a cluster without a set into the default set.
-func (c Request) Default(ctx context.Context, state JoinOptions) (review.Response, error) {
-	out := review.Response{Warnings: c.leaseWarnings()}
-	if err := c.checkURLs(); err != nil {
+func (r Request) Default(ctx context.Context, state JoinOptions) (review.Response, error) {
+	out := review.Response{Warnings: r.leaseWarnings()}
+	if err := r.checkURLs(); err != nil {
 		return out, err
 	}
-	if err := c.setTaintTimes(ctx, &out); err != nil {
+	if err := r.setTaintTimes(ctx, &out); err != nil {
 		return out, err
 	}
-	if err := c.taintUnjoined(ctx, state, &out); err != nil {
+	if err := r.taintUnjoined(ctx, state, &out); err != nil {
 		return out, err
 	}
-	if err := c.addDefaultSet(ctx, &out); err != nil {
+	if err := r.addDefaultSet(ctx, &out); err != nil {
 		return out, err
 	}
-	c.removeDenied(&out)
+	r.removeDenied(&out)
 	return out, nil
 }
 
 // setTaintTimes sets the time of every taint. Another time needs the permission for taints. Without it, the times of a new cluster
 // are replaced and not rejected, since clusters are restored from files.
-func (c Request) setTaintTimes(ctx context.Context, out *review.Response) error {
-	before, after := c.taints()
+func (r Request) setTaintTimes(ctx context.Context, out *review.Response) error {
+	before, after := r.taints()
 	for i, taint := range after {
-		own, claimed := timeAdded(before, taint, c.Now)
+		own, claimed := timeAdded(before, taint, r.Now)
 		switch {
-		case claimed && c.Old != nil:
-			if err := c.requireTaintTime(ctx, i, taint); err != nil {
+		case claimed && r.Old != nil:
+			if err := r.requireTaintTime(ctx, i, taint); err != nil {
 				return err
 			}
 			continue
 		case claimed:
-			held, err := c.User.HasAny(ctx, c.taintPermission())
+			held, err := r.User.HasAny(ctx, r.taintPermission())
 			if err != nil {
 				return err
 			}
 			if held {
 				continue
 			}
-			out.Warnings = append(out.Warnings, fmt.Sprintf("spec.taints[%d].timeAdded is set to now, since %s may not set it", i, userText(c.User)))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("spec.taints[%d].timeAdded is set to now, since %s may not set it", i, userText(r.User)))
 		case sameTime(own, taint.TimeAdded):
 			continue
 		}
@@ -64,19 +64,19 @@ func (c Request) setTaintTimes(ctx context.Context, out *review.Response) error 
 // addDefaultSet puts a cluster into the default set where it is created without a set, or its label is removed. The removal is a move,
 // which needs both permissions. A cluster without a set stays without when another field changes, as does a new cluster whose
 // creator may not put it into the default set.
-func (c Request) addDefaultSet(ctx context.Context, out *review.Response) error {
+func (r Request) addDefaultSet(ctx context.Context, out *review.Response) error {
 	const key, set = clusterv1beta2.ClusterSetLabel, clusterv1beta2.DefaultClusterSetName
-	before, after := c.labels()
-	if after[key] != "" || !c.New.DeletionTimestamp.IsZero() || c.Old != nil && before[key] == "" {
+	before, after := r.labels()
+	if after[key] != "" || !r.New.DeletionTimestamp.IsZero() || r.Old != nil && before[key] == "" {
 		return nil
 	}
-	if c.Old == nil {
-		held, err := c.User.HasAny(ctx, labelPermissions(key, set)...)
+	if r.Old == nil {
+		held, err := r.User.HasAny(ctx, labelPermissions(key, set)...)
 		if err != nil {
 			return err
 		}
 		if !held {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("the cluster is in no exclusive set, since %s may not put it into %q", userText(c.User), set))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the cluster is in no exclusive set, since %s may not put it into %q", userText(r.User), set))
 			return nil
 		}
 	} else {

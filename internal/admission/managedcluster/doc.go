@@ -29,24 +29,24 @@ type User interface {
 }
 
 // labels returns the stored labels and the new ones.
-func (c Request) labels() (before, after map[string]string) {
-	if c.Old != nil {
-		before = c.Old.Labels
+func (r Request) labels() (before, after map[string]string) {
+	if r.Old != nil {
+		before = r.Old.Labels
 	}
-	return before, c.New.Labels
+	return before, r.New.Labels
 }
 
 // taints returns the stored taints and the new ones.
-func (c Request) taints() (before, after []clusterv1.Taint) {
-	if c.Old != nil {
-		before = c.Old.Spec.Taints
+func (r Request) taints() (before, after []clusterv1.Taint) {
+	if r.Old != nil {
+		before = r.Old.Spec.Taints
 	}
-	return before, c.New.Spec.Taints
+	return before, r.New.Spec.Taints
 }
 
 // taintPermission is the permission to set the cluster's health taints.
-func (c Request) taintPermission() permission.Permission {
-	return permission.Permission{Verb: "update", Group: clusterv1.GroupName, Resource: resource, Subresource: "taint", Name: c.New.Name}
+func (r Request) taintPermission() permission.Permission {
+	return permission.Permission{Verb: "update", Group: clusterv1.GroupName, Resource: resource, Subresource: "taint", Name: r.New.Name}
 }
 
 // requirement is an action that needs one of some permissions.
@@ -56,19 +56,19 @@ type requirement struct {
 }
 
 // require rejects the request unless the user has one of some permissions. doing describes the action in the error.
-func (c Request) require(ctx context.Context, doing string, oneOf ...permission.Permission) error {
-	return c.requireAll(ctx, []requirement{{doing, oneOf}})
+func (r Request) require(ctx context.Context, doing string, oneOf ...permission.Permission) error {
+	return r.requireAll(ctx, []requirement{{doing, oneOf}})
 }
 
 // requireAll rejects the request for the first action that the user may not do.
-func (c Request) requireAll(ctx context.Context, needs []requirement) error {
+func (r Request) requireAll(ctx context.Context, needs []requirement) error {
 	ways := make([][]permission.Permission, 0, len(needs))
 	for _, need := range needs {
 		ways = append(ways, need.anyOf)
 	}
-	lacking, err := permission.FirstMissing(ctx, c.User, ways)
+	lacking, err := permission.FirstMissing(ctx, r.User, ways)
 	if err != nil || lacking < 0 {
 		return err
 	}
-	return c.forbidden(needs[lacking].doing, needs[lacking].anyOf...)
+	return r.forbidden(needs[lacking].doing, needs[lacking].anyOf...)
 }

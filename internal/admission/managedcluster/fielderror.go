@@ -18,21 +18,21 @@ func groupKind() schema.GroupKind {
 
 // checkURLs rejects invalid URLs, except errors of the stored object. The mutating webhook checks them, since the rule of the
 // CRD runs before validating webhooks, and returns status 422 where clients expect 400.
-func (c Request) checkURLs() error {
-	return review.BadRequest(groupKind(), c.New.Name, review.NewErrors(urlErrors(c.Old), urlErrors(c.New)))
+func (r Request) checkURLs() error {
+	return review.BadRequest(groupKind(), r.New.Name, review.NewErrors(urlErrors(r.Old), urlErrors(r.New)))
 }
 
 // checkName rejects a new cluster whose name is not a valid namespace name.
-func (c Request) checkName() error {
-	if c.Old != nil {
+func (r Request) checkName() error {
+	if r.Old != nil {
 		return nil
 	}
-	return review.BadRequest(groupKind(), c.New.Name, nameErrors(c.New.Name))
+	return review.BadRequest(groupKind(), r.New.Name, nameErrors(r.New.Name))
 }
 
 // checkTaintErrors rejects invalid taints, except errors of the stored object.
-func (c Request) checkTaintErrors() error {
-	return review.Invalid(groupKind(), c.New.Name, review.NewErrors(taintErrors(c.Old), taintErrors(c.New)))
+func (r Request) checkTaintErrors() error {
+	return review.Invalid(groupKind(), r.New.Name, review.NewErrors(taintErrors(r.Old), taintErrors(r.New)))
 }
 
 func urlErrors(cluster *clusterv1.ManagedCluster) field.ErrorList {

@@ -21,9 +21,9 @@ func groupResource() schema.GroupResource {
 }
 
 // forbidden returns the error for an action, with the permissions that would allow it.
-func (c Request) forbidden(doing string, oneOf ...permission.Permission) error {
-	return review.Forbidden(groupResource(), c.New.Name,
-		fmt.Sprintf("%s may not %s: this needs %s", userText(c.User), doing, permission.Describe(oneOf...)))
+func (r Request) forbidden(doing string, oneOf ...permission.Permission) error {
+	return review.Forbidden(groupResource(), r.New.Name,
+		fmt.Sprintf("%s may not %s: this needs %s", userText(r.User), doing, permission.Describe(oneOf...)))
 }
 
 func userText(user User) string { return fmt.Sprintf("user %q", user.Name()) }

@@ -19,8 +19,8 @@ func reservedPrefixes() []string {
 
 // checkLabels rejects a change of a reserved label without the permissions for the old and the new value. It stops at the
 // first missing permission, so that a user without any causes few requests.
-func (c Request) checkLabels(ctx context.Context) error {
-	before, after := c.labels()
+func (r Request) checkLabels(ctx context.Context) error {
+	before, after := r.labels()
 	var needs []requirement
 	for _, key := range changedLabels(before, after) {
 		if value, was := before[key]; was && isMeaningful(key, value) {
@@ -30,7 +30,7 @@ func (c Request) checkLabels(ctx context.Context) error {
 			needs = append(needs, requirement{fmt.Sprintf("put the label %s=%s on", key, value), labelPermissions(key, value)})
 		}
 	}
-	return c.requireAll(ctx, needs)
+	return r.requireAll(ctx, needs)
 }
 
 // changedLabels returns the sorted reserved keys of changed labels.

@@ -7,9 +7,9 @@ import "fmt"
 const warnLeaseSeconds, maxLeaseSeconds = 600, 3600
 
 // leaseWarnings warns of a long lease period that the request sets. No period is rejected.
-func (c Request) leaseWarnings() []string {
-	seconds := c.New.Spec.LeaseDurationSeconds
-	if seconds <= warnLeaseSeconds || c.Old != nil && c.Old.Spec.LeaseDurationSeconds == seconds {
+func (r Request) leaseWarnings() []string {
+	seconds := r.New.Spec.LeaseDurationSeconds
+	if seconds <= warnLeaseSeconds || r.Old != nil && r.Old.Spec.LeaseDurationSeconds == seconds {
 		return nil
 	}
 	warning := fmt.Sprintf("spec.leaseDurationSeconds %d: an outage of the cluster is detected only after five such periods", seconds)

@@ -26,19 +26,19 @@ type NamespaceGetter func(ctx context.Context, name string) (Namespace, error)
 
 // checkNamespace rejects accepting a cluster whose namespace is being deleted or belongs to another user. Otherwise the agent
 // of a cluster named "payments" would get access to the objects of a team with this name.
-func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter) error {
-	if !registration.AdmitsAgent(c.New) || registration.AdmitsAgent(c.Old) {
+func (r Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter) error {
+	if !registration.AdmitsAgent(r.New) || registration.AdmitsAgent(r.Old) {
 		return nil
 	}
-	namespace, err := namespaces(ctx, c.New.Name)
+	namespace, err := namespaces(ctx, r.New.Name)
 	switch {
 	case err != nil:
 		return fmt.Errorf("checking the namespace of the cluster: %w", err)
 	case namespace.Terminating:
-		return review.Forbidden(groupResource(), c.New.Name, fmt.Sprintf(
-			"spec.hubAcceptsClient cannot be turned on while the namespace %q is being deleted; try again once it is gone", c.New.Name))
-	case namespace.isForeign(c.New.Name):
-		return review.Forbidden(groupResource(), c.New.Name, "spec.hubAcceptsClient cannot be turned on: "+registration.ForeignNamespaceMessage(c.New.Name))
+		return review.Forbidden(groupResource(), r.New.Name, fmt.Sprintf(
+			"spec.hubAcceptsClient cannot be turned on while the namespace %q is being deleted; try again once it is gone", r.New.Name))
+	case namespace.isForeign(r.New.Name):
+		return review.Forbidden(groupResource(), r.New.Name, "spec.hubAcceptsClient cannot be turned on: "+registration.ForeignNamespaceMessage(r.New.Name))
 	default:
 		return nil
 	}
@@ -46,14 +46,14 @@ func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter)
 
 // Warnings returns the warnings for the creator of a cluster. A namespace that cannot be read causes none: it is read again
 // when the cluster is accepted.
-func (c Request) Warnings(ctx context.Context, namespaces NamespaceGetter) []string {
-	if c.Old != nil || c.New.Spec.HubAcceptsClient || registration.SimulationRequested(c.New) {
+func (r Request) Warnings(ctx context.Context, namespaces NamespaceGetter) []string {
+	if r.Old != nil || r.New.Spec.HubAcceptsClient || registration.SimulationRequested(r.New) {
 		return nil
 	}
-	if namespace, err := namespaces(ctx, c.New.Name); err != nil || !namespace.isForeign(c.New.Name) {
+	if namespace, err := namespaces(ctx, r.New.Name); err != nil || !namespace.isForeign(r.New.Name) {
 		return nil
 	}
-	return []string{"the cluster cannot be accepted as it is: " + registration.ForeignNamespaceMessage(c.New.Name)}
+	return []string{"the cluster cannot be accepted as it is: " + registration.ForeignNamespaceMessage(r.New.Name)}
 }
 
 func (n Namespace) isForeign(cluster string) bool { return n.Exists && n.Cluster != cluster }

@@ -40,16 +40,16 @@ func sameTime(a, b metav1.Time) bool { return a.Truncate(time.Second).Equal(b.Tr
 
 // checkTaints rejects a change of the health taints, and of the time of an existing taint, without the permission for taints.
 // Default has checked the times of new taints.
-func (c Request) checkTaints(ctx context.Context) error {
-	before, after := c.taints()
-	if changed := c.changedHealthTaint(before, after); changed != "" {
-		if err := c.require(ctx, fmt.Sprintf("put on, change or take away the taint %s, which reports the cluster's health", changed), c.taintPermission()); err != nil {
+func (r Request) checkTaints(ctx context.Context) error {
+	before, after := r.taints()
+	if changed := r.changedHealthTaint(before, after); changed != "" {
+		if err := r.require(ctx, fmt.Sprintf("put on, change or take away the taint %s, which reports the cluster's health", changed), r.taintPermission()); err != nil {
 			return err
 		}
 	}
 	for i, taint := range after {
 		if own, claimed := timeAdded(before, taint, time.Time{}); claimed && !own.IsZero() {
-			if err := c.requireTaintTime(ctx, i, taint); err != nil {
+			if err := r.requireTaintTime(ctx, i, taint); err != nil {
 				return err
 			}
 		}
@@ -58,15 +58,15 @@ func (c Request) checkTaints(ctx context.Context) error {
 }
 
 // requireTaintTime rejects a time that the user may not set.
-func (c Request) requireTaintTime(ctx context.Context, index int, taint clusterv1.Taint) error {
-	return c.require(ctx, fmt.Sprintf("set spec.taints[%d].timeAdded, of the taint %s with effect %s", index, taint.Key, taint.Effect), c.taintPermission())
+func (r Request) requireTaintTime(ctx context.Context, index int, taint clusterv1.Taint) error {
+	return r.require(ctx, fmt.Sprintf("set spec.taints[%d].timeAdded, of the taint %s with effect %s", index, taint.Key, taint.Effect), r.taintPermission())
 }
 
 // changedHealthTaint returns the key of a health taint whose change needs a permission, or "".
-func (c Request) changedHealthTaint(before, after []clusterv1.Taint) string {
+func (r Request) changedHealthTaint(before, after []clusterv1.Taint) string {
 	old, now := healthTaints(before), healthTaints(after)
 	for _, key := range healthKeys() {
-		if !slices.Equal(old[key], now[key]) && !c.needsNoPermission(key, old[key], now[key]) {
+		if !slices.Equal(old[key], now[key]) && !r.needsNoPermission(key, old[key], now[key]) {
 			return key
 		}
 	}

@@ -46,9 +46,9 @@ func TaintsUnjoined(sets client.Reader) func(context.Context) (bool, error) {
 }
 
 // taintUnjoined taints a new cluster unreachable, so that no placement selects it before its agent reports.
-func (c Request) taintUnjoined(ctx context.Context, state JoinOptions, out *review.Response) error {
-	if c.Old != nil || state.TaintsUnjoined == nil || state.Simulates && registration.SimulationRequested(c.New) ||
-		slices.ContainsFunc(c.New.Spec.Taints, isUnreachableNoSelect) {
+func (r Request) taintUnjoined(ctx context.Context, state JoinOptions, out *review.Response) error {
+	if r.Old != nil || state.TaintsUnjoined == nil || state.Simulates && registration.SimulationRequested(r.New) ||
+		slices.ContainsFunc(r.New.Spec.Taints, isUnreachableNoSelect) {
 		return nil
 	}
 	tainted, err := state.TaintsUnjoined(ctx)
@@ -56,9 +56,9 @@ func (c Request) taintUnjoined(ctx context.Context, state JoinOptions, out *revi
 		return err
 	}
 	taint := clusterv1.Taint{
-		Key: clusterv1.ManagedClusterTaintUnreachable, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(c.Now.UTC().Truncate(time.Second)),
+		Key: clusterv1.ManagedClusterTaintUnreachable, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(r.Now.UTC().Truncate(time.Second)),
 	}
-	out.Patches = append(out.Patches, c.addTaint(taint))
+	out.Patches = append(out.Patches, r.addTaint(taint))
 	out.Warnings = append(out.Warnings, fmt.Sprintf("the cluster has the taint %s, and is not selected, until its agent reports it", taint.Key))
 	return nil
 }
@@ -69,11 +69,11 @@ func isUnreachableNoSelect(taint clusterv1.Taint) bool {
 }
 
 // addTaint returns the patch that adds a taint. A cluster may come without a list of taints, and without a spec.
-func (c Request) addTaint(taint clusterv1.Taint) jsonpatch.Operation {
+func (r Request) addTaint(taint clusterv1.Taint) jsonpatch.Operation {
 	switch {
-	case len(c.New.Spec.Taints) > 0:
+	case len(r.New.Spec.Taints) > 0:
 		return addOperation("/spec/taints/-", taint)
-	case c.New.Spec.HubAcceptsClient || c.New.Spec.LeaseDurationSeconds != 0 || len(c.New.Spec.ManagedClusterClientConfigs) > 0:
+	case r.New.Spec.HubAcceptsClient || r.New.Spec.LeaseDurationSeconds != 0 || len(r.New.Spec.ManagedClusterClientConfigs) > 0:
 		return addOperation("/spec/taints", []clusterv1.Taint{taint})
 	default:
 		return addOperation("/spec", map[string]any{"hubAcceptsClient": false, "taints": []clusterv1.Taint{taint}})
@@ -81,16 +81,16 @@ func (c Request) addTaint(taint clusterv1.Taint) jsonpatch.Operation {
 }
 
 // acceptsCluster reports whether the request accepts the cluster.
-func (c Request) acceptsCluster() bool {
-	return c.Old != nil && !c.Old.Spec.HubAcceptsClient && c.New.Spec.HubAcceptsClient
+func (r Request) acceptsCluster() bool {
+	return r.Old != nil && !r.Old.Spec.HubAcceptsClient && r.New.Spec.HubAcceptsClient
 }
 
 // removeDenied removes the taint of denied clusters when the cluster is accepted.
-func (c Request) removeDenied(out *review.Response) {
-	if !c.acceptsCluster() {
+func (r Request) removeDenied(out *review.Response) {
+	if !r.acceptsCluster() {
 		return
 	}
-	at := slices.IndexFunc(c.New.Spec.Taints, func(taint clusterv1.Taint) bool {
+	at := slices.IndexFunc(r.New.Spec.Taints, func(taint clusterv1.Taint) bool {
 		return registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintDenied)
 	})
 	if at >= 0 {
@@ -100,13 +100,13 @@ func (c Request) removeDenied(out *review.Response) {
 
 // needsNoPermission reports whether the change of a health taint needs no permission. A new cluster may have the taint of clusters that
 // never joined. An accepted cluster loses the taint of denied clusters.
-func (c Request) needsNoPermission(key string, before, after []string) bool {
+func (r Request) needsNoPermission(key string, before, after []string) bool {
 	own := string(clusterv1.TaintEffectNoSelect) + "="
 	switch key {
 	case clusterv1.ManagedClusterTaintUnreachable:
-		return c.Old == nil && slices.Equal(after, []string{own})
+		return r.Old == nil && slices.Equal(after, []string{own})
 	case clusterv1.ManagedClusterTaintDenied:
-		return c.acceptsCluster() && slices.Equal(slices.DeleteFunc(slices.Clone(before), func(taint string) bool { return taint == own }), after)
+		return r.acceptsCluster() && slices.Equal(slices.DeleteFunc(slices.Clone(before), func(taint string) bool { return taint == own }), after)
 	default:
 		return false
 	}

@@ -34,27 +34,27 @@ func Validating(rights permission.Checker, namespaces client.Reader) http.Handle
 }
 
 // Validate rejects a request that breaks a rule. Rules without requests to the API server come first.
-func (c Request) Validate(ctx context.Context, namespaces NamespaceGetter) error {
-	if err := c.checkName(); err != nil {
+func (r Request) Validate(ctx context.Context, namespaces NamespaceGetter) error {
+	if err := r.checkName(); err != nil {
 		return err
 	}
-	if err := c.checkTaintErrors(); err != nil {
+	if err := r.checkTaintErrors(); err != nil {
 		return err
 	}
-	if err := c.checkLabels(ctx); err != nil {
+	if err := r.checkLabels(ctx); err != nil {
 		return err
 	}
-	if err := c.checkTaints(ctx); err != nil {
+	if err := r.checkTaints(ctx); err != nil {
 		return err
 	}
-	if err := c.checkSimulated(ctx); err != nil {
+	if err := r.checkSimulated(ctx); err != nil {
 		return err
 	}
-	if err := c.checkImported(ctx); err != nil {
+	if err := r.checkImported(ctx); err != nil {
 		return err
 	}
-	if err := c.checkAccept(ctx); err != nil {
+	if err := r.checkAccept(ctx); err != nil {
 		return err
 	}
-	return c.checkNamespace(ctx, namespaces)
+	return r.checkNamespace(ctx, namespaces)
 }

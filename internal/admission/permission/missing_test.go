@@ -31,20 +31,20 @@ func newFakeChecker() *fakeChecker {
 }
 
 // Allowed implements permission.Checker.
-func (d *fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, about authorizationv1.ResourceAttributes) (bool, error) {
-	d.mu.Lock()
-	d.reviewed[about.Name]++
-	d.waiting++
-	d.most = max(d.most, d.waiting)
-	d.mu.Unlock()
-	<-d.open
-	d.mu.Lock()
-	d.waiting--
-	d.mu.Unlock()
-	if slices.Contains(d.fails, about.Name) {
+func (f *fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, about authorizationv1.ResourceAttributes) (bool, error) {
+	f.mu.Lock()
+	f.reviewed[about.Name]++
+	f.waiting++
+	f.most = max(f.most, f.waiting)
+	f.mu.Unlock()
+	<-f.open
+	f.mu.Lock()
+	f.waiting--
+	f.mu.Unlock()
+	if slices.Contains(f.fails, about.Name) {
 		return false, errBoom
 	}
-	return !slices.Contains(d.refuses, about.Name), nil
+	return !slices.Contains(f.refuses, about.Name), nil
 }
 
 // permissionsNamed returns needs. A broad permission, which the user lacks, satisfies each need, and so does a permission with the number

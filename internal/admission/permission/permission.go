@@ -26,8 +26,8 @@ type Permission struct {
 }
 
 // String describes a rule that grants the permission.
-func (r Permission) String() string {
-	return fmt.Sprintf("the verb %q on %q in the API group %q with the resourceName %q", r.Verb, r.Resource+"/"+r.Subresource, r.Group, r.Name)
+func (p Permission) String() string {
+	return fmt.Sprintf("the verb %q on %q in the API group %q with the resourceName %q", p.Verb, p.Resource+"/"+p.Subresource, p.Group, p.Name)
 }
 
 // Checker reports whether a user has the permission for the attributes.
@@ -77,12 +77,12 @@ func NewRequestAuthorizer(user authenticationv1.UserInfo, checker Checker) *Requ
 }
 
 // Name returns the user's name.
-func (h *RequestAuthorizer) Name() string { return h.user.Username }
+func (r *RequestAuthorizer) Name() string { return r.user.Username }
 
 // HasAny reports whether the user has at least one of the permissions. It looks them up in order until one is granted.
-func (h *RequestAuthorizer) HasAny(ctx context.Context, oneOf ...Permission) (bool, error) {
+func (r *RequestAuthorizer) HasAny(ctx context.Context, oneOf ...Permission) (bool, error) {
 	for _, right := range oneOf {
-		if held, err := h.lookUp(ctx, right); held || err != nil {
+		if held, err := r.lookUp(ctx, right); held || err != nil {
 			return held, err
 		}
 	}
@@ -90,25 +90,25 @@ func (h *RequestAuthorizer) HasAny(ctx context.Context, oneOf ...Permission) (bo
 }
 
 // lookUp looks a permission up, or waits for a lookup that has started.
-func (h *RequestAuthorizer) lookUp(ctx context.Context, right Permission) (bool, error) {
-	h.mu.Lock()
-	known, started := h.known[right]
+func (r *RequestAuthorizer) lookUp(ctx context.Context, right Permission) (bool, error) {
+	r.mu.Lock()
+	known, started := r.known[right]
 	if !started {
 		known = &result{done: make(chan struct{})}
-		h.known[right] = known
+		r.known[right] = known
 	}
-	h.mu.Unlock()
+	r.mu.Unlock()
 	if !started {
-		known.held, known.err = h.checker.Allowed(ctx, h.user, right.attributes())
+		known.held, known.err = r.checker.Allowed(ctx, r.user, right.attributes())
 		close(known.done)
 	}
 	<-known.done
 	return known.held && known.err == nil, known.err
 }
 
-func (r Permission) attributes() authorizationv1.ResourceAttributes {
+func (p Permission) attributes() authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{
-		Verb: r.Verb, Group: r.Group, Version: "*", Resource: r.Resource, Subresource: r.Subresource, Name: r.Name,
+		Verb: p.Verb, Group: p.Group, Version: "*", Resource: p.Resource, Subresource: p.Subresource, Name: p.Name,
 	}
 }
 

@@ -87,17 +87,17 @@ type gated struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t gated) RoundTrip(request *http.Request) (*http.Response, error) {
-	if wait := t.gate.remaining(); wait > 0 {
+func (g gated) RoundTrip(request *http.Request) (*http.Response, error) {
+	if wait := g.gate.remaining(); wait > 0 {
 		return nil, fmt.Errorf("%w another %s", ErrGateClosed, wait.Round(time.Second))
 	}
-	response, err := t.next.RoundTrip(request)
-	t.gate.observe(response, err)
+	response, err := g.next.RoundTrip(request)
+	g.gate.observe(response, err)
 	return response, err //nolint:wrapcheck // a transport returns the error of the transport below it
 }
 
 // WrappedRoundTripper lets client-go reach the transport below, to close its connections.
-func (t gated) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (g gated) WrappedRoundTripper() http.RoundTripper { return g.next }
 
 // observe closes the gate after a request that got no response.
 func (g *Gate) observe(response *http.Response, err error) {

@@ -117,23 +117,23 @@ func plan(in input) output {
 
 // replaced reports whether the profile is of another cluster manager than the profile that the cluster was imported from. It may describe
 // another cluster.
-func (in *input) replaced() bool {
-	if in.profile == nil || in.cluster == nil {
+func (i *input) replaced() bool {
+	if i.profile == nil || i.cluster == nil {
 		return false
 	}
-	_, replaced := registration.FollowsProfile(in.cluster, in.key.String(), in.profile.Spec.ClusterManager.Name)
+	_, replaced := registration.FollowsProfile(i.cluster, i.key.String(), i.profile.Spec.ClusterManager.Name)
 	return replaced
 }
 
 // missing returns what to do with a cluster whose profile is gone: first a condition with the time, then, after the grace, its deletion.
-func (in *input) missing() output {
-	todo := in.report(missingMessage(fmt.Sprintf("ClusterProfile %s is gone", in.key), fmt.Sprintf("is deleted %s later, unless many clusters of its inventory lack their profiles", in.grace)))
+func (i *input) missing() output {
+	todo := i.report(missingMessage(fmt.Sprintf("ClusterProfile %s is gone", i.key), fmt.Sprintf("is deleted %s later, unless many clusters of its inventory lack their profiles", i.grace)))
 	if todo.verb == verbUpdate {
-		todo.wait = in.grace
+		todo.wait = i.grace
 		return todo
 	}
-	since := meta.FindStatusCondition(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionInventoried).LastTransitionTime
-	if wait := since.Add(in.grace).Sub(in.now); wait > 0 {
+	since := meta.FindStatusCondition(i.cluster.Status.Conditions, clusterv1.ManagedClusterConditionInventoried).LastTransitionTime
+	if wait := since.Add(i.grace).Sub(i.now); wait > 0 {
 		return output{verb: verbNone, wait: wait}
 	}
 	return output{verb: verbDelete}
@@ -142,13 +142,13 @@ func (in *input) missing() output {
 func missingMessage(what, follows string) string { return what + ". The cluster " + follows + "." }
 
 // report writes that a cluster lacks its profile, where it is not stored. Its health stays as it was last reported.
-func (in *input) report(message string) output {
-	next := in.cluster.DeepCopy()
+func (i *input) report(message string) output {
+	next := i.cluster.DeepCopy()
 	if next.Annotations[clusterv1.InventoryManagerAnnotationKey] != "" {
 		setEntry(&next.Labels, clusterv1.InventoryLabelKey, inventoryOf(next))
 	}
-	in.set(next, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionFalse, clusterv1.ReasonProfileMissing, message)
-	if same(next, in.cluster) {
+	i.set(next, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionFalse, clusterv1.ReasonProfileMissing, message)
+	if same(next, i.cluster) {
 		return output{verb: verbNone}
 	}
 	return output{verb: verbUpdate, cluster: next}
@@ -176,17 +176,17 @@ func reported(profile *multiclusterv1alpha1.ClusterProfile) bool {
 }
 
 // losesHealth reports whether the cluster would be reported Unknown, and was not before.
-func (in *input) losesHealth() bool {
-	if in.profile == nil || in.cluster == nil || !follows(in.cluster, in.key) || !reported(in.profile) || healthOf(in.profile) != metav1.ConditionUnknown {
+func (i *input) losesHealth() bool {
+	if i.profile == nil || i.cluster == nil || !follows(i.cluster, i.key) || !reported(i.profile) || healthOf(i.profile) != metav1.ConditionUnknown {
 		return false
 	}
-	stored := meta.FindStatusCondition(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+	stored := meta.FindStatusCondition(i.cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
 	return stored != nil && stored.Status != metav1.ConditionUnknown
 }
 
 // losesClaims reports whether the cluster has claims, and its profile has no properties any more.
-func (in *input) losesClaims() bool {
-	return in.profile != nil && in.cluster != nil && follows(in.cluster, in.key) && bare(in.profile) && len(in.cluster.Status.ClusterClaims) > 0
+func (i *input) losesClaims() bool {
+	return i.profile != nil && i.cluster != nil && follows(i.cluster, i.key) && bare(i.profile) && len(i.cluster.Status.ClusterClaims) > 0
 }
 
 // bare reports whether a profile has a status without properties.
@@ -196,68 +196,68 @@ func bare(profile *multiclusterv1alpha1.ClusterProfile) bool {
 
 // desired returns the cluster of a profile. What other clients added stays: labels, annotations, taints, addresses, conditions. So does the
 // last report of a profile that has none.
-func (in *input) desired() *clusterv1.ManagedCluster {
-	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: in.key.Name}}
-	if in.cluster != nil {
-		out = in.cluster.DeepCopy()
+func (i *input) desired() *clusterv1.ManagedCluster {
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: i.key.Name}}
+	if i.cluster != nil {
+		out = i.cluster.DeepCopy()
 	} else {
 		out.Spec.HubAcceptsClient = true
 	}
-	manager := in.profile.Spec.ClusterManager.Name
-	setEntry(&out.Labels, clusterv1.InventoryLabelKey, Label(in.key.Namespace, manager))
-	setEntry(&out.Annotations, clusterv1.InventoryProfileAnnotationKey, in.key.String())
+	manager := i.profile.Spec.ClusterManager.Name
+	setEntry(&out.Labels, clusterv1.InventoryLabelKey, Label(i.key.Namespace, manager))
+	setEntry(&out.Annotations, clusterv1.InventoryProfileAnnotationKey, i.key.String())
 	setEntry(&out.Annotations, clusterv1.InventoryManagerAnnotationKey, manager)
-	found := "The cluster follows ClusterProfile " + in.key.String() + "."
+	found := "The cluster follows ClusterProfile " + i.key.String() + "."
 	switch {
-	case in.cluster != nil && !reported(in.profile):
-		found = "ClusterProfile " + in.key.String() + " has no status. The cluster stays as it was last reported."
-	case in.manyBare:
-		found = "ClusterProfile " + in.key.String() + " and many others of the inventory have no properties. The cluster keeps the claims that were last reported."
+	case i.cluster != nil && !reported(i.profile):
+		found = "ClusterProfile " + i.key.String() + " has no status. The cluster stays as it was last reported."
+	case i.manyBare:
+		found = "ClusterProfile " + i.key.String() + " and many others of the inventory have no properties. The cluster keeps the claims that were last reported."
 	}
-	in.set(out, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionTrue, clusterv1.ReasonProfileFound, found)
-	if in.cluster == nil || reported(in.profile) {
-		in.setReport(out)
+	i.set(out, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionTrue, clusterv1.ReasonProfileFound, found)
+	if i.cluster == nil || reported(i.profile) {
+		i.setReport(out)
 	}
 	return out
 }
 
 // setReport sets what a profile reports: the version, the claims and the health.
-func (in *input) setReport(out *clusterv1.ManagedCluster) {
-	if version := in.profile.Status.Version.Kubernetes; version != "" || !in.keepClaims {
+func (i *input) setReport(out *clusterv1.ManagedCluster) {
+	if version := i.profile.Status.Version.Kubernetes; version != "" || !i.keepClaims {
 		out.Status.Version.Kubernetes = version
 	}
-	in.set(out, clusterv1.ManagedClusterConditionJoined, metav1.ConditionTrue, clusterv1.ReasonImported, "The cluster is managed by another cluster manager.")
-	in.setHealth(out)
-	if !in.keepClaims {
-		in.setClaims(out)
+	i.set(out, clusterv1.ManagedClusterConditionJoined, metav1.ConditionTrue, clusterv1.ReasonImported, "The cluster is managed by another cluster manager.")
+	i.setHealth(out)
+	if !i.keepClaims {
+		i.setClaims(out)
 	}
 }
 
 // setClaims sets the claims, and the condition where some are left out.
-func (in *input) setClaims(out *clusterv1.ManagedCluster) {
-	facts, omitted := claims(in.profile.Status.Properties)
+func (i *input) setClaims(out *clusterv1.ManagedCluster) {
+	facts, omitted := claims(i.profile.Status.Properties)
 	out.Status.ClusterClaims = facts
 	switch stored := meta.FindStatusCondition(out.Status.Conditions, clusterv1.ManagedClusterConditionClaimsTruncated); {
 	case omitted > 0:
-		in.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionTrue, clusterv1.ReasonClaimsOmitted,
+		i.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionTrue, clusterv1.ReasonClaimsOmitted,
 			fmt.Sprintf("%d properties of the profile are left out: a cluster has at most %d claims from it.", omitted, maxClaims))
 	case stored != nil:
-		in.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionFalse, clusterv1.ReasonClaimsComplete, "Every property of the profile is a claim.")
+		i.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionFalse, clusterv1.ReasonClaimsComplete, "Every property of the profile is a claim.")
 	}
 }
 
 // setHealth sets condition Available, unless the cluster keeps it.
-func (in *input) setHealth(out *clusterv1.ManagedCluster) {
-	health := healthOf(in.profile)
+func (i *input) setHealth(out *clusterv1.ManagedCluster) {
+	health := healthOf(i.profile)
 	message := healthMessage(health)
 	stored := meta.FindStatusCondition(out.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
 	switch {
-	case in.manyUnknown && stored != nil:
+	case i.manyUnknown && stored != nil:
 		health, message = stored.Status, "Many profiles of the inventory report no health. The cluster keeps what was last reported."
-	case in.keepHealth:
+	case i.keepHealth:
 		return
 	}
-	in.set(out, clusterv1.ManagedClusterConditionAvailable, health, clusterv1.ReasonImported, message)
+	i.set(out, clusterv1.ManagedClusterConditionAvailable, health, clusterv1.ReasonImported, message)
 }
 
 func healthMessage(status metav1.ConditionStatus) string {
@@ -272,9 +272,9 @@ func healthMessage(status metav1.ConditionStatus) string {
 }
 
 // set sets a condition. Its time changes with its status only.
-func (in *input) set(of *clusterv1.ManagedCluster, kind string, status metav1.ConditionStatus, reason, message string) {
+func (i *input) set(of *clusterv1.ManagedCluster, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&of.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(in.now.Truncate(time.Second)),
+		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(i.now.Truncate(time.Second)),
 	})
 }
 

@@ -46,22 +46,22 @@ type input struct {
 }
 
 // foreign reports whether another client made the stored list.
-func (in *input) foreign() bool {
-	return in.config != nil && in.config.GetLabels()[PlacementLabel] != in.name
+func (i *input) foreign() bool {
+	return i.config != nil && i.config.GetLabels()[PlacementLabel] != i.name
 }
 
 // listed returns the clusters of the stored list.
-func (in *input) listed() []string {
-	if in.config == nil {
+func (i *input) listed() []string {
+	if i.config == nil {
 		return nil
 	}
-	out, _, _ := unstructured.NestedStringSlice(in.config.Object, "spec", "clusters")
+	out, _, _ := unstructured.NestedStringSlice(i.config.Object, "spec", "clusters")
 	return out
 }
 
 // usable reports whether Kueue finds a cluster, or will once it has a MultiKueueCluster.
-func (in *input) usable(cluster string) bool {
-	return in.profiles == nil || in.stored.Has(cluster) && !in.unusable.Has(cluster) || in.profiles.Has(cluster)
+func (i *input) usable(cluster string) bool {
+	return i.profiles == nil || i.stored.Has(cluster) && !i.unusable.Has(cluster) || i.profiles.Has(cluster)
 }
 
 // output is what a list and its checks get.
@@ -126,8 +126,8 @@ func choose(usable, listed []string) []string {
 }
 
 // keep leaves the list as it is, and reports why. A check without a list is not active.
-func (in *input) keep(reason, why string) output {
-	listed := in.listed()
+func (i *input) keep(reason, why string) output {
+	listed := i.listed()
 	if len(listed) == 0 {
 		return inactive(reason, why)
 	}

@@ -73,22 +73,22 @@ func planSlices(in sliceInput) []sliceWrite {
 }
 
 // temporary returns slices with the clusters that change from one existing slice to another existing slice.
-func (in *sliceInput) temporary(rev string) []*multiclusterv1alpha1.PlacementDecision {
-	moving := in.moving()
+func (i *sliceInput) temporary(rev string) []*multiclusterv1alpha1.PlacementDecision {
+	moving := i.moving()
 	if len(moving) == 0 {
 		return nil
 	}
-	number, index := 0, len(in.targets)
-	for _, target := range in.targets {
+	number, index := 0, len(i.targets)
+	for _, target := range i.targets {
 		number = max(number, numberOf(target.name))
 	}
-	for _, s := range in.stored {
+	for _, s := range i.stored {
 		number, index = max(number, numberOf(s.Name)), max(index, indexOf(s)+1)
 	}
 	var out []*multiclusterv1alpha1.PlacementDecision
 	for part := range slices.Chunk(moving, multiclusterv1alpha1.MaxDecisions) {
 		number++
-		out = append(out, in.object(slice{name: plan.SliceName(in.placement.Name, number), index: index, entries: part}, rev, nil))
+		out = append(out, i.object(slice{name: plan.SliceName(i.placement.Name, number), index: index, entries: part}, rev, nil))
 		index++
 	}
 	return out
@@ -96,13 +96,13 @@ func (in *sliceInput) temporary(rev string) []*multiclusterv1alpha1.PlacementDec
 
 // moving returns the entries that leave one existing slice for another. New slices, and surplus slices, have their clusters while
 // the others are written.
-func (in *sliceInput) moving() []multiclusterv1alpha1.ClusterDecision {
+func (i *sliceInput) moving() []multiclusterv1alpha1.ClusterDecision {
 	at, wanted := map[string]map[string]bool{}, map[string]bool{} // cluster to the stored slices that have it
-	for _, target := range in.targets {
+	for _, target := range i.targets {
 		wanted[target.name] = true
 	}
 	exists, keptBySurplus := map[string]bool{}, map[string]bool{}
-	for _, s := range in.stored {
+	for _, s := range i.stored {
 		exists[s.Name] = true
 		for _, entry := range s.Decisions {
 			name := entry.ClusterProfileRef.Name
@@ -114,7 +114,7 @@ func (in *sliceInput) moving() []multiclusterv1alpha1.ClusterDecision {
 		}
 	}
 	var out []multiclusterv1alpha1.ClusterDecision
-	for _, target := range in.targets {
+	for _, target := range i.targets {
 		for _, entry := range target.entries {
 			name := entry.ClusterProfileRef.Name
 			if exists[target.name] && len(at[name]) > 0 && !at[name][target.name] && !keptBySurplus[name] {
@@ -126,24 +126,24 @@ func (in *sliceInput) moving() []multiclusterv1alpha1.ClusterDecision {
 }
 
 // object returns a slice as it is stored. What other clients added to the labels and annotations of before stays.
-func (in *sliceInput) object(target slice, rev string, before *multiclusterv1alpha1.PlacementDecision) *multiclusterv1alpha1.PlacementDecision {
-	out := &multiclusterv1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: in.placement.Namespace, Name: target.name}}
+func (i *sliceInput) object(target slice, rev string, before *multiclusterv1alpha1.PlacementDecision) *multiclusterv1alpha1.PlacementDecision {
+	out := &multiclusterv1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: i.placement.Namespace, Name: target.name}}
 	if before != nil {
 		out = before.DeepCopy()
 	}
 	for key, value := range map[string]string{
-		multiclusterv1alpha1.ClusterManagerLabel: in.manager,
-		multiclusterv1alpha1.DecisionKeyLabel:    in.placement.Name,
-		multiclusterv1alpha1.PlacementKeyLabel:   in.placement.Name,
+		multiclusterv1alpha1.ClusterManagerLabel: i.manager,
+		multiclusterv1alpha1.DecisionKeyLabel:    i.placement.Name,
+		multiclusterv1alpha1.PlacementKeyLabel:   i.placement.Name,
 		multiclusterv1alpha1.DecisionIndexLabel:  strconv.Itoa(target.index),
 	} {
 		setEntry(&out.Labels, key, value)
 	}
 	setEntry(&out.Annotations, multiclusterv1alpha1.DecisionRevisionAnnotation, rev)
 	out.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement", Name: in.placement.Name, UID: in.placement.UID, Controller: new(true),
+		APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement", Name: i.placement.Name, UID: i.placement.UID, Controller: new(true),
 	}}
-	out.SchedulerName, out.Decisions = in.manager, target.entries
+	out.SchedulerName, out.Decisions = i.manager, target.entries
 	return out
 }
 

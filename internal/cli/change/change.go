@@ -119,8 +119,8 @@ type changeApplier struct {
 }
 
 // ApplyChange applies a proposal and returns the placements that it can affect, in order.
-func (c *Simulation) ApplyChange(change *Proposal) ([]fleet.Key, error) {
-	m := &changeApplier{Simulation: c, touched: map[fleet.Key]bool{}}
+func (s *Simulation) ApplyChange(change *Proposal) ([]fleet.Key, error) {
+	m := &changeApplier{Simulation: s, touched: map[fleet.Key]bool{}}
 	for _, deleted := range change.Deleted {
 		if err := m.delete(deleted); err != nil {
 			return nil, err
@@ -132,57 +132,57 @@ func (c *Simulation) ApplyChange(change *Proposal) ([]fleet.Key, error) {
 			return nil, err
 		}
 	}
-	c.reorder()
+	s.reorder()
 	return slices.SortedFunc(maps.Keys(m.touched), fleet.Key.Compare), nil
 }
 
-func (m *changeApplier) edit(change func(*fleet.Edit)) {
-	edit := m.snapshot.Edit()
+func (c *changeApplier) edit(change func(*fleet.Edit)) {
+	edit := c.snapshot.Edit()
 	change(edit)
-	m.snapshot = edit.Snapshot()
+	c.snapshot = edit.Snapshot()
 }
 
-func (m *changeApplier) touch(keys []fleet.Key) {
+func (c *changeApplier) touch(keys []fleet.Key) {
 	for _, key := range keys {
-		m.touched[key] = true
+		c.touched[key] = true
 	}
 }
 
 // reindex marks placements as touched and updates their entries in the index.
-func (m *changeApplier) reindex(keys []fleet.Key) {
-	m.touch(keys)
+func (c *changeApplier) reindex(keys []fleet.Key) {
+	c.touch(keys)
 	for _, key := range keys {
-		if seat := m.placements[key]; seat != nil {
-			m.index.Put(m.snapshot, key, seat.program)
+		if seat := c.placements[key]; seat != nil {
+			c.index.Put(c.snapshot, key, seat.program)
 		}
 	}
 }
 
 // apply makes what is applied. Sets and bindings come first, so that clusters find their way into them.
-func (m *changeApplier) apply(in *file.Bundle) {
+func (c *changeApplier) apply(in *file.Bundle) {
 	for _, set := range in.Sets {
-		m.edit(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(set)) })
-		m.reindex(m.index.BySet(set.Name))
+		c.edit(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(set)) })
+		c.reindex(c.index.BySet(set.Name))
 	}
 	for _, binding := range in.Bindings {
-		m.edit(func(e *fleet.Edit) { e.Bind(binding.Namespace, binding.Name) })
-		m.reindex(m.index.ByNamespace(binding.Namespace))
+		c.edit(func(e *fleet.Edit) { e.Bind(binding.Namespace, binding.Name) })
+		c.reindex(c.index.ByNamespace(binding.Namespace))
 	}
 	for _, cluster := range in.Clusters {
-		m.cluster(m.mergeCluster(cluster))
+		c.cluster(c.mergeCluster(cluster))
 	}
 	for _, score := range in.Scores {
-		m.score(score.Namespace, score.Name, func(e *fleet.Edit) { e.SetScore(score.Namespace, fleet.NewScore(score)) })
+		c.score(score.Namespace, score.Name, func(e *fleet.Edit) { e.SetScore(score.Namespace, fleet.NewScore(score)) })
 	}
 	for _, placement := range in.Placements {
-		m.placement(placement, in.Programs[file.KeyOf(placement)])
+		c.placement(placement, in.Programs[file.KeyOf(placement)])
 	}
 }
 
 // mergeCluster returns a cluster as it is once a manifest of it is applied.
-func (m *changeApplier) mergeCluster(manifest *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
-	id, _ := m.snapshot.ID(manifest.Name)
-	before := m.snapshot.Cluster(id)
+func (c *changeApplier) mergeCluster(manifest *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+	id, _ := c.snapshot.ID(manifest.Name)
+	before := c.snapshot.Cluster(id)
 	if before == nil || before.Name() != manifest.Name {
 		return manifest
 	}
@@ -201,59 +201,59 @@ func (m *changeApplier) mergeCluster(manifest *clusterv1.ManagedCluster) *cluste
 	return out
 }
 
-func (m *changeApplier) cluster(object *clusterv1.ManagedCluster) {
+func (c *changeApplier) cluster(object *clusterv1.ManagedCluster) {
 	after := fleet.NewCluster(object)
 	var before *fleet.Cluster
-	m.edit(func(e *fleet.Edit) { before = e.SetCluster(after) })
-	m.touch(m.index.ClusterChanged(m.snapshot, before, after))
+	c.edit(func(e *fleet.Edit) { before = e.SetCluster(after) })
+	c.touch(c.index.ClusterChanged(c.snapshot, before, after))
 }
 
 // score changes a score of a cluster.
-func (m *changeApplier) score(cluster, resource string, change func(*fleet.Edit)) {
-	m.edit(change)
-	if id, known := m.snapshot.ID(cluster); known && m.snapshot.Cluster(id) != nil {
-		m.touch(m.index.ScoreChanged(m.snapshot.Cluster(id), resource))
+func (c *changeApplier) score(cluster, resource string, change func(*fleet.Edit)) {
+	c.edit(change)
+	if id, known := c.snapshot.ID(cluster); known && c.snapshot.Cluster(id) != nil {
+		c.touch(c.index.ScoreChanged(c.snapshot.Cluster(id), resource))
 	}
 }
 
 // placement adds a placement, or replaces its spec.
-func (m *changeApplier) placement(manifest *clusterv1beta1.Placement, compiled *program.Program) {
+func (c *changeApplier) placement(manifest *clusterv1beta1.Placement, compiled *program.Program) {
 	key := file.KeyOf(manifest)
 	next := &storedPlacement{placement: manifest, program: compiled}
-	if before := m.placements[key]; before != nil {
+	if before := c.placements[key]; before != nil {
 		next.slices, next.placement = before.slices, offline.MergePlacement(before.placement, manifest)
 	}
-	m.placements[key] = next
-	m.reindex([]fleet.Key{key})
+	c.placements[key] = next
+	c.reindex([]fleet.Key{key})
 }
 
 // find returns a cluster that a flag names.
-func (m *changeApplier) find(flag, name string) (*fleet.Cluster, error) {
-	if id, known := m.snapshot.ID(name); known && m.snapshot.Cluster(id) != nil {
-		return m.snapshot.Cluster(id), nil
+func (c *changeApplier) find(flag, name string) (*fleet.Cluster, error) {
+	if id, known := c.snapshot.ID(name); known && c.snapshot.Cluster(id) != nil {
+		return c.snapshot.Cluster(id), nil
 	}
 	return nil, fmt.Errorf("%s %s: there is no such cluster", flag, name)
 }
 
-func (m *changeApplier) cordon(in *Proposal) error {
+func (c *changeApplier) cordon(in *Proposal) error {
 	for _, name := range in.Cordoned {
-		found, err := m.find("--cordon", name)
+		found, err := c.find("--cordon", name)
 		if err != nil {
 			return err
 		}
-		m.taint(found, cordonKey, clusterv1.TaintEffectNoSelectIfNew)
+		c.taint(found, cordonKey, clusterv1.TaintEffectNoSelectIfNew)
 	}
 	return nil
 }
 
-func (m *changeApplier) drain(in *Proposal) error {
+func (c *changeApplier) drain(in *Proposal) error {
 	for _, text := range in.Drained {
 		selector, err := labels.Parse(text)
 		if err != nil {
 			return fmt.Errorf("--drain %q is no label selector: %w", text, err)
 		}
 		var matching []*fleet.Cluster
-		for _, cluster := range m.snapshot.Clusters() {
+		for _, cluster := range c.snapshot.Clusters() {
 			if selector.Matches(labels.Set(cluster.Object.Labels)) {
 				matching = append(matching, cluster)
 			}
@@ -262,21 +262,21 @@ func (m *changeApplier) drain(in *Proposal) error {
 			return fmt.Errorf("--drain %s: no cluster matches", text)
 		}
 		for _, cluster := range matching {
-			m.taint(cluster, drainKey, clusterv1.TaintEffectNoSelect)
+			c.taint(cluster, drainKey, clusterv1.TaintEffectNoSelect)
 		}
 	}
 	return nil
 }
 
-func (m *changeApplier) taint(cluster *fleet.Cluster, key string, effect clusterv1.TaintEffect) {
+func (c *changeApplier) taint(cluster *fleet.Cluster, key string, effect clusterv1.TaintEffect) {
 	tainted := cluster.Object.DeepCopy()
-	tainted.Spec.Taints = append(tainted.Spec.Taints, clusterv1.Taint{Key: key, Effect: effect, TimeAdded: metav1.NewTime(m.snapshot.Now)})
-	m.cluster(tainted)
+	tainted.Spec.Taints = append(tainted.Spec.Taints, clusterv1.Taint{Key: key, Effect: effect, TimeAdded: metav1.NewTime(c.snapshot.Now)})
+	c.cluster(tainted)
 }
 
-func (m *changeApplier) remove(in *Proposal) error {
+func (c *changeApplier) remove(in *Proposal) error {
 	for _, name := range in.Removed {
-		if err := m.delete(ObjectReference{kind: "cluster", name: name}); err != nil {
+		if err := c.delete(ObjectReference{kind: "cluster", name: name}); err != nil {
 			return fmt.Errorf("--remove %s: there is no such cluster", name)
 		}
 	}
@@ -284,47 +284,47 @@ func (m *changeApplier) remove(in *Proposal) error {
 }
 
 // delete deletes an object that is there.
-func (m *changeApplier) delete(o ObjectReference) error {
+func (c *changeApplier) delete(o ObjectReference) error {
 	key := fleet.Key{Namespace: o.namespace, Name: o.name}
 	missing := fmt.Errorf("--delete %s: there is no such object", o)
 	switch o.kind {
 	case "cluster":
 		var before *fleet.Cluster
-		m.edit(func(e *fleet.Edit) { before = e.DeleteCluster(o.name) })
+		c.edit(func(e *fleet.Edit) { before = e.DeleteCluster(o.name) })
 		if before == nil {
 			return missing
 		}
-		m.touch(m.index.ClusterChanged(m.snapshot, before, nil))
+		c.touch(c.index.ClusterChanged(c.snapshot, before, nil))
 	case "set":
-		if _, there := m.snapshot.Set(o.name); !there {
+		if _, there := c.snapshot.Set(o.name); !there {
 			return missing
 		}
-		m.edit(func(e *fleet.Edit) { e.DeleteSet(o.name) })
-		m.reindex(m.index.BySet(o.name))
+		c.edit(func(e *fleet.Edit) { e.DeleteSet(o.name) })
+		c.reindex(c.index.BySet(o.name))
 	case "binding":
-		if !slices.Contains(m.snapshot.BoundSets(o.namespace), o.name) {
+		if !slices.Contains(c.snapshot.BoundSets(o.namespace), o.name) {
 			return missing
 		}
-		m.edit(func(e *fleet.Edit) { e.Unbind(o.namespace, o.name) })
-		m.reindex(m.index.ByNamespace(o.namespace))
+		c.edit(func(e *fleet.Edit) { e.Unbind(o.namespace, o.name) })
+		c.reindex(c.index.ByNamespace(o.namespace))
 	case "placement":
-		if m.placements[key] == nil {
+		if c.placements[key] == nil {
 			return missing
 		}
-		delete(m.placements, key)
-		m.index.Remove(key)
-		m.edit(func(e *fleet.Edit) { e.SetSlices(key, nil) })
+		delete(c.placements, key)
+		c.index.Remove(key)
+		c.edit(func(e *fleet.Edit) { e.SetSlices(key, nil) })
 	default:
-		return m.deleteScore(o, missing)
+		return c.deleteScore(o, missing)
 	}
 	return nil
 }
 
-func (m *changeApplier) deleteScore(o ObjectReference, missing error) error {
-	id, known := m.snapshot.ID(o.namespace)
-	if !known || m.snapshot.Score(id, o.name) == nil {
+func (c *changeApplier) deleteScore(o ObjectReference, missing error) error {
+	id, known := c.snapshot.ID(o.namespace)
+	if !known || c.snapshot.Score(id, o.name) == nil {
 		return missing
 	}
-	m.score(o.namespace, o.name, func(e *fleet.Edit) { e.DeleteScore(o.namespace, o.name) })
+	c.score(o.namespace, o.name, func(e *fleet.Edit) { e.DeleteScore(o.namespace, o.name) })
 	return nil
 }

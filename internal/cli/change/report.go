@@ -105,12 +105,12 @@ func comparePlacement(before, after *Simulation, key fleet.Key) placementDiff {
 }
 
 // status returns the summary of a placement; nil for an unknown placement.
-func (c *Simulation) status(key fleet.Key) *placementSummary {
-	at := c.placements[key]
+func (s *Simulation) status(key fleet.Key) *placementSummary {
+	at := s.placements[key]
 	if at == nil {
 		return nil
 	}
-	out := &placementSummary{Selected: len(c.groupByCluster(key))}
+	out := &placementSummary{Selected: len(s.groupByCluster(key))}
 	if found := meta.FindStatusCondition(at.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); found != nil {
 		out.Satisfied, out.Reason = found.Status == "True", found.Reason
 	}
@@ -118,12 +118,12 @@ func (c *Simulation) status(key fleet.Key) *placementSummary {
 }
 
 // groupByCluster returns the group of each selected cluster.
-func (c *Simulation) groupByCluster(key fleet.Key) map[string]string {
+func (s *Simulation) groupByCluster(key fleet.Key) map[string]string {
 	out := map[string]string{}
-	if c.placements[key] == nil {
+	if s.placements[key] == nil {
 		return out
 	}
-	for _, group := range resource.GroupsOf(c.placements[key].slices) {
+	for _, group := range resource.GroupsOf(s.placements[key].slices) {
 		text := "group " + cmp.Or(group.Index, "?")
 		if group.Name != "" {
 			text += ", " + group.Name
@@ -137,25 +137,25 @@ func (c *Simulation) groupByCluster(key fleet.Key) map[string]string {
 
 // addReasons adds the reason why each cluster is not selected in this simulation. The evaluation repeats the last one,
 // because no decision changes.
-func (c *Simulation) addReasons(key fleet.Key, clusters []clusterDiff) {
+func (s *Simulation) addReasons(key fleet.Key, clusters []clusterDiff) {
 	if len(clusters) == 0 {
 		return
 	}
-	result := c.evaluate(key)
+	result := s.evaluate(key)
 	for i := range clusters {
-		clusters[i].Verdict, clusters[i].Why = c.reason(key, result, clusters[i].Cluster)
+		clusters[i].Verdict, clusters[i].Why = s.reason(key, result, clusters[i].Cluster)
 	}
 }
 
-func (c *Simulation) reason(key fleet.Key, result *engine.Result, cluster string) (code, why string) {
-	id, known := c.snapshot.ID(cluster)
+func (s *Simulation) reason(key fleet.Key, result *engine.Result, cluster string) (code, why string) {
+	id, known := s.snapshot.ID(cluster)
 	switch {
-	case c.placements[key] == nil:
+	case s.placements[key] == nil:
 		return "", "there is no such placement"
-	case !known || c.snapshot.Cluster(id) == nil:
+	case !known || s.snapshot.Cluster(id) == nil:
 		return "", "there is no such cluster"
 	case result == nil:
-		return "", "the placement is not decided: " + offline.SkipReason(c.placements[key].placement)
+		return "", "the placement is not decided: " + offline.SkipReason(s.placements[key].placement)
 	}
 	found := result.Trace.VerdictWithoutRank(id)
 	if found.Code == verdict.Outranked {

@@ -55,20 +55,20 @@ func NewSimulation(bundle *file.Bundle, now time.Time, progress *printer.Progres
 	return out
 }
 
-func (c *Simulation) reorder() {
-	c.Order = slices.SortedFunc(maps.Keys(c.placements), fleet.Key.Compare)
+func (s *Simulation) reorder() {
+	s.Order = slices.SortedFunc(maps.Keys(s.placements), fleet.Key.Compare)
 }
 
 // Clone returns a copy that shares the index, so the original must not change afterwards.
-func (c *Simulation) Clone() *Simulation {
-	out := *c
-	out.placements = maps.Clone(c.placements)
+func (s *Simulation) Clone() *Simulation {
+	out := *s
+	out.placements = maps.Clone(s.placements)
 	return &out
 }
 
 // Fork returns a copy that shares nothing that changes, so that several changes can be tried on the original.
-func (c *Simulation) Fork() *Simulation {
-	out := c.Clone()
+func (s *Simulation) Fork() *Simulation {
+	out := s.Clone()
 	out.index = wake.NewIndex()
 	for key, at := range out.placements {
 		out.index.Put(out.snapshot, key, at.program)
@@ -77,24 +77,24 @@ func (c *Simulation) Fork() *Simulation {
 }
 
 // evaluate decides a placement without storing the result; nil when the manager does not decide the placement.
-func (c *Simulation) evaluate(key fleet.Key) *engine.Result {
-	at := c.placements[key]
+func (s *Simulation) evaluate(key fleet.Key) *engine.Result {
+	at := s.placements[key]
 	if at == nil || offline.SkipReason(at.placement) != "" {
 		return nil
 	}
-	return engine.Decide(c.snapshot, key, at.program, at.faults, plan.ReadLedger(at.placement))
+	return engine.Decide(s.snapshot, key, at.program, at.faults, plan.ReadLedger(at.placement))
 }
 
 // Stabilize decides placements in order, then again those whose decisions changed, until no decision changes. It decides no
 // other placement, because the manager does not either.
-func (c *Simulation) Stabilize(keys []fleet.Key) {
+func (s *Simulation) Stabilize(keys []fleet.Key) {
 	for range maxRounds {
 		var moved []fleet.Key
 		for i, key := range keys {
 			if i%16 == 0 {
-				c.progress.Update(fmt.Sprintf("and deciding %s", printer.Count(len(keys), "placement")), i)
+				s.progress.Update(fmt.Sprintf("and deciding %s", printer.Count(len(keys), "placement")), i)
 			}
-			if c.decide(key) {
+			if s.decide(key) {
 				moved = append(moved, key)
 			}
 		}
@@ -105,20 +105,20 @@ func (c *Simulation) Stabilize(keys []fleet.Key) {
 }
 
 // decide decides and stores a placement. It reports whether a decision changed.
-func (c *Simulation) decide(key fleet.Key) (moved bool) {
-	result := c.evaluate(key)
+func (s *Simulation) decide(key fleet.Key) (moved bool) {
+	result := s.evaluate(key)
 	if result == nil {
 		return false
 	}
-	at := c.placements[key]
+	at := s.placements[key]
 	made := offline.Decision{Key: key, Placement: at.placement, Slices: at.slices, Result: result}
-	made.Store(c.snapshot.Now)
-	c.placements[key] = &storedPlacement{made.Placement, made.Slices, at.program, at.faults}
+	made.Store(s.snapshot.Now)
+	s.placements[key] = &storedPlacement{made.Placement, made.Slices, at.program, at.faults}
 	if len(made.Plan.Writes) == 0 {
 		return false
 	}
-	edit := c.snapshot.Edit()
+	edit := s.snapshot.Edit()
 	edit.SetSlices(key, result.Slices())
-	c.snapshot = edit.Snapshot()
+	s.snapshot = edit.Snapshot()
 	return true
 }

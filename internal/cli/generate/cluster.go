@@ -37,17 +37,17 @@ func stages() []string { return []string{"prod", "staging", "dev", "sandbox"} }
 
 func featureLabel(number int) string { return fmt.Sprintf("feature-%03d", number) }
 
-func (d *generator) cluster(number int, set string) *clusterv1.ManagedCluster {
-	region, cloud := fmt.Sprintf("region-%02d", d.region()), clouds()[d.cloud()]
+func (g *generator) cluster(number int, set string) *clusterv1.ManagedCluster {
+	region, cloud := fmt.Sprintf("region-%02d", g.region()), clouds()[g.cloud()]
 	labels := map[string]string{
 		clusterv1beta2.ClusterSetLabel: set,
 		regionLabel:                    region,
 		cloudLabel:                     cloud,
-		stageLabel:                     stages()[d.stage()],
-		teamLabel:                      fmt.Sprintf("team-%02d", d.team()),
+		stageLabel:                     stages()[g.stage()],
+		teamLabel:                      fmt.Sprintf("team-%02d", g.team()),
 	}
-	for range d.IntN(maxFeatures + 1) {
-		labels[featureLabel(d.feature())] = fmt.Sprintf("v%d", d.IntN(3))
+	for range g.IntN(maxFeatures + 1) {
+		labels[featureLabel(g.feature())] = fmt.Sprintf("v%d", g.IntN(3))
 	}
 	out := &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{
@@ -55,25 +55,25 @@ func (d *generator) cluster(number int, set string) *clusterv1.ManagedCluster {
 		},
 		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 60},
 	}
-	version := fmt.Sprintf("v1.%d.%d", d.between(32, 36), d.IntN(8))
+	version := fmt.Sprintf("v1.%d.%d", g.between(32, 36), g.IntN(8))
 	out.Status.Version.Kubernetes = version
-	out.Status.ClusterClaims = d.claims(map[string]string{
-		clusterv1.ClaimID: fmt.Sprintf("%016x", d.Uint64()), clusterv1.ClaimKubeVersion: version, clusterv1.ClaimPlatform: cloud,
+	out.Status.ClusterClaims = g.claims(map[string]string{
+		clusterv1.ClaimID: fmt.Sprintf("%016x", g.Uint64()), clusterv1.ClaimKubeVersion: version, clusterv1.ClaimPlatform: cloud,
 		clusterv1.ClaimProduct: "Other", "region.open-cluster-management.io": region,
 	})
-	out.Status.Capacity, out.Status.Allocatable = d.resources()
+	out.Status.Capacity, out.Status.Allocatable = g.resources()
 	out.Status.Conditions = conditions()
 	return out
 }
 
 // claims adds random claims to the claims that every cluster has.
-func (d *generator) claims(of map[string]string) []clusterv1.ManagedClusterClaim {
-	for wanted := d.between(minClaims, maxClaims); len(of) < wanted; {
-		number := d.claim()
+func (g *generator) claims(of map[string]string) []clusterv1.ManagedClusterClaim {
+	for wanted := g.between(minClaims, maxClaims); len(of) < wanted; {
+		number := g.claim()
 		for of[claimName(number)] != "" { // there are twice as many names as claims on a cluster
 			number = (number + 1) % claims
 		}
-		of[claimName(number)] = fmt.Sprintf("value-%d", d.IntN(5))
+		of[claimName(number)] = fmt.Sprintf("value-%d", g.IntN(5))
 	}
 	out := make([]clusterv1.ManagedClusterClaim, 0, len(of))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -85,8 +85,8 @@ func (d *generator) claims(of map[string]string) []clusterv1.ManagedClusterClaim
 func claimName(number int) string { return fmt.Sprintf("claim-%02d.example.org", number) }
 
 // resources returns the resources of 3 to 200 machines, 20 to 95 percent of them free.
-func (d *generator) resources() (capacity, allocatable clusterv1.ResourceList) {
-	machines, free := d.between(3, 200), d.between(20, 95)
+func (g *generator) resources() (capacity, allocatable clusterv1.ResourceList) {
+	machines, free := g.between(3, 200), g.between(20, 95)
 	list := func(percent int) clusterv1.ResourceList {
 		return clusterv1.ResourceList{
 			clusterv1.ResourceCPU:    *resource.NewMilliQuantity(int64(machines)*16*10*int64(percent), resource.DecimalSI),
@@ -108,10 +108,10 @@ func conditions() []metav1.Condition {
 }
 
 // taint taints some of the clusters.
-func (d *generator) taint(all []*clusterv1.ManagedCluster) {
-	for _, at := range d.Perm(len(all))[:len(all)*taintedPercent/100] {
+func (g *generator) taint(all []*clusterv1.ManagedCluster) {
+	for _, at := range g.Perm(len(all))[:len(all)*taintedPercent/100] {
 		key := clusterv1.ManagedClusterTaintUnreachable
-		if d.chance(50) {
+		if g.chance(50) {
 			key = clusterv1.ManagedClusterTaintUnavailable
 		}
 		all[at].Spec.Taints = []clusterv1.Taint{{Key: key, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(Epoch)}}

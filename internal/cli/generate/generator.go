@@ -20,13 +20,13 @@ func newGenerator(seed uint64) *generator {
 }
 
 // zipf returns a source of numbers below n, in which small numbers are far more frequent.
-func (d *generator) zipf(n int) func() int {
-	source := rand.NewZipf(d.Rand, skew, 1, uint64(n-1)) //nolint:gosec // n is a size
+func (g *generator) zipf(n int) func() int {
+	source := rand.NewZipf(g.Rand, skew, 1, uint64(n-1)) //nolint:gosec // n is a size
 	return func() int { return int(source.Uint64()) }    //nolint:gosec // below n
 }
 
 // between returns a number from least to most, both included.
-func (d *generator) between(least, most int) int { return least + d.IntN(most-least+1) }
+func (g *generator) between(least, most int) int { return least + g.IntN(most-least+1) }
 
 // chance returns true in so many of a hundred cases.
-func (d *generator) chance(percent int) bool { return d.IntN(100) < percent }
+func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }

@@ -14,11 +14,11 @@ import (
 )
 
 // selectors returns different selectors, each with at least one matching cluster.
-func (d *generator) selectors(all []*clusterv1.ManagedCluster, count int) []clusterv1beta1.ClusterSelector {
+func (g *generator) selectors(all []*clusterv1.ManagedCluster, count int) []clusterv1beta1.ClusterSelector {
 	known := map[string]bool{}
 	out := make([]clusterv1beta1.ClusterSelector, 0, count)
 	for i := range count {
-		next := d.selector(all[d.IntN(len(all))])
+		next := g.selector(all[g.IntN(len(all))])
 		if known[selectorKey(next)] { // no team has this name, so the selector matches the same clusters
 			next.LabelSelector.MatchExpressions = append(next.LabelSelector.MatchExpressions, metav1.LabelSelectorRequirement{
 				Key: teamLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{fmt.Sprintf("retired-%04d", i)},
@@ -41,34 +41,34 @@ func selectorKey(selector clusterv1beta1.ClusterSelector) string {
 
 // selector returns a selector that a cluster matches. It has some labels of the cluster, some with more values, sometimes
 // a label that the cluster lacks, and sometimes a claim.
-func (d *generator) selector(of *clusterv1.ManagedCluster) clusterv1beta1.ClusterSelector {
+func (g *generator) selector(of *clusterv1.ManagedCluster) clusterv1beta1.ClusterSelector {
 	var out clusterv1beta1.ClusterSelector
 	out.LabelSelector.MatchLabels = map[string]string{stageLabel: of.Labels[stageLabel]}
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(of.Labels)), func(key string) bool { return key == stageLabel })
-	d.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	for _, key := range slices.Sorted(slices.Values(keys[:d.between(1, min(2, len(keys)))])) { // otherwise two selectors could differ by their order
-		out.LabelSelector.MatchExpressions = append(out.LabelSelector.MatchExpressions, d.requirement(key, of.Labels[key]))
+	g.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	for _, key := range slices.Sorted(slices.Values(keys[:g.between(1, min(2, len(keys)))])) { // otherwise two selectors could differ by their order
+		out.LabelSelector.MatchExpressions = append(out.LabelSelector.MatchExpressions, g.requirement(key, of.Labels[key]))
 	}
-	if lacking := featureLabel(d.feature()); d.chance(20) && of.Labels[lacking] == "" {
+	if lacking := featureLabel(g.feature()); g.chance(20) && of.Labels[lacking] == "" {
 		out.LabelSelector.MatchExpressions = append(out.LabelSelector.MatchExpressions, metav1.LabelSelectorRequirement{
 			Key: lacking, Operator: metav1.LabelSelectorOpDoesNotExist,
 		})
 	}
-	if d.chance(25) {
-		claim := of.Status.ClusterClaims[d.IntN(len(of.Status.ClusterClaims))]
+	if g.chance(25) {
+		claim := of.Status.ClusterClaims[g.IntN(len(of.Status.ClusterClaims))]
 		out.ClaimSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: claim.Name, Operator: metav1.LabelSelectorOpExists}}
 	}
 	return out
 }
 
 // requirement returns a requirement that a label meets.
-func (d *generator) requirement(key, value string) metav1.LabelSelectorRequirement {
-	if d.chance(20) {
+func (g *generator) requirement(key, value string) metav1.LabelSelectorRequirement {
+	if g.chance(20) {
 		return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
 	}
 	values := []string{value}
 	if key == regionLabel {
-		values = append(values, fmt.Sprintf("region-%02d", d.region()), fmt.Sprintf("region-%02d", d.region()))
+		values = append(values, fmt.Sprintf("region-%02d", g.region()), fmt.Sprintf("region-%02d", g.region()))
 	}
 	slices.Sort(values)
 	return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: slices.Compact(values)}
@@ -76,17 +76,17 @@ func (d *generator) requirement(key, value string) metav1.LabelSelectorRequireme
 
 // placement returns one of the usual kinds. Most placements select a few clusters, some select all, some rank by free
 // resources, and some have groups.
-func (d *generator) placement(namespace, name string, selector clusterv1beta1.ClusterSelector) *clusterv1beta1.Placement {
+func (g *generator) placement(namespace, name string, selector clusterv1beta1.ClusterSelector) *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}}
-	if d.chance(70) {
-		wanted := int32(d.between(1, 10)) //nolint:gosec // at most ten
+	if g.chance(70) {
+		wanted := int32(g.between(1, 10)) //nolint:gosec // at most ten
 		out.Spec.NumberOfClusters = &wanted
 	}
-	if d.chance(30) {
+	if g.chance(30) {
 		rankBy(out, clusterv1beta1.PrioritizerResourceAllocatableCPU)
 	}
-	if d.chance(10) {
+	if g.chance(10) {
 		out.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(5)
 	}
 	return out

@@ -18,10 +18,10 @@ const (
 )
 
 // scores returns a random score for every cluster.
-func (d *generator) scores(of []*clusterv1.ManagedCluster) []*clusterv1alpha1.AddOnPlacementScore {
+func (g *generator) scores(of []*clusterv1.ManagedCluster) []*clusterv1alpha1.AddOnPlacementScore {
 	out := make([]*clusterv1alpha1.AddOnPlacementScore, 0, len(of))
 	for _, cluster := range of {
-		out = append(out, Score(cluster.Name, int32(d.between(minScore, maxScore)))) //nolint:gosec // at most a hundred
+		out = append(out, Score(cluster.Name, int32(g.between(minScore, maxScore)))) //nolint:gosec // at most a hundred
 	}
 	return out
 }
@@ -34,9 +34,9 @@ func Score(cluster string, value int32) *clusterv1alpha1.AddOnPlacementScore {
 }
 
 // rankByScore makes a percentage of the placements rank by the score.
-func (d *generator) rankByScore(placements []*clusterv1beta1.Placement, percent int) {
+func (g *generator) rankByScore(placements []*clusterv1beta1.Placement, percent int) {
 	for _, placement := range placements {
-		if !d.chance(percent) {
+		if !g.chance(percent) {
 			continue
 		}
 		weight, policy := int32(1), &placement.Spec.PrioritizerPolicy

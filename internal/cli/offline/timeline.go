@@ -205,6 +205,6 @@ func verdictText(v verdict.Verdict) string {
 }
 
 // ClustersText lists the clusters of a move.
-func (m decisionChange) ClustersText() string {
-	return cmp.Or(printer.JoinNames(m.Clusters, printer.MaxExamples), printer.Dash)
+func (d decisionChange) ClustersText() string {
+	return cmp.Or(printer.JoinNames(d.Clusters, printer.MaxExamples), printer.Dash)
 }

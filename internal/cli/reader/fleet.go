@@ -44,23 +44,23 @@ func NewFleet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *Fle
 }
 
 // AddFlags adds -f, -R and the flags of kubectl, -n among them.
-func (w *Fleet) AddFlags(to *pflag.FlagSet) {
-	to.StringArrayVarP(&w.Files, "filename", "f", nil, "`file` to read instead of a hub, or a folder, or - for standard input; may be repeated")
-	to.BoolVarP(&w.Recursive, "recursive", "R", false, "read the folders below a folder too")
-	w.HubFlags.FilesFlag = "-f"
-	w.HubFlags.Add(to)
+func (f *Fleet) AddFlags(to *pflag.FlagSet) {
+	to.StringArrayVarP(&f.Files, "filename", "f", nil, "`file` to read instead of a hub, or a folder, or - for standard input; may be repeated")
+	to.BoolVarP(&f.Recursive, "recursive", "R", false, "read the folders below a folder too")
+	f.HubFlags.FilesFlag = "-f"
+	f.HubFlags.Add(to)
 }
 
 // Offline reports whether files are read.
-func (w *Fleet) Offline() bool { return len(w.Files) > 0 }
+func (f *Fleet) Offline() bool { return len(f.Files) > 0 }
 
 // Namespace returns the namespace that a command looks in. Files have no namespace of their own, so for them it is
 // empty, which stands for every one, unless the command line names one.
-func (w *Fleet) Namespace() (string, error) {
-	if w.Offline() {
-		return w.HubFlags.Namespace(), nil
+func (f *Fleet) Namespace() (string, error) {
+	if f.Offline() {
+		return f.HubFlags.Namespace(), nil
 	}
-	h, err := w.Connect()
+	h, err := f.Connect()
 	if err != nil {
 		return "", err
 	}
@@ -68,8 +68,8 @@ func (w *Fleet) Namespace() (string, error) {
 }
 
 // Connect returns the hub, which must be closed by done.
-func (w *Fleet) Connect() (*HubClient, error) {
-	return w.HubFlags.Connect(w.Streams.ErrOut, printer.NewProgress(w.Streams.ErrOut, w.Clock))
+func (f *Fleet) Connect() (*HubClient, error) {
+	return f.HubFlags.Connect(f.Streams.ErrOut, printer.NewProgress(f.Streams.ErrOut, f.Clock))
 }
 
 // Scope is the part of a fleet that a command reads; the zero value is everything. Files are always read whole.
@@ -87,57 +87,57 @@ type Scope struct {
 }
 
 // kindsOrAll returns the kinds that are read.
-func (r Scope) kindsOrAll() []Kind {
-	if len(r.Kinds) == 0 {
+func (s Scope) kindsOrAll() []Kind {
+	if len(s.Kinds) == 0 {
 		return fleetKinds()
 	}
-	return r.Kinds
+	return s.Kinds
 }
 
 // includes reports whether a kind is read.
-func (r Scope) includes(k Kind) bool {
-	return slices.ContainsFunc(r.kindsOrAll(), func(wanted Kind) bool { return wanted.Kind == k.Kind })
+func (s Scope) includes(k Kind) bool {
+	return slices.ContainsFunc(s.kindsOrAll(), func(wanted Kind) bool { return wanted.Kind == k.Kind })
 }
 
 // filter returns what is read of a kind.
-func (r Scope) filter(k Kind) ListFilter {
+func (s Scope) filter(k Kind) ListFilter {
 	switch {
 	case k.Kind == WorkKind().Kind: // works are in the namespaces of clusters
-		return ListFilter{selector: r.Works}
-	case r.Placement != "" && k.Kind == PlacementKind().Kind:
-		return ListFilter{Namespace: r.Namespace, name: r.Placement}
-	case r.Placement != "" && k.Kind == DecisionKind().Kind:
-		return ListFilter{Namespace: r.Namespace, selector: decision.Selector(r.Placement)}
+		return ListFilter{selector: s.Works}
+	case s.Placement != "" && k.Kind == PlacementKind().Kind:
+		return ListFilter{Namespace: s.Namespace, name: s.Placement}
+	case s.Placement != "" && k.Kind == DecisionKind().Kind:
+		return ListFilter{Namespace: s.Namespace, selector: decision.Selector(s.Placement)}
 	case k.Namespaced:
-		return ListFilter{Namespace: r.Namespace}
+		return ListFilter{Namespace: s.Namespace}
 	case k.Kind == ClusterKind().Kind:
-		return ListFilter{name: r.Cluster}
+		return ListFilter{name: s.Cluster}
 	default:
 		return ListFilter{}
 	}
 }
 
 // Load reads the fleet.
-func (w *Fleet) Load(ctx context.Context, of Scope) (*file.Bundle, error) {
-	if !w.Offline() {
-		bundle, note, err := w.LoadReadable(ctx, of)
+func (f *Fleet) Load(ctx context.Context, of Scope) (*file.Bundle, error) {
+	if !f.Offline() {
+		bundle, note, err := f.LoadReadable(ctx, of)
 		if note != "" && err == nil {
-			printer.Printf(w.Streams.ErrOut, "%s\n", note)
+			printer.Printf(f.Streams.ErrOut, "%s\n", note)
 		}
 		return bundle, err
 	}
-	loader := file.Loader{Stdin: w.Streams.In, Recursive: w.Recursive, Namespace: w.HubFlags.Namespace(), Validation: cmp.Or(w.Validation, file.Warn)}
-	bundle, err := loader.Load(ctx, w.Files)
+	loader := file.Loader{Stdin: f.Streams.In, Recursive: f.Recursive, Namespace: f.HubFlags.Namespace(), Validation: cmp.Or(f.Validation, file.Warn)}
+	bundle, err := loader.Load(ctx, f.Files)
 	if err != nil {
 		return nil, err
 	}
-	PrintWarnings(w.Streams.ErrOut, bundle)
+	PrintWarnings(f.Streams.ErrOut, bundle)
 	return bundle, nil
 }
 
 // LoadReadable reads the part of a hub that the caller may see. The note describes what is missing; it is empty when nothing is.
-func (w *Fleet) LoadReadable(ctx context.Context, of Scope) (bundle *file.Bundle, note string, err error) {
-	h, err := w.Connect()
+func (f *Fleet) LoadReadable(ctx context.Context, of Scope) (bundle *file.Bundle, note string, err error) {
+	h, err := f.Connect()
 	if err != nil {
 		return nil, "", err
 	}
@@ -146,18 +146,18 @@ func (w *Fleet) LoadReadable(ctx context.Context, of Scope) (bundle *file.Bundle
 }
 
 // Nothing reports that there is nothing to show: an error if the command line gives a name.
-func (w *Fleet) Nothing(singular, plural, name, namespace string) error {
+func (f *Fleet) Nothing(singular, plural, name, namespace string) error {
 	where := ""
 	switch {
 	case namespace != "":
 		where = " in the namespace " + namespace
-	case w.Offline():
+	case f.Offline():
 		where = " in the files"
 	}
 	if name != "" {
 		return fmt.Errorf("there is no %s %q%s", singular, name, where)
 	}
-	fmt.Fprintf(w.Streams.ErrOut, "no %s%s\n", plural, where)
+	fmt.Fprintf(f.Streams.ErrOut, "no %s%s\n", plural, where)
 	return nil
 }
 

@@ -98,16 +98,16 @@ type restrictions struct {
 }
 
 // note describes in one line what is missing; "" when nothing is.
-func (l restrictions) note() string {
+func (r restrictions) note() string {
 	var out []string
-	if len(l.views) > 0 {
-		out = append(out, joinWithAnd(l.views)+" are those that you may see")
+	if len(r.views) > 0 {
+		out = append(out, joinWithAnd(r.views)+" are those that you may see")
 	}
-	if len(l.namespaced) > 0 {
-		out = append(out, joinWithAnd(l.namespaced)+" are those of namespace "+l.namespace)
+	if len(r.namespaced) > 0 {
+		out = append(out, joinWithAnd(r.namespaced)+" are those of namespace "+r.namespace)
 	}
-	if len(l.missing) > 0 {
-		out = append(out, joinWithAnd(l.missing)+" are left out")
+	if len(r.missing) > 0 {
+		out = append(out, joinWithAnd(r.missing)+" are left out")
 	}
 	if len(out) == 0 {
 		return ""

@@ -43,13 +43,13 @@ func NewWatchCache(h *HubClient, of Scope) *WatchCache {
 }
 
 // ListAll reads every kind and returns the resource version to watch each from.
-func (m *WatchCache) ListAll(ctx context.Context) (map[string]string, error) {
-	defer m.hub.Progress.Done()
+func (w *WatchCache) ListAll(ctx context.Context) (map[string]string, error) {
+	defer w.hub.Progress.Done()
 	at := map[string]string{}
-	for _, k := range m.Scope.Kinds {
+	for _, k := range w.Scope.Kinds {
 		var err error
-		if at[k.Kind], err = m.list(ctx, k); err != nil {
-			err = m.hub.requestError(err, "list", k, m.Scope.filter(k).Namespace)
+		if at[k.Kind], err = w.list(ctx, k); err != nil {
+			err = w.hub.requestError(err, "list", k, w.Scope.filter(k).Namespace)
 			if k.hasView() && apierrors.IsForbidden(err) {
 				err = fmt.Errorf("%w; --watch does not read the views of the manager: leave it out", err)
 			}
@@ -60,52 +60,52 @@ func (m *WatchCache) ListAll(ctx context.Context) (map[string]string, error) {
 }
 
 // list reads a kind and replaces the cached objects.
-func (m *WatchCache) list(ctx context.Context, k Kind) (string, error) {
+func (w *WatchCache) list(ctx context.Context, k Kind) (string, error) {
 	var read map[client.ObjectKey]client.Object
-	at, err := m.hub.EachObject(ctx, k, m.Scope.filter(k), func() { read = map[client.ObjectKey]client.Object{} }, func(object client.Object) {
+	at, err := w.hub.EachObject(ctx, k, w.Scope.filter(k), func() { read = map[client.ObjectKey]client.Object{} }, func(object client.Object) {
 		read[client.ObjectKeyFromObject(object)] = object
 	})
 	if err != nil {
 		return "", err
 	}
-	m.mu.Lock()
-	m.objects[k.Kind] = read
-	m.mu.Unlock()
-	m.notify()
+	w.mu.Lock()
+	w.objects[k.Kind] = read
+	w.mu.Unlock()
+	w.notify()
 	return at, nil
 }
 
-func (m *WatchCache) notify() {
+func (w *WatchCache) notify() {
 	select {
-	case m.Changed <- struct{}{}:
+	case w.Changed <- struct{}{}:
 	default: // one is waiting already
 	}
 }
 
 // KeepCurrent watches a kind until the context ends; then it returns nil. A broken watch resumes at its last version, an
 // expired one starts with a new list.
-func (m *WatchCache) KeepCurrent(ctx context.Context, k Kind, at string) error {
+func (w *WatchCache) KeepCurrent(ctx context.Context, k Kind, at string) error {
 	failures := 0
 	for {
-		next, seen, err := m.watch(ctx, k, at)
+		next, seen, err := w.watch(ctx, k, at)
 		at = next
 		if seen {
 			failures = 0
 		}
 		if err != nil && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
-			at, err = m.list(ctx, k)
+			at, err = w.list(ctx, k)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the caller ended the context
 		case err == nil:
 		case isPermanent(err):
-			return m.hub.requestError(err, "watch", k, m.Scope.filter(k).Namespace)
+			return w.hub.requestError(err, "watch", k, w.Scope.filter(k).Namespace)
 		default:
 			if failures++; failures == maxFailures {
-				return fmt.Errorf("watching failed %d times in a row: %w", failures, m.hub.requestError(err, "watch", k, m.Scope.filter(k).Namespace))
+				return fmt.Errorf("watching failed %d times in a row: %w", failures, w.hub.requestError(err, "watch", k, w.Scope.filter(k).Namespace))
 			}
-			m.sleep(ctx, min(retryLast, retryFirst<<(failures-1)))
+			w.sleep(ctx, min(retryLast, retryFirst<<(failures-1)))
 		}
 	}
 }
@@ -126,13 +126,13 @@ var errWatchEnded = errors.New("the hub ended the watch at once")
 
 // watch follows a kind from a version on until the hub ends the watch, and returns the version that it came to, and
 // whether anything was seen.
-func (m *WatchCache) watch(ctx context.Context, k Kind, at string) (next string, seen bool, err error) {
-	of := m.Scope.filter(k)
+func (w *WatchCache) watch(ctx context.Context, k Kind, at string) (next string, seen bool, err error) {
+	of := w.Scope.filter(k)
 	options := &client.ListOptions{Namespace: of.Namespace, LabelSelector: of.selector, Raw: &metav1.ListOptions{ResourceVersion: at, AllowWatchBookmarks: true}}
 	if of.name != "" {
 		options.Raw.FieldSelector = "metadata.name=" + of.name
 	}
-	stream, err := m.hub.client.Watch(ctx, k.List(), options)
+	stream, err := w.hub.client.Watch(ctx, k.List(), options)
 	if err != nil {
 		return at, false, err
 	}
@@ -146,7 +146,7 @@ func (m *WatchCache) watch(ctx context.Context, k Kind, at string) (next string,
 			return at, seen, fmt.Errorf("%T is no object", event.Object)
 		}
 		at, seen = object.GetResourceVersion(), true
-		m.handleEvent(k, event.Type, object)
+		w.handleEvent(k, event.Type, object)
 	}
 	if !seen {
 		return at, false, errWatchEnded
@@ -155,28 +155,28 @@ func (m *WatchCache) watch(ctx context.Context, k Kind, at string) (next string,
 }
 
 // handleEvent updates the cache.
-func (m *WatchCache) handleEvent(k Kind, what watch.EventType, object client.Object) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (w *WatchCache) handleEvent(k Kind, what watch.EventType, object client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch what {
 	case watch.Deleted:
-		delete(m.objects[k.Kind], client.ObjectKeyFromObject(object))
+		delete(w.objects[k.Kind], client.ObjectKeyFromObject(object))
 	case watch.Added, watch.Modified:
 		dropFields(object)
-		m.objects[k.Kind][client.ObjectKeyFromObject(object)] = object
+		w.objects[k.Kind][client.ObjectKeyFromObject(object)] = object
 	default: // a bookmark has only a resource version
 		return
 	}
-	m.notify()
+	w.notify()
 }
 
 // Bundle returns the cached objects.
-func (m *WatchCache) Bundle() (*file.Bundle, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (w *WatchCache) Bundle() (*file.Bundle, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var objects file.Objects
-	for _, k := range m.Scope.Kinds {
-		for _, object := range m.objects[k.Kind] {
+	for _, k := range w.Scope.Kinds {
+		for _, object := range w.objects[k.Kind] {
 			if err := addObject(&objects, object); err != nil {
 				return nil, err
 			}

@@ -27,18 +27,18 @@ type fakeHub struct {
 	requests []string
 }
 
-func (s *fakeHub) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (f *fakeHub) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
-	s.requests = append(s.requests, strings.TrimSpace("list "+options.Continue))
-	answer := s.lists[0]
-	s.lists = s.lists[1:]
+	f.requests = append(f.requests, strings.TrimSpace("list "+options.Continue))
+	answer := f.lists[0]
+	f.lists = f.lists[1:]
 	return answer(list.(*clusterv1.ManagedClusterList))
 }
 
-func (s *fakeHub) Watch(_ context.Context, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
-	s.requests = append(s.requests, "watch from "+(&client.ListOptions{}).ApplyOptions(opts).Raw.ResourceVersion)
-	answer := s.watches[0]
-	s.watches = s.watches[1:]
+func (f *fakeHub) Watch(_ context.Context, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+	f.requests = append(f.requests, "watch from "+(&client.ListOptions{}).ApplyOptions(opts).Raw.ResourceVersion)
+	answer := f.watches[0]
+	f.watches = f.watches[1:]
 	return answer()
 }
 

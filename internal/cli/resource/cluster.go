@@ -74,27 +74,27 @@ func clusterRows(bundle *file.Bundle, now time.Time) []Row {
 	return out
 }
 
-func (f ClusterInfo) cells(now time.Time) []printer.Cell {
+func (c ClusterInfo) cells(now time.Time) []printer.Cell {
 	// The hub's own taints go by their short names, which are no other's.
-	accepted, taints := printer.StyledCell("true", printer.StyleGood), printer.Cell{Text: strings.ReplaceAll(printer.JoinOrDash(f.Taints), clusterv1.GroupName+"/", "")}
-	if !f.Accepted {
+	accepted, taints := printer.StyledCell("true", printer.StyleGood), printer.Cell{Text: strings.ReplaceAll(printer.JoinOrDash(c.Taints), clusterv1.GroupName+"/", "")}
+	if !c.Accepted {
 		accepted = printer.StyledCell("false", printer.StyleBad)
 	}
-	if len(f.Taints) > 0 {
+	if len(c.Taints) > 0 {
 		taints.Style = printer.StyleWarning
 	}
 	return []printer.Cell{
 		accepted,
-		printer.StyledCell(string(f.Available), conditionStyle(f.Available)),
-		{Text: printer.Age(f.Since, now)},
+		printer.StyledCell(string(c.Available), conditionStyle(c.Available)),
+		{Text: printer.Age(c.Since, now)},
 		taints,
-		{Text: printer.JoinOrDash(f.Sets)},
-		{Text: strconv.Itoa(f.Placements)},
-		{Text: Cores(f.CPU)},
-		{Text: Gibibytes(f.Memory)},
-		{Text: printer.Age(f.Created, now)},
-		{Text: strconv.FormatBool(f.Joined)},
-		{Text: cmp.Or(f.Version, printer.Dash)},
+		{Text: printer.JoinOrDash(c.Sets)},
+		{Text: strconv.Itoa(c.Placements)},
+		{Text: Cores(c.CPU)},
+		{Text: Gibibytes(c.Memory)},
+		{Text: printer.Age(c.Created, now)},
+		{Text: strconv.FormatBool(c.Joined)},
+		{Text: cmp.Or(c.Version, printer.Dash)},
 	}
 }
 

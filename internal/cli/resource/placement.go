@@ -133,14 +133,14 @@ func placementRow(fact PlacementInfo, labels map[string]string, now time.Time) R
 }
 
 // SelectedOfWanted is how many clusters are selected of those wanted: 3/5, 3/all. Slices without a placement want nothing.
-func (f PlacementInfo) SelectedOfWanted() string {
-	if f.State == stateOrphaned {
-		return strconv.Itoa(f.Selected)
+func (p PlacementInfo) SelectedOfWanted() string {
+	if p.State == stateOrphaned {
+		return strconv.Itoa(p.Selected)
 	}
-	if f.Wanted == nil {
-		return fmt.Sprintf("%d/all", f.Selected)
+	if p.Wanted == nil {
+		return fmt.Sprintf("%d/all", p.Selected)
 	}
-	return fmt.Sprintf("%d/%d", f.Selected, *f.Wanted)
+	return fmt.Sprintf("%d/%d", p.Selected, *p.Wanted)
 }
 
 // NewPlacementInfo returns the facts about a placement and its stored slices.
@@ -181,13 +181,13 @@ func newOrphanInfo(key fleet.Key, stored []*clusterv1beta1.PlacementDecision) Pl
 }
 
 // count counts the clusters and the groups in slices.
-func (f *PlacementInfo) count(stored []*clusterv1beta1.PlacementDecision) {
+func (p *PlacementInfo) count(stored []*clusterv1beta1.PlacementDecision) {
 	var selected []string
 	groups := GroupsOf(stored)
 	for _, group := range groups {
 		selected = append(selected, group.Clusters...)
 	}
-	f.Selected, f.Groups = len(printer.Sorted(selected)), len(groups)
+	p.Selected, p.Groups = len(printer.Sorted(selected)), len(groups)
 }
 
 // lastChange returns the latest instant at which a condition turned or a slice was written.

@@ -29,10 +29,10 @@ type Printer struct {
 }
 
 // Plural returns the plural name of the kind, such as placements.
-func (g Printer) Plural() string { return g.names[0] }
+func (p Printer) Plural() string { return p.names[0] }
 
 // Singular returns the singular name of the kind, such as placement.
-func (g Printer) Singular() string { return g.names[1] }
+func (p Printer) Singular() string { return p.names[1] }
 
 // column is a column of a table.
 type column struct {

@@ -52,9 +52,9 @@ func (r Report) Failed() int {
 	return failed
 }
 
-func (c ScenarioReport) failures() int {
+func (s ScenarioReport) failures() int {
 	out := 0
-	for _, step := range c.Steps {
+	for _, step := range s.Steps {
 		out += len(step.Failures)
 	}
 	return out

@@ -26,9 +26,9 @@ type Runner struct {
 }
 
 // Run plays a scenario. The error is a file.FaultsError where the scenario is wrong.
-func (p *Runner) Run(ctx context.Context, name string, s *scenario.Scenario) (ScenarioReport, error) {
+func (r *Runner) Run(ctx context.Context, name string, s *scenario.Scenario) (ScenarioReport, error) {
 	out := ScenarioReport{File: name, Name: cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))}
-	bundle, err := p.base(ctx, name, s)
+	bundle, err := r.base(ctx, name, s)
 	if err != nil {
 		return out, err
 	}
@@ -42,7 +42,7 @@ func (p *Runner) Run(ctx context.Context, name string, s *scenario.Scenario) (Sc
 		if _, err := t.Advance(ctx, s.StepTime(i)); err != nil {
 			return out, file.FaultsError{s.Fault(fmt.Sprintf("steps[%d]", i), err.Error())}
 		}
-		if err := p.applyStep(ctx, t, s, i); err != nil {
+		if err := r.applyStep(ctx, t, s, i); err != nil {
 			return out, err
 		}
 		step, err := checkStep(t, s, i, before)
@@ -61,7 +61,7 @@ func (p *Runner) Run(ctx context.Context, name string, s *scenario.Scenario) (Sc
 }
 
 // base returns what there is before the first step.
-func (p *Runner) base(ctx context.Context, name string, s *scenario.Scenario) (*file.Bundle, error) {
+func (r *Runner) base(ctx context.Context, name string, s *scenario.Scenario) (*file.Bundle, error) {
 	var files []string
 	for _, path := range s.Base.Files {
 		if !filepath.IsAbs(path) {
@@ -69,12 +69,12 @@ func (p *Runner) base(ctx context.Context, name string, s *scenario.Scenario) (*
 		}
 		files = append(files, path)
 	}
-	loader := file.Loader{Rules: p.Rules, Validation: p.Validation, Namespace: s.Namespace, Parsed: s.Inputs("base.objects", s.Base.Objects)}
+	loader := file.Loader{Rules: r.Rules, Validation: r.Validation, Namespace: s.Namespace, Parsed: s.Inputs("base.objects", s.Base.Objects)}
 	bundle, err := loader.Load(ctx, files)
 	if err != nil {
 		return nil, err
 	}
-	reader.PrintWarnings(p.Warnings, bundle)
+	reader.PrintWarnings(r.Warnings, bundle)
 	if drawn := s.Base.Fleet; drawn != nil {
 		if err := (&reader.GeneratedFleet{Clusters: drawn.Clusters, Seed: drawn.Seed}).Add(bundle); err != nil {
 			return nil, file.FaultsError{s.Fault("base.fleet", err.Error())}

@@ -22,12 +22,12 @@ import (
 )
 
 // applyStep applies the changes of a step, and decides every placement if there are any.
-func (p *Runner) applyStep(ctx context.Context, t *offline.Timeline, s *scenario.Scenario, at int) error {
+func (r *Runner) applyStep(ctx context.Context, t *offline.Timeline, s *scenario.Scenario, at int) error {
 	step, path := &s.Steps[at], fmt.Sprintf("steps[%d].", at)
 	next := *t.Bundle
 	next.Programs, next.Decisions = maps.Clone(next.Programs), maps.Clone(next.Decisions)
 	changed := len(step.Apply)+len(step.Delete) > 0
-	if err := p.apply(ctx, &next, s, path+"apply", step.Apply); err != nil {
+	if err := r.apply(ctx, &next, s, path+"apply", step.Apply); err != nil {
 		return err
 	}
 	for i, reference := range step.Delete {
@@ -37,7 +37,7 @@ func (p *Runner) applyStep(ctx context.Context, t *offline.Timeline, s *scenario
 	}
 	for change := range step.Changes() {
 		changed = true
-		if err := p.editClusters(ctx, &next, s, path, change, metav1.NewTime(t.Now)); err != nil {
+		if err := r.editClusters(ctx, &next, s, path, change, metav1.NewTime(t.Now)); err != nil {
 			return err
 		}
 	}
@@ -49,11 +49,11 @@ func (p *Runner) applyStep(ctx context.Context, t *offline.Timeline, s *scenario
 }
 
 // apply creates or replaces objects.
-func (p *Runner) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, objects []map[string]any) error {
+func (r *Runner) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, objects []map[string]any) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	loader := file.Loader{Rules: p.Rules, Validation: p.Validation, Namespace: s.Namespace, Parsed: s.Inputs(path, objects)}
+	loader := file.Loader{Rules: r.Rules, Validation: r.Validation, Namespace: s.Namespace, Parsed: s.Inputs(path, objects)}
 	made, err := loader.Load(ctx, nil)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (p *Runner) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenari
 	if len(made.Decisions) > 0 {
 		return file.FaultsError{s.Fault(path, "a PlacementDecision is for the placement to write; those from before belong into the base")}
 	}
-	reader.PrintWarnings(p.Warnings, made)
+	reader.PrintWarnings(r.Warnings, made)
 	to.Clusters = replaceByName(to.Clusters, made.Clusters, offline.MergeCluster)
 	to.Sets = replaceByName(to.Sets, made.Sets, nil)
 	to.Bindings = replaceByName(to.Bindings, made.Bindings, nil)
@@ -134,7 +134,7 @@ func removeMatching[T any](list []T, is func(T) bool) (rest []T, found bool) {
 }
 
 // editClusters does a short form to the clusters that it chooses, and admits them again.
-func (p *Runner) editClusters(
+func (r *Runner) editClusters(
 	ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, change scenario.Change, now metav1.Time,
 ) error {
 	path += change.Path
@@ -160,7 +160,7 @@ func (p *Runner) editClusters(
 	case len(given) == 0:
 		return file.FaultsError{s.Fault(path+".where", "no cluster has these labels")}
 	}
-	made, err := file.Loader{Rules: p.Rules, Parsed: given}.Load(ctx, nil)
+	made, err := file.Loader{Rules: r.Rules, Parsed: given}.Load(ctx, nil)
 	if err != nil {
 		return err
 	}

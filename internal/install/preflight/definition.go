@@ -91,26 +91,26 @@ func MissingDefinitions(ctx context.Context, hub client.Reader) ([]Missing, erro
 }
 
 // schema returns the schema that Berth ships.
-func (n requirement) schema() (*apiextensionsv1.JSONSchemaProps, error) {
-	data, err := fs.ReadFile(config.CRDs(), group+"_"+n.resource+".yaml")
+func (r requirement) schema() (*apiextensionsv1.JSONSchemaProps, error) {
+	data, err := fs.ReadFile(config.CRDs(), group+"_"+r.resource+".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("reading the definition of %s that Berth ships: %w", n.resource, err)
+		return nil, fmt.Errorf("reading the definition of %s that Berth ships: %w", r.resource, err)
 	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal(data, definition); err != nil {
-		return nil, fmt.Errorf("reading the definition of %s that Berth ships: %w", n.resource, err)
+		return nil, fmt.Errorf("reading the definition of %s that Berth ships: %w", r.resource, err)
 	}
-	version := n.served(definition)
+	version := r.served(definition)
 	if version == nil || version.Schema == nil {
-		return nil, fmt.Errorf("reading the definition of %s that Berth ships: there is no version %s", n.resource, n.version)
+		return nil, fmt.Errorf("reading the definition of %s that Berth ships: there is no version %s", r.resource, r.version)
 	}
 	return version.Schema.OpenAPIV3Schema, nil
 }
 
 // served returns the required version of a definition; nil if it is not served.
-func (n requirement) served(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
+func (r requirement) served(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
 	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return v.Name == n.version && v.Served
+		return v.Name == r.version && v.Served
 	})
 	if at < 0 {
 		return nil
@@ -119,10 +119,10 @@ func (n requirement) served(definition *apiextensionsv1.CustomResourceDefinition
 }
 
 // missing returns what a definition lacks of the schema that Berth ships.
-func (n requirement) missing(definition *apiextensionsv1.CustomResourceDefinition, want *apiextensionsv1.JSONSchemaProps) []Missing {
-	version := n.served(definition)
+func (r requirement) missing(definition *apiextensionsv1.CustomResourceDefinition, want *apiextensionsv1.JSONSchemaProps) []Missing {
+	version := r.served(definition)
 	if version == nil {
-		return []Missing{{Kind: KindDefinition, What: fmt.Sprintf("version %s of %s", n.version, definition.Name), Required: true}}
+		return []Missing{{Kind: KindDefinition, What: fmt.Sprintf("version %s of %s", r.version, definition.Name), Required: true}}
 	}
 	have := &apiextensionsv1.JSONSchemaProps{}
 	if version.Schema != nil && version.Schema.OpenAPIV3Schema != nil {
@@ -131,25 +131,25 @@ func (n requirement) missing(definition *apiextensionsv1.CustomResourceDefinitio
 	var out []Missing
 	for _, field := range crd.MissingFields(want, have) {
 		if isOrBelow(field, "spec") || isOrBelow(field, "status") {
-			out = append(out, n.missingField(definition.Name, field))
+			out = append(out, r.missingField(definition.Name, field))
 		}
 	}
 	if version.Subresources == nil || version.Subresources.Status == nil {
 		out = append(out, Missing{
-			Kind: KindDefinition, What: fmt.Sprintf("the status subresource in %s of %s", n.version, definition.Name), Required: true,
+			Kind: KindDefinition, What: fmt.Sprintf("the status subresource in %s of %s", r.version, definition.Name), Required: true,
 		})
 	}
 	return out
 }
 
 // missingField returns the effect of a missing field.
-func (n requirement) missingField(definition, field string) Missing {
+func (r requirement) missingField(definition, field string) Missing {
 	out := Missing{
-		Kind: KindField, What: fmt.Sprintf("field %s in %s of %s", field, n.version, definition),
-		resource: n.resource, field: field,
-		Required: slices.ContainsFunc(n.required, func(required string) bool { return isOrBelow(required, field) || isOrBelow(field, required) }),
+		Kind: KindField, What: fmt.Sprintf("field %s in %s of %s", field, r.version, definition),
+		resource: r.resource, field: field,
+		Required: slices.ContainsFunc(r.required, func(required string) bool { return isOrBelow(required, field) || isOrBelow(field, required) }),
 	}
-	switch controller, reports := statusOnlyControllers()[n.resource+" "+field]; {
+	switch controller, reports := statusOnlyControllers()[r.resource+" "+field]; {
 	case out.Required:
 	case reports:
 		out.DisabledController, out.Effect = controller, "the controller "+controller+" does not run"

@@ -37,24 +37,24 @@ type Missing struct {
 }
 
 // String returns one line for logs and pages.
-func (l Missing) String() string {
-	effect, remedy := l.Effect, "apply the definitions in config/crd"
-	if l.Required {
+func (m Missing) String() string {
+	effect, remedy := m.Effect, "apply the definitions in config/crd"
+	if m.Required {
 		effect = "no placement is decided, and every decision stays as it is"
 	}
-	if l.Kind == KindPermission {
-		remedy = "apply " + l.manifests
+	if m.Kind == KindPermission {
+		remedy = "apply " + m.manifests
 	}
-	if l.DisabledController != "" {
+	if m.DisabledController != "" {
 		remedy += " and restart the manager"
 	}
-	return "the hub lacks " + l.What + ": " + effect + "; " + remedy
+	return "the hub lacks " + m.What + ": " + effect + "; " + remedy
 }
 
 // Manifests returns the folder that has what is missing.
-func (l Missing) Manifests() string {
-	if l.Kind == KindPermission {
-		return l.manifests
+func (m Missing) Manifests() string {
+	if m.Kind == KindPermission {
+		return m.manifests
 	}
 	return "config/crd"
 }
@@ -64,9 +64,9 @@ type Report struct{ Missing []Missing }
 
 // RequiredMissing names the missing requirements that stop every decision, separated by semicolons; empty if no such
 // requirement is missing.
-func (f Report) RequiredMissing() string {
+func (r Report) RequiredMissing() string {
 	var out []string
-	for _, lack := range f.Missing {
+	for _, lack := range r.Missing {
 		if lack.Required {
 			out = append(out, lack.What)
 		}
@@ -75,9 +75,9 @@ func (f Report) RequiredMissing() string {
 }
 
 // DisabledControllers returns the controllers that cannot run, sorted.
-func (f Report) DisabledControllers() []string {
+func (r Report) DisabledControllers() []string {
 	var out []string
-	for _, lack := range f.Missing {
+	for _, lack := range r.Missing {
 		if lack.DisabledController != "" {
 			out = append(out, lack.DisabledController)
 		}
@@ -87,9 +87,9 @@ func (f Report) DisabledControllers() []string {
 }
 
 // DroppedFields returns the status fields of placements and decisions that the API server drops.
-func (f Report) DroppedFields() plan.Dropped {
+func (r Report) DroppedFields() plan.Dropped {
 	var out plan.Dropped
-	for _, lack := range f.Missing {
+	for _, lack := range r.Missing {
 		field, ok := strings.CutPrefix(lack.field, "status.")
 		switch {
 		case !ok:

@@ -64,64 +64,64 @@ func NewIndex() *Index {
 }
 
 // SetRole records a ClusterRole. An aggregated role contains the rules of the others.
-func (x *Index) SetRole(role *rbacv1.ClusterRole) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.rulesByRole[role.Name] = role.Rules
+func (i *Index) SetRole(role *rbacv1.ClusterRole) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.rulesByRole[role.Name] = role.Rules
 }
 
 // DeleteRole removes a ClusterRole. Bindings to it grant nothing.
-func (x *Index) DeleteRole(name string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.rulesByRole, name)
+func (i *Index) DeleteRole(name string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.rulesByRole, name)
 }
 
 // SetBinding records a ClusterRoleBinding.
-func (x *Index) SetBinding(binding *rbacv1.ClusterRoleBinding) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.unbind(binding.Name)
-	x.bindings[binding.Name] = binding
+func (i *Index) SetBinding(binding *rbacv1.ClusterRoleBinding) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.unbind(binding.Name)
+	i.bindings[binding.Name] = binding
 	for _, subject := range binding.Subjects {
 		key := subjectKey(subject)
-		if x.bySubject[key] == nil {
-			x.bySubject[key] = sets.New[string]()
+		if i.bySubject[key] == nil {
+			i.bySubject[key] = sets.New[string]()
 		}
-		x.bySubject[key].Insert(binding.Name)
+		i.bySubject[key].Insert(binding.Name)
 	}
 }
 
 // DeleteBinding removes a ClusterRoleBinding.
-func (x *Index) DeleteBinding(name string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.unbind(name)
+func (i *Index) DeleteBinding(name string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.unbind(name)
 }
 
-func (x *Index) unbind(name string) {
-	binding, known := x.bindings[name]
+func (i *Index) unbind(name string) {
+	binding, known := i.bindings[name]
 	if !known {
 		return
 	}
-	delete(x.bindings, name)
+	delete(i.bindings, name)
 	for _, subject := range binding.Subjects {
 		key := subjectKey(subject)
-		x.bySubject[key].Delete(name)
-		if x.bySubject[key].Len() == 0 {
-			delete(x.bySubject, key)
+		i.bySubject[key].Delete(name)
+		if i.bySubject[key].Len() == 0 {
+			delete(i.bySubject, key)
 		}
 	}
 }
 
 // AllowedNames returns the names of the objects on which a subject has a permission.
-func (x *Index) AllowedNames(who Subject, right Permission) NameSet {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (i *Index) AllowedNames(who Subject, right Permission) NameSet {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
 	out := NameSet{Names: sets.New[string]()}
 	for _, key := range who.keys() {
-		for name := range x.bySubject[key] {
-			for _, rule := range x.rulesByRole[x.bindings[name].RoleRef.Name] {
+		for name := range i.bySubject[key] {
+			for _, rule := range i.rulesByRole[i.bindings[name].RoleRef.Name] {
 				if !right.grantedBy(rule) {
 					continue
 				}
@@ -136,14 +136,14 @@ func (x *Index) AllowedNames(who Subject, right Permission) NameSet {
 }
 
 // grantedBy returns whether a rule grants the permission on some object.
-func (r Permission) grantedBy(rule rbacv1.PolicyRule) bool {
-	return contains(rule.Verbs, r.Verb) && contains(rule.APIGroups, r.Group) && r.matchesResource(rule.Resources)
+func (p Permission) grantedBy(rule rbacv1.PolicyRule) bool {
+	return contains(rule.Verbs, p.Verb) && contains(rule.APIGroups, p.Group) && p.matchesResource(rule.Resources)
 }
 
 // matchesResource follows RBAC: "*" is every resource, "*/sub" is that subresource of each.
-func (r Permission) matchesResource(resources []string) bool {
-	_, subresource, nested := strings.Cut(r.Resource, "/")
-	return contains(resources, r.Resource) || nested && slices.Contains(resources, "*/"+subresource)
+func (p Permission) matchesResource(resources []string) bool {
+	_, subresource, nested := strings.Cut(p.Resource, "/")
+	return contains(resources, p.Resource) || nested && slices.Contains(resources, "*/"+subresource)
 }
 
 func contains(list []string, what string) bool {

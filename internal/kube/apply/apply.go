@@ -99,9 +99,9 @@ type execution struct {
 }
 
 // writeAll sends writes of different slices concurrently, and returns how many were completed. A failure does not stop the others.
-func (r *execution) writeAll(ctx context.Context, writes []plan.Write) (done int, err error) {
+func (e *execution) writeAll(ctx context.Context, writes []plan.Write) (done int, err error) {
 	if len(writes) == 1 {
-		if err := r.write(ctx, writes[0]); err != nil {
+		if err := e.write(ctx, writes[0]); err != nil {
 			return 0, err
 		}
 		return 1, nil
@@ -111,7 +111,7 @@ func (r *execution) writeAll(ctx context.Context, writes []plan.Write) (done int
 	group.SetLimit(maxConcurrent)
 	for _, write := range writes {
 		group.Go(func() error {
-			err := r.write(ctx, write)
+			err := e.write(ctx, write)
 			if err == nil {
 				count.Add(1)
 			}
@@ -122,57 +122,57 @@ func (r *execution) writeAll(ctx context.Context, writes []plan.Write) (done int
 	return int(count.Load()), err
 }
 
-func (r *execution) write(ctx context.Context, w plan.Write) error {
+func (e *execution) write(ctx context.Context, w plan.Write) error {
 	switch w.Verb {
 	case plan.Create:
-		if err := r.createSlice(ctx, w.Slice); err != nil {
+		if err := e.createSlice(ctx, w.Slice); err != nil {
 			return err
 		}
-		return r.updateDecisions(ctx, w.Slice)
+		return e.updateDecisions(ctx, w.Slice)
 	case plan.UpdateDecisions:
-		return r.updateDecisions(ctx, w.Slice)
+		return e.updateDecisions(ctx, w.Slice)
 	case plan.UpdateMetadata:
-		return r.patchMetadata(ctx, w.Slice)
+		return e.patchMetadata(ctx, w.Slice)
 	case plan.Delete:
-		return r.deleteSlice(ctx, w.Slice)
+		return e.deleteSlice(ctx, w.Slice)
 	case plan.UpdateBudget, plan.UpdateStatus:
-		return r.updateStatus(ctx, w.Placement)
+		return e.updateStatus(ctx, w.Placement)
 	default:
 		panic(fmt.Sprintf("apply: write with verb %d", w.Verb))
 	}
 }
 
-func (r *execution) createSlice(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+func (e *execution) createSlice(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	object := want.DeepCopy()
 	object.Status.Decisions = nil // the API server ignores the status of a new object
-	r.journal.BeforeWrite(object.DeepCopy())
-	if err := r.client.Create(ctx, object); err != nil {
+	e.journal.BeforeWrite(object.DeepCopy())
+	if err := e.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating PlacementDecision %s: %w", want.Name, err)
 	}
-	r.stored(object)
+	e.stored(object)
 	return nil
 }
 
-func (r *execution) updateDecisions(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+func (e *execution) updateDecisions(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	next := r.newest(want).DeepCopy()
+	next := e.newest(want).DeepCopy()
 	next.Status = want.Status
-	r.journal.BeforeWrite(next)
+	e.journal.BeforeWrite(next)
 	object := &clusterv1beta1.PlacementDecision{ObjectMeta: versioned(next), Status: want.Status}
-	if err := r.client.Status().Update(ctx, object); err != nil {
+	if err := e.client.Status().Update(ctx, object); err != nil {
 		return fmt.Errorf("writing the decisions of PlacementDecision %s: %w", want.Name, err)
 	}
-	r.stored(object)
+	e.stored(object)
 	return nil
 }
 
-func (r *execution) patchMetadata(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+func (e *execution) patchMetadata(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	base := r.newest(want)
+	base := e.newest(want)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"labels": want.Labels, "annotations": annotationPatch(want.Annotations), "ownerReferences": want.OwnerReferences,
 		"uid": base.UID, "resourceVersion": base.ResourceVersion,
@@ -182,12 +182,12 @@ func (r *execution) patchMetadata(ctx context.Context, want *clusterv1beta1.Plac
 	}
 	next := want.DeepCopy()
 	next.Status = base.Status
-	r.journal.BeforeWrite(next)
+	e.journal.BeforeWrite(next)
 	object := &clusterv1beta1.PlacementDecision{ObjectMeta: versioned(base)}
-	if err := r.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := e.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("labelling PlacementDecision %s: %w", want.Name, err)
 	}
-	r.stored(object)
+	e.stored(object)
 	return nil
 }
 
@@ -200,54 +200,54 @@ func annotationPatch(want map[string]string) map[string]any {
 	return out
 }
 
-func (r *execution) deleteSlice(ctx context.Context, slice *clusterv1beta1.PlacementDecision) error {
+func (e *execution) deleteSlice(ctx context.Context, slice *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	object := r.newest(slice)
+	object := e.newest(slice)
 	fence := client.Preconditions(metav1.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
-	if err := r.client.Delete(ctx, object, fence); err != nil && !apierrors.IsNotFound(err) { // another client may have deleted it first
+	if err := e.client.Delete(ctx, object, fence); err != nil && !apierrors.IsNotFound(err) { // another client may have deleted it first
 		return fmt.Errorf("deleting PlacementDecision %s: %w", slice.Name, err)
 	}
-	r.setLatest(object)
-	r.journal.AfterDelete(object)
+	e.setLatest(object)
+	e.journal.AfterDelete(object)
 	return nil
 }
 
-func (r *execution) updateStatus(ctx context.Context, want *clusterv1beta1.Placement) error {
+func (e *execution) updateStatus(ctx context.Context, want *clusterv1beta1.Placement) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	base := want
-	if r.placement != nil {
-		base = r.placement
+	if e.placement != nil {
+		base = e.placement
 	}
 	object := &clusterv1beta1.Placement{ObjectMeta: versioned(base), Status: want.Status}
-	if err := r.client.Status().Update(ctx, object); err != nil {
+	if err := e.client.Status().Update(ctx, object); err != nil {
 		return fmt.Errorf("writing the status of Placement %s/%s: %w", want.Namespace, want.Name, err)
 	}
-	r.placement = object
-	r.journal.AfterStatusWrite(object)
+	e.placement = object
+	e.journal.AfterStatusWrite(object)
 	return nil
 }
 
 // newest returns the state of a slice after the last write of this plan. It is read-only.
-func (r *execution) newest(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if latest, ok := r.latest[slice.Name]; ok {
+func (e *execution) newest(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if latest, ok := e.latest[slice.Name]; ok {
 		return latest
 	}
 	return slice
 }
 
-func (r *execution) setLatest(slice *clusterv1beta1.PlacementDecision) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.latest[slice.Name] = slice
+func (e *execution) setLatest(slice *clusterv1beta1.PlacementDecision) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.latest[slice.Name] = slice
 }
 
-func (r *execution) stored(object *clusterv1beta1.PlacementDecision) {
-	r.setLatest(object)
-	r.journal.AfterWrite(object)
+func (e *execution) stored(object *clusterv1beta1.PlacementDecision) {
+	e.setLatest(object)
+	e.journal.AfterWrite(object)
 }
 
 // versioned returns the identity and the version of an object: the API server rejects a write to any other version of it. A write

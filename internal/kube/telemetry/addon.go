@@ -46,8 +46,8 @@ func newAddOns(c *metricSet, read func() RolloutState) *AddOns {
 }
 
 // AddWrite counts an attempted write of a ManagedClusterAddOn.
-func (d *AddOns) AddWrite(verb plan.Verb, result string) {
-	d.writes.WithLabelValues(verb.String(), result).Inc()
+func (a *AddOns) AddWrite(verb plan.Verb, result string) {
+	a.writes.WithLabelValues(verb.String(), result).Inc()
 }
 
 // AddOnEvents returns the events of a status of an add-on that was stored over another one: one for each rollout that finished or failed.

@@ -53,8 +53,8 @@ type metricSet struct {
 	collectors  []prometheus.Collector
 }
 
-func (c *metricSet) define(kind, name, help string, labels []Label) []string {
-	c.definitions = append(c.definitions, Definition{Name: name, Help: help, Type: kind, Labels: labels})
+func (m *metricSet) define(kind, name, help string, labels []Label) []string {
+	m.definitions = append(m.definitions, Definition{Name: name, Help: help, Type: kind, Labels: labels})
 	names := make([]string, 0, len(labels))
 	for _, label := range labels {
 		names = append(names, label.Name)
@@ -62,31 +62,31 @@ func (c *metricSet) define(kind, name, help string, labels []Label) []string {
 	return names
 }
 
-func (c *metricSet) counter(name, help string, labels ...Label) *prometheus.CounterVec {
-	out := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, c.define(typeCounter, name, help, labels))
-	c.collectors = append(c.collectors, out)
+func (m *metricSet) counter(name, help string, labels ...Label) *prometheus.CounterVec {
+	out := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, m.define(typeCounter, name, help, labels))
+	m.collectors = append(m.collectors, out)
 	return out
 }
 
-func (c *metricSet) gauge(name, help string, labels ...Label) *prometheus.GaugeVec {
-	out := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, c.define(typeGauge, name, help, labels))
-	c.collectors = append(c.collectors, out)
+func (m *metricSet) gauge(name, help string, labels ...Label) *prometheus.GaugeVec {
+	out := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, m.define(typeGauge, name, help, labels))
+	m.collectors = append(m.collectors, out)
 	return out
 }
 
-func (c *metricSet) histogram(name, help string, buckets []float64, labels ...Label) *prometheus.HistogramVec {
-	names := c.define(typeHistogram, name, help, labels)
+func (m *metricSet) histogram(name, help string, buckets []float64, labels ...Label) *prometheus.HistogramVec {
+	names := m.define(typeHistogram, name, help, labels)
 	out := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, names)
-	c.collectors = append(c.collectors, out)
+	m.collectors = append(m.collectors, out)
 	return out
 }
 
 // collected describes a gauge whose values are computed at each scrape.
-func (c *metricSet) collected(name, help string, labels ...Label) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, c.define(typeGauge, name, help, labels), nil)
+func (m *metricSet) collected(name, help string, labels ...Label) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, m.define(typeGauge, name, help, labels), nil)
 }
 
 // scraped adds a gauge whose values are read at each scrape.
-func (c *metricSet) scraped(name, help string, read func(emit), labels ...Label) {
-	c.collectors = append(c.collectors, scrapedGauge{c.collected(name, help, labels...), read})
+func (m *metricSet) scraped(name, help string, read func(emit), labels ...Label) {
+	m.collectors = append(m.collectors, scrapedGauge{m.collected(name, help, labels...), read})
 }

@@ -15,11 +15,11 @@ type Index struct {
 }
 
 // LineOf returns the line of a field such as "steps[2].expect[0].clusters", or of the nearest field around it; 0 without a document.
-func (l Index) LineOf(path string) int {
-	if l.Root == nil || len(l.Root.Content) == 0 {
+func (i Index) LineOf(path string) int {
+	if i.Root == nil || len(i.Root.Content) == 0 {
 		return 0
 	}
-	node := l.Root.Content[0]
+	node := i.Root.Content[0]
 	line := node.Line
 	for _, token := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		if node.Kind == yaml.AliasNode {

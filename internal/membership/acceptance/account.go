@@ -19,33 +19,33 @@ import (
 // ensureAccount gives the agent of a cluster with the driver token its service account, and withdraws the account where the driver is
 // another. The agent renews its token with the account, and obtains the first one with the join token. An account that was deleted is not
 // created again.
-func (in input) ensureAccount() []write {
-	if !registration.UsesToken(in.cluster) {
-		return slices.Concat(remove(in.accountBinding), remove(in.account))
+func (i input) ensureAccount() []write {
+	if !registration.UsesToken(i.cluster) {
+		return slices.Concat(remove(i.accountBinding), remove(i.account))
 	}
 	var out []write
-	if in.account == nil && !in.revoked() {
+	if i.account == nil && !i.revoked() {
 		out = []write{{after: &corev1.ServiceAccount{
-			ObjectMeta:                   objectMeta(in.cluster.Name, registration.AgentAccount, in.cluster.Name),
+			ObjectMeta:                   objectMeta(i.cluster.Name, registration.AgentAccount, i.cluster.Name),
 			AutomountServiceAccountToken: new(false),
 		}}}
 	}
-	return append(out, ensureRoleBinding(in.accountBinding, accountBinding(in.cluster))...)
+	return append(out, ensureRoleBinding(i.accountBinding, accountBinding(i.cluster))...)
 }
 
 // revoked reports whether the service account of the agent was deleted.
-func (in input) revoked() bool {
-	return in.account == nil && registration.AccountRecorded(in.cluster)
+func (i input) revoked() bool {
+	return i.account == nil && registration.AccountRecorded(i.cluster)
 }
 
 // acceptance returns the condition of an accepted cluster and its event.
-func (in input) acceptance() (*metav1.Condition, telemetry.Event) {
-	reason, message, event := clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage, telemetry.ClusterAcceptedEvent(in.cluster.Name)
-	if in.revoked() {
-		reason, message = clusterv1.ReasonAgentRevoked, fmt.Sprintf(revokedMessage, in.cluster.Name)
-		event = telemetry.AgentRevokedEvent(in.cluster.Name)
+func (i input) acceptance() (*metav1.Condition, telemetry.Event) {
+	reason, message, event := clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage, telemetry.ClusterAcceptedEvent(i.cluster.Name)
+	if i.revoked() {
+		reason, message = clusterv1.ReasonAgentRevoked, fmt.Sprintf(revokedMessage, i.cluster.Name)
+		event = telemetry.AgentRevokedEvent(i.cluster.Name)
 	}
-	return in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, reason, message), event
+	return i.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, reason, message), event
 }
 
 // accountBinding lets the agent renew its token. Until the agent has joined, it lets the join token request the first one.

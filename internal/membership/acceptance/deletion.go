@@ -75,7 +75,7 @@ func planDeletion(in input) plan {
 }
 
 // owned reports whether the cluster has a namespace of its own.
-func (in input) owned() bool { return in.namespace != nil && !in.foreign() }
+func (i input) owned() bool { return i.namespace != nil && !i.foreign() }
 
 // planContent deletes the add-ons, and the works once no add-on is left, since works deliver add-ons.
 func planContent(in input) plan {
@@ -108,49 +108,49 @@ func planContent(in input) plan {
 
 // keptFinalizers returns the finalizers that an object which is being deleted keeps. With the annotation of the cluster a silent agent is
 // replaced for all of them, and without it only for its own finalizer of works.
-func (in input) keptFinalizers(object *metav1.PartialObjectMetadata, kind string) []string {
-	if _, forced := in.forced(); forced {
+func (i input) keptFinalizers(object *metav1.PartialObjectMetadata, kind string) []string {
+	if _, forced := i.forced(); forced {
 		return nil
 	}
-	if kind != workKind().Kind || in.workTimeout == 0 || in.silent < in.workTimeout {
+	if kind != workKind().Kind || i.workTimeout == 0 || i.silent < i.workTimeout {
 		return object.Finalizers
 	}
 	return slices.DeleteFunc(slices.Clone(object.Finalizers), func(each string) bool { return each == workv1.ManifestWorkFinalizer })
 }
 
 // outlook returns what follows for what is left in the namespace.
-func (in input) outlook(removed bool) string {
-	after, _ := in.forced()
+func (i input) outlook(removed bool) string {
+	after, _ := i.forced()
 	switch {
 	case removed:
 		return "; the agent is silent, so they are removed here and stay on the member"
 	case after > 0:
 		return fmt.Sprintf("; %s after the deletion of the cluster they are removed without the agent, if it is silent", after)
-	case in.workTimeout > 0 && !in.works.empty():
-		return fmt.Sprintf("; works are removed without the agent, once it is silent for %s", in.workTimeout)
+	case i.workTimeout > 0 && !i.works.empty():
+		return fmt.Sprintf("; works are removed without the agent, once it is silent for %s", i.workTimeout)
 	default:
 		return ""
 	}
 }
 
 // remaining returns what is left in the namespace as text.
-func (in input) remaining() string {
+func (i input) remaining() string {
 	var parts []string
-	for _, c := range []content{in.addOns, in.works} {
+	for _, c := range []content{i.addOns, i.works} {
 		if !c.empty() {
 			parts = append(parts, c.String())
 		}
 	}
-	return "The namespace " + in.cluster.Name + " still has " + strings.Join(parts, " and ")
+	return "The namespace " + i.cluster.Name + " still has " + strings.Join(parts, " and ")
 }
 
 // forced reports whether a deletion ends without the agent: its annotation names a time, the time has passed, and the agent is silent.
-func (in input) forced() (after time.Duration, forced bool) {
-	after, err := time.ParseDuration(in.cluster.Annotations[clusterv1.ForceDeleteAfterAnnotationKey])
+func (i input) forced() (after time.Duration, forced bool) {
+	after, err := time.ParseDuration(i.cluster.Annotations[clusterv1.ForceDeleteAfterAnnotationKey])
 	if err != nil || after <= 0 {
 		return 0, false
 	}
-	return after, in.silent > 0 && !in.now.Before(in.cluster.DeletionTimestamp.Add(after))
+	return after, i.silent > 0 && !i.now.Before(i.cluster.DeletionTimestamp.Add(after))
 }
 
 // nextPriority returns the objects of the lowest priority.
@@ -206,9 +206,9 @@ func planEnd(in input) plan {
 }
 
 // keepNamespace ends a deletion without deleting the namespace.
-func (in input) keepNamespace(out plan, reason string) plan {
-	out.writes = append(out.writes, remove(in.inventoryBinding)...)
-	out.notes = append(out.notes, note{in.cluster, telemetry.NamespaceKeptEvent(in.cluster.Name, reason)})
+func (i input) keepNamespace(out plan, reason string) plan {
+	out.writes = append(out.writes, remove(i.inventoryBinding)...)
+	out.notes = append(out.notes, note{i.cluster, telemetry.NamespaceKeptEvent(i.cluster.Name, reason)})
 	out.removeFinalizers = true
 	return out
 }

@@ -133,17 +133,17 @@ func planAcceptance(in input) plan {
 }
 
 // foreign reports whether the namespace with the name of the cluster is not its own.
-func (in input) foreign() bool {
-	return in.namespace != nil && registration.NamespaceOwner(in.namespace.Labels) != in.cluster.Name
+func (i input) foreign() bool {
+	return i.namespace != nil && registration.NamespaceOwner(i.namespace.Labels) != i.cluster.Name
 }
 
 // refuse reports why a cluster gets nothing: a namespace of another owner is never adopted, a role of all agents never written. A
 // cluster that was accepted before keeps its condition: agents of Open Cluster Management stop their heartbeat without it.
-func (in input) refuse(message string, event telemetry.Event) plan {
-	if meta.IsStatusConditionTrue(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
+func (i input) refuse(message string, event telemetry.Event) plan {
+	if meta.IsStatusConditionTrue(i.cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
 		return plan{}
 	}
-	return plan{condition: in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError, message), event: event}
+	return plan{condition: i.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError, message), event: event}
 }
 
 // planDenial withdraws the permissions of an agent. The agent still reads its own cluster, to learn of its denial. The permission for
@@ -174,12 +174,12 @@ func planDenial(in input) plan {
 }
 
 // condition returns a condition that differs from the stored one; nil where it is equal.
-func (in input) condition(kind string, status metav1.ConditionStatus, reason, message string) *metav1.Condition {
-	stored := meta.FindStatusCondition(in.cluster.Status.Conditions, kind)
+func (i input) condition(kind string, status metav1.ConditionStatus, reason, message string) *metav1.Condition {
+	stored := meta.FindStatusCondition(i.cluster.Status.Conditions, kind)
 	if stored != nil && stored.Status == status && stored.Reason == reason && stored.Message == message {
 		return nil
 	}
 	return &metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(in.now.Truncate(time.Second)),
+		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(i.now.Truncate(time.Second)),
 	}
 }

@@ -32,14 +32,14 @@ func clusterRule(resource, cluster string, verbs ...string) rbacv1.PolicyRule {
 }
 
 // clusterRoleBindingOf binds the ClusterRole of the cluster.
-func (in input) clusterRoleBindingOf() *rbacv1.ClusterRoleBinding {
-	name := registration.ClusterRole(in.cluster.Name)
-	return &rbacv1.ClusterRoleBinding{ObjectMeta: objectMeta("", name, in.cluster.Name), RoleRef: roleRef(name), Subjects: in.subjects()}
+func (i input) clusterRoleBindingOf() *rbacv1.ClusterRoleBinding {
+	name := registration.ClusterRole(i.cluster.Name)
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: objectMeta("", name, i.cluster.Name), RoleRef: roleRef(name), Subjects: i.subjects()}
 }
 
 // roleBindingOf binds a role in the namespace of the cluster.
-func (in input) roleBindingOf(name, role string) *rbacv1.RoleBinding {
-	return &rbacv1.RoleBinding{ObjectMeta: objectMeta(in.cluster.Name, name, in.cluster.Name), RoleRef: roleRef(role), Subjects: in.subjects()}
+func (i input) roleBindingOf(name, role string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{ObjectMeta: objectMeta(i.cluster.Name, name, i.cluster.Name), RoleRef: roleRef(role), Subjects: i.subjects()}
 }
 
 // inventoryBinding lets the manager list everything in the namespace of a cluster that is being deleted.
@@ -53,14 +53,14 @@ func inventoryBinding(cluster, user string) *rbacv1.RoleBinding {
 // subjects returns the identities of the agents of the cluster: by a certificate, by a cloud, and by a token. Where only the recorded
 // agent gets permissions, the account of a token or the user of a certificate is the only identity. Until an agent is recorded, the groups
 // stay: an agent that joined before must not lose its access.
-func (in input) subjects() []rbacv1.Subject {
-	cluster := in.cluster.Name
+func (i input) subjects() []rbacv1.Subject {
+	cluster := i.cluster.Name
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: cluster, Name: registration.AgentAccount}
-	agent := in.cluster.Annotations[clusterv1.AgentNameAnnotationKey]
+	agent := i.cluster.Annotations[clusterv1.AgentNameAnnotationKey]
 	switch {
-	case in.bindUser && registration.UsesToken(in.cluster):
+	case i.bindUser && registration.UsesToken(i.cluster):
 		return []rbacv1.Subject{account}
-	case in.bindUser && agent != "":
+	case i.bindUser && agent != "":
 		return []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: registration.AgentUser(cluster, agent)}}
 	}
 	return []rbacv1.Subject{

@@ -16,18 +16,18 @@ type revocations map[string]map[string]time.Time
 
 // expired returns the bindings whose permission has been gone for the delay, and when to check the others; 0 without others. gone
 // must be all bindings of the namespace without a permission.
-func (l revocations) expired(namespace string, gone []*clusterv1beta2.ManagedClusterSetBinding, now time.Time) (over []*clusterv1beta2.ManagedClusterSetBinding, again time.Duration) {
-	before := l[namespace]
-	delete(l, namespace)
+func (r revocations) expired(namespace string, gone []*clusterv1beta2.ManagedClusterSetBinding, now time.Time) (over []*clusterv1beta2.ManagedClusterSetBinding, again time.Duration) {
+	before := r[namespace]
+	delete(r, namespace)
 	for _, binding := range gone {
 		since, known := before[binding.Name]
 		if !known {
 			since = now
 		}
-		if l[namespace] == nil {
-			l[namespace] = map[string]time.Time{}
+		if r[namespace] == nil {
+			r[namespace] = map[string]time.Time{}
 		}
-		l[namespace][binding.Name] = since
+		r[namespace][binding.Name] = since
 		left := since.Add(revocationDelay).Sub(now)
 		switch {
 		case left <= 0:

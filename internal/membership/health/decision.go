@@ -31,12 +31,12 @@ type decisionInput struct {
 }
 
 // overdue reports whether the cluster was not observed for a grace period.
-func (s decisionInput) overdue() bool {
-	return s.watched && s.leased && !s.now.Before(s.expiry(s.silenceFrom))
+func (d decisionInput) overdue() bool {
+	return d.watched && d.leased && !d.now.Before(d.expiry(d.silenceFrom))
 }
 
 // expired reports whether the cluster has been silent for too long.
-func (s decisionInput) expired() bool { return s.overdue() && !s.watchInterrupted }
+func (d decisionInput) expired() bool { return d.overdue() && !d.watchInterrupted }
 
 // decision is the set of writes for one cluster.
 type decision struct {
@@ -83,29 +83,29 @@ func decide(s decisionInput) decision {
 }
 
 // wantedTaint returns the key of the taint for the health of a cluster, empty for none. Known is false if the taints stay as they are.
-func (s decisionInput) wantedTaint(reportUnknown bool) (key string, known bool) {
-	available := s.available
+func (d decisionInput) wantedTaint(reportUnknown bool) (key string, known bool) {
+	available := d.available
 	if reportUnknown {
 		available = metav1.ConditionUnknown
 	}
 	switch {
-	case s.simulated: // the user may taint an available cluster to simulate an outage
-		return "", s.simulation != fullySimulated
-	case s.reported:
+	case d.simulated: // the user may taint an available cluster to simulate an outage
+		return "", d.simulation != fullySimulated
+	case d.reported:
 		return wantedTaint(available), true
-	case s.mode == modeAll:
+	case d.mode == modeAll:
 		return clusterv1.ManagedClusterTaintUnreachable, true
 	default:
-		return "", s.release
+		return "", d.release
 	}
 }
 
 // deniedTaint returns whether a cluster gets or loses the taint of denied clusters.
-func (s decisionInput) deniedTaint() presence {
+func (d decisionInput) deniedTaint() presence {
 	switch {
-	case s.denied && (s.mode == modeAll || s.mode == modeReported && s.reported):
+	case d.denied && (d.mode == modeAll || d.mode == modeReported && d.reported):
 		return present
-	case s.cluster.Spec.HubAcceptsClient || s.simulated || s.release && !s.reported:
+	case d.cluster.Spec.HubAcceptsClient || d.simulated || d.release && !d.reported:
 		return absent
 	default:
 		return unchanged

@@ -19,19 +19,19 @@ func inputOf(b builder, renewed ...time.Duration) decisionInput {
 	return decisionInput{clusterHealth: e.clusterHealth, mode: modeReported, cluster: b.Obj(), silenceFrom: noon.Add(-time.Hour), now: noon}
 }
 
-func (s decisionInput) silentFrom(before time.Duration) decisionInput {
-	s.silenceFrom = noon.Add(-before)
-	return s
+func (d decisionInput) silentFrom(before time.Duration) decisionInput {
+	d.silenceFrom = noon.Add(-before)
+	return d
 }
 
-func (s decisionInput) underDisruption() decisionInput {
-	s.suspended = true
-	return s
+func (d decisionInput) underDisruption() decisionInput {
+	d.suspended = true
+	return d
 }
 
-func (s decisionInput) withUnjoined() decisionInput {
-	s.mode = modeAll
-	return s
+func (d decisionInput) withUnjoined() decisionInput {
+	d.mode = modeAll
+	return d
 }
 
 func TestDecide(t *testing.T) {

@@ -37,9 +37,9 @@ type disabledReporter struct {
 }
 
 // run writes the condition once. An error does not end the manager: its webhooks do not taint new clusters.
-func (o disabledReporter) run(ctx context.Context) error {
+func (d disabledReporter) run(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, disabledRetry, true, func(ctx context.Context) (bool, error) {
-		if err := o.report(ctx); err != nil {
+		if err := d.report(ctx); err != nil {
 			log.FromContext(ctx).Info("reporting that the health controller is off has failed, and is tried again", "cause", err.Error())
 			return false, nil
 		}
@@ -51,9 +51,9 @@ func (o disabledReporter) run(ctx context.Context) error {
 	return err //nolint:wrapcheck // there is nothing to add
 }
 
-func (o disabledReporter) report(ctx context.Context) error {
+func (d disabledReporter) report(ctx context.Context) error {
 	set := &clusterv1beta2.ManagedClusterSet{}
-	if err := o.live.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set); err != nil {
+	if err := d.live.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -65,10 +65,10 @@ func (o disabledReporter) report(ctx context.Context) error {
 	next := set.DeepCopy()
 	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
 		Type: clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, Status: metav1.ConditionFalse,
-		Reason: clusterv1beta2.ReasonHealthControllerOff, ObservedGeneration: set.Generation, LastTransitionTime: stamp(o.clock.Now()),
+		Reason: clusterv1beta2.ReasonHealthControllerOff, ObservedGeneration: set.Generation, LastTransitionTime: stamp(d.clock.Now()),
 		Message: "No ManagedCluster is tainted: the manager runs without the health controller",
 	})
-	if err := o.client.Status().Patch(ctx, next, optimisticPatch(set)); err != nil {
+	if err := d.client.Status().Patch(ctx, next, optimisticPatch(set)); err != nil {
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
 	}
 	return nil

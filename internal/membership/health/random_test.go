@@ -58,135 +58,135 @@ func newOutageSimulation(t *testing.T, seed uint64, clusters int) *outageSimulat
 	return v
 }
 
-func (v *outageSimulation) restart() {
-	v.startedAt, v.due = v.clock.Now(), map[string]time.Time{}
-	v.start(v.client, func(name string) { v.due[name] = time.Time{} })
-	v.show(v.t)
-	v.cache.start(v.startedAt)
+func (o *outageSimulation) restart() {
+	o.startedAt, o.due = o.clock.Now(), map[string]time.Time{}
+	o.start(o.client, func(name string) { o.due[name] = time.Time{} })
+	o.show(o.t)
+	o.cache.start(o.startedAt)
 }
 
 // renewLeases renews the leases of the clusters that run and reach the hub, and stores their reports.
-func (v *outageSimulation) renewLeases() {
-	for _, name := range v.names {
-		if v.stopped[name] || v.disconnected || v.clock.Now().Before(v.lastRenewal[name].Add(period)) {
+func (o *outageSimulation) renewLeases() {
+	for _, name := range o.names {
+		if o.stopped[name] || o.disconnected || o.clock.Now().Before(o.lastRenewal[name].Add(period)) {
 			continue
 		}
-		v.lastRenewal[name] = v.clock.Now()
-		cluster := v.cluster(name)
+		o.lastRenewal[name] = o.clock.Now()
+		cluster := o.cluster(name)
 		want := metav1.ConditionTrue
-		if v.failing[name] {
+		if o.failing[name] {
 			want = metav1.ConditionFalse
 		}
 		if readFacts(cluster, false).available != want {
-			if err := v.client.Status().Update(v.t.Context(), builder{cluster}.conditionSince(available, string(want), v.clock.Now()).Obj()); err != nil {
-				v.t.Fatal(err)
+			if err := o.client.Status().Update(o.t.Context(), builder{cluster}.conditionSince(available, string(want), o.clock.Now()).Obj()); err != nil {
+				o.t.Fatal(err)
 			}
 		}
-		lease := lease(name, noon.Sub(v.clock.Now()))
+		lease := lease(name, noon.Sub(o.clock.Now()))
 		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, lease.Spec.RenewTime.Format(metav1.RFC3339Micro)))
-		if err := v.client.Patch(v.t.Context(), lease, patch); err != nil {
-			v.t.Fatal(err)
+		if err := o.client.Patch(o.t.Context(), lease, patch); err != nil {
+			o.t.Fatal(err)
 		}
 	}
 }
 
-func (v *outageSimulation) cluster(name string) *clusterv1.ManagedCluster {
+func (o *outageSimulation) cluster(name string) *clusterv1.ManagedCluster {
 	out := &clusterv1.ManagedCluster{}
-	if err := v.client.Get(v.t.Context(), client.ObjectKey{Name: name}, out); err != nil {
-		v.t.Fatal(err)
+	if err := o.client.Get(o.t.Context(), client.ObjectKey{Name: name}, out); err != nil {
+		o.t.Fatal(err)
 	}
 	return out
 }
 
 // processQueue processes all due requests in random order, and checks the invariants after each.
-func (v *outageSimulation) processQueue() {
-	for range 10 * len(v.names) {
+func (o *outageSimulation) processQueue() {
+	for range 10 * len(o.names) {
 		var ready []string
-		for _, name := range slices.Sorted(maps.Keys(v.due)) {
-			if !v.clock.Now().Before(v.due[name]) {
+		for _, name := range slices.Sorted(maps.Keys(o.due)) {
+			if !o.clock.Now().Before(o.due[name]) {
 				ready = append(ready, name)
 			}
 		}
 		if len(ready) == 0 {
 			return
 		}
-		name := ready[v.random.IntN(len(ready))]
-		delete(v.due, name)
-		suspended := v.suspended()
-		result, err := v.run(v.t, name)
+		name := ready[o.random.IntN(len(ready))]
+		delete(o.due, name)
+		suspended := o.suspended()
+		result, err := o.run(o.t, name)
 		if err != nil {
-			v.t.Fatal(err)
+			o.t.Fatal(err)
 		}
-		if at := v.clock.Now().Add(result.RequeueAfter); result.RequeueAfter > 0 && (v.due[name].IsZero() || at.Before(v.due[name])) {
-			if _, queued := v.due[name]; !queued {
-				v.due[name] = at
+		if at := o.clock.Now().Add(result.RequeueAfter); result.RequeueAfter > 0 && (o.due[name].IsZero() || at.Before(o.due[name])) {
+			if _, queued := o.due[name]; !queued {
+				o.due[name] = at
 			}
 		}
 		if name != fleetRequest {
-			v.checkInvariants(name, suspended)
-		} else if !suspended && v.suspended() {
-			v.disruptions++
+			o.checkInvariants(name, suspended)
+		} else if !suspended && o.suspended() {
+			o.disruptions++
 		}
-		if v.random.IntN(3) == 0 {
-			v.show(v.t)
+		if o.random.IntN(3) == 0 {
+			o.show(o.t)
 		}
 	}
-	v.t.Fatalf("the queue never becomes empty: %v", v.due)
+	o.t.Fatalf("the queue never becomes empty: %v", o.due)
 }
 
-func (v *outageSimulation) suspended() bool {
+func (o *outageSimulation) suspended() bool {
 	set := &clusterv1beta2.ManagedClusterSet{}
-	if err := v.client.Get(context.WithoutCancel(v.t.Context()), client.ObjectKey{Name: "global"}, set); err != nil {
-		v.t.Fatal(err)
+	if err := o.client.Get(context.WithoutCancel(o.t.Context()), client.ObjectKey{Name: "global"}, set); err != nil {
+		o.t.Fatal(err)
 	}
 	return meta.IsStatusConditionTrue(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
 }
 
 // checkInvariants checks what must hold for every reconciled cluster.
-func (v *outageSimulation) checkInvariants(name string, suspended bool) {
-	v.t.Helper()
-	now, cluster := v.clock.Now(), v.cluster(name)
-	declared, known := readFacts(cluster, false).available == metav1.ConditionUnknown, !v.unknownSince[name].IsZero()
+func (o *outageSimulation) checkInvariants(name string, suspended bool) {
+	o.t.Helper()
+	now, cluster := o.clock.Now(), o.cluster(name)
+	declared, known := readFacts(cluster, false).available == metav1.ConditionUnknown, !o.unknownSince[name].IsZero()
 	if declared && !known {
-		v.unknownSince[name] = now
-		v.unknownCount++
+		o.unknownSince[name] = now
+		o.unknownCount++
 		if suspended {
-			v.t.Errorf("%s is reported Unknown during a disruption", name)
+			o.t.Errorf("%s is reported Unknown during a disruption", name)
 		}
-		if now.Before(v.lastRenewal[name].Add(testGrace)) || now.Before(v.startedAt.Add(testGrace)) {
-			v.t.Errorf("%s is reported Unknown %s after its last renewal, and %s after the start", name, now.Sub(v.lastRenewal[name]), now.Sub(v.startedAt))
+		if now.Before(o.lastRenewal[name].Add(testGrace)) || now.Before(o.startedAt.Add(testGrace)) {
+			o.t.Errorf("%s is reported Unknown %s after its last renewal, and %s after the start", name, now.Sub(o.lastRenewal[name]), now.Sub(o.startedAt))
 		}
-		silent, count := v.countSilent(now)
+		silent, count := o.countSilent(now)
 		if silent > 2 && silent*100 > 55*count {
-			v.t.Errorf("%s is reported Unknown while %d of %d are silent", name, silent, count)
+			o.t.Errorf("%s is reported Unknown while %d of %d are silent", name, silent, count)
 		}
 	}
 	if !declared {
-		delete(v.unknownSince, name)
+		delete(o.unknownSince, name)
 	}
 	var since time.Time
 	for _, taint := range cluster.Spec.Taints {
 		since = taint.TimeAdded.Time
 	}
-	before := v.tainted[name]
+	before := o.tainted[name]
 	if suspended && before.IsZero() && !since.IsZero() {
-		v.t.Errorf("%s is tainted during a disruption", name)
+		o.t.Errorf("%s is tainted during a disruption", name)
 	}
 	if !before.IsZero() && !since.IsZero() && !before.Equal(since) {
-		v.t.Errorf("%s has been tainted since %s, and the taint has %s", name, before, since)
+		o.t.Errorf("%s has been tainted since %s, and the taint has %s", name, before, since)
 	}
-	v.tainted[name] = since
+	o.tainted[name] = since
 }
 
 // countSilent counts naively the clusters without a renewal for half a grace period, except clusters reported Unknown long ago.
-func (v *outageSimulation) countSilent(now time.Time) (silent, count int) {
-	for _, name := range v.names {
-		given := v.unknownSince[name]
+func (o *outageSimulation) countSilent(now time.Time) (silent, count int) {
+	for _, name := range o.names {
+		given := o.unknownSince[name]
 		if !given.IsZero() && !now.Before(given.Add(testGrace)) {
 			continue
 		}
 		count++
-		if !now.Before(v.lastRenewal[name].Add(testGrace / 2)) {
+		if !now.Before(o.lastRenewal[name].Add(testGrace / 2)) {
 			silent++
 		}
 	}
@@ -194,35 +194,35 @@ func (v *outageSimulation) countSilent(now time.Time) (silent, count int) {
 }
 
 // advance advances the clock, one period at a time.
-func (v *outageSimulation) advance(d time.Duration) {
-	for end := v.clock.Now().Add(d); v.clock.Now().Before(end); {
-		v.clock.SetTime(v.clock.Now().Add(time.Duration(1+v.random.IntN(6)) * time.Second))
-		v.renewLeases()
-		v.show(v.t)
-		v.processQueue()
+func (o *outageSimulation) advance(d time.Duration) {
+	for end := o.clock.Now().Add(d); o.clock.Now().Before(end); {
+		o.clock.SetTime(o.clock.Now().Add(time.Duration(1+o.random.IntN(6)) * time.Second))
+		o.renewLeases()
+		o.show(o.t)
+		o.processQueue()
 	}
 }
 
 // randomEvent changes the state of the clusters, the network or the controller at random.
-func (v *outageSimulation) randomEvent() {
-	name := v.names[v.random.IntN(len(v.names))]
-	switch v.random.IntN(8) {
+func (o *outageSimulation) randomEvent() {
+	name := o.names[o.random.IntN(len(o.names))]
+	switch o.random.IntN(8) {
 	case 0, 1:
-		v.stopped[name] = true
+		o.stopped[name] = true
 	case 2:
-		delete(v.stopped, name)
+		delete(o.stopped, name)
 	case 3:
-		v.failing[name] = !v.failing[name]
+		o.failing[name] = !o.failing[name]
 	case 4:
-		v.disconnected = !v.disconnected
+		o.disconnected = !o.disconnected
 	case 5:
-		v.restart()
+		o.restart()
 	case 6:
-		for _, name := range v.names[:v.random.IntN(len(v.names))] {
-			v.stopped[name] = true
+		for _, name := range o.names[:o.random.IntN(len(o.names))] {
+			o.stopped[name] = true
 		}
 	case 7:
-		v.stopped = map[string]bool{}
+		o.stopped = map[string]bool{}
 	}
 }
 

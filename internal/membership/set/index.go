@@ -43,36 +43,36 @@ func newIndex() *index {
 }
 
 // setCluster records a cluster, and returns the sets that it joins or leaves by that, sorted.
-func (x *index) setCluster(object *clusterv1.ManagedCluster) []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (i *index) setCluster(object *clusterv1.ManagedCluster) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	after := fleet.NewClusterFromLabels(object)
-	return x.affectedSets(x.editing().SetCluster(after), after)
+	return i.affectedSets(i.editing().SetCluster(after), after)
 }
 
 // deleteCluster records that a cluster is gone, and returns the sets that it was in, sorted.
-func (x *index) deleteCluster(name string) []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.affectedSets(x.editing().DeleteCluster(name), nil)
+func (i *index) deleteCluster(name string) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.affectedSets(i.editing().DeleteCluster(name), nil)
 }
 
 // markSynced ends the filling of the index.
-func (x *index) markSynced() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.synced = true
+func (i *index) markSynced() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.synced = true
 }
 
 // affectedSets returns the sets that only one of two states of a cluster is in. Either may be nil.
-func (x *index) affectedSets(before, after *fleet.Cluster) []string {
-	if !x.synced {
+func (i *index) affectedSets(before, after *fleet.Cluster) []string {
+	if !i.synced {
 		return nil
 	}
 	out := sets.New[string]()
 	for _, term := range fleet.ChangedTerms(before, after) {
-		for name := range x.byTerm[term] {
-			set := x.sets[name].compiled
+		for name := range i.byTerm[term] {
+			set := i.sets[name].compiled
 			if (before != nil && set.Has(before)) != (after != nil && set.Has(after)) {
 				out.Insert(name)
 			}
@@ -82,77 +82,77 @@ func (x *index) affectedSets(before, after *fleet.Cluster) []string {
 }
 
 // editing returns the open edit.
-func (x *index) editing() *fleet.Edit {
-	if x.edit == nil {
-		x.edit = x.snapshot.Edit()
+func (i *index) editing() *fleet.Edit {
+	if i.edit == nil {
+		i.edit = i.snapshot.Edit()
 	}
-	return x.edit
+	return i.edit
 }
 
 // setSet records a set, and returns the others that claim a label which it claims or has claimed so far, sorted.
-func (x *index) setSet(object *clusterv1beta2.ManagedClusterSet) []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	out := x.removeSet(object.Name)
+func (i *index) setSet(object *clusterv1beta2.ManagedClusterSet) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := i.removeSet(object.Name)
 	set := &setEntry{compiled: fleet.NewSet(object)}
 	set.claimed, set.exclusive = fleet.ExclusiveLabel(object)
-	x.sets[object.Name] = set
+	i.sets[object.Name] = set
 	for _, term := range set.compiled.DependsOn() {
-		insert(x.byTerm, term, object.Name)
+		insert(i.byTerm, term, object.Name)
 	}
 	if set.exclusive {
-		out.Insert(sets.List(x.byLabel[set.claimed])...)
-		insert(x.byLabel, set.claimed, object.Name)
+		out.Insert(sets.List(i.byLabel[set.claimed])...)
+		insert(i.byLabel, set.claimed, object.Name)
 	}
 	return sets.List(out)
 }
 
 // deleteSet records that a set is gone, and returns the others that claim the label that it claimed, sorted.
-func (x *index) deleteSet(name string) []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return sets.List(x.removeSet(name))
+func (i *index) deleteSet(name string) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return sets.List(i.removeSet(name))
 }
 
 // removeSet takes a set out, and returns the others that claim the label that it claimed.
-func (x *index) removeSet(name string) sets.Set[string] {
-	set, ok := x.sets[name]
+func (i *index) removeSet(name string) sets.Set[string] {
+	set, ok := i.sets[name]
 	if !ok {
 		return sets.New[string]()
 	}
-	delete(x.sets, name)
+	delete(i.sets, name)
 	for _, term := range set.compiled.DependsOn() {
-		remove(x.byTerm, term, name)
+		remove(i.byTerm, term, name)
 	}
 	if !set.exclusive {
 		return sets.New[string]()
 	}
-	remove(x.byLabel, set.claimed, name)
-	return x.byLabel[set.claimed].Clone()
+	remove(i.byLabel, set.claimed, name)
+	return i.byLabel[set.claimed].Clone()
 }
 
 // members counts the clusters of a set.
-func (x *index) members(set *fleet.Set) int {
-	x.mu.Lock()
-	if x.edit != nil {
-		x.snapshot, x.edit = x.edit.Snapshot(), nil
+func (i *index) members(set *fleet.Set) int {
+	i.mu.Lock()
+	if i.edit != nil {
+		i.snapshot, i.edit = i.edit.Snapshot(), nil
 	}
-	snapshot := x.snapshot
-	x.mu.Unlock()
+	snapshot := i.snapshot
+	i.mu.Unlock()
 	in := bitset.New(snapshot.IDLimit())
 	set.AddMembers(snapshot, in)
 	return int(in.Count())
 }
 
 // conflicting returns the other sets that claim the same exclusive label, sorted.
-func (x *index) conflicting(set *clusterv1beta2.ManagedClusterSet) []string {
+func (i *index) conflicting(set *clusterv1beta2.ManagedClusterSet) []string {
 	claimed, exclusive := fleet.ExclusiveLabel(set)
 	if !exclusive {
 		return nil
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return slices.DeleteFunc(sets.List(x.byLabel[claimed]), func(name string) bool { return name == set.Name })
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.DeleteFunc(sets.List(i.byLabel[claimed]), func(name string) bool { return name == set.Name })
 }
 
 func insert[K comparable](in map[K]sets.Set[string], key K, name string) {

@@ -20,11 +20,11 @@ type bruteForce struct {
 }
 
 // members returns the members of every set, by name.
-func (w bruteForce) members() map[string][]string {
+func (b bruteForce) members() map[string][]string {
 	out := map[string][]string{}
-	for name, set := range w.sets {
+	for name, set := range b.sets {
 		out[name] = []string{}
-		for _, cluster := range w.clusters {
+		for _, cluster := range b.clusters {
 			if fleet.NewSet(set).Has(fleet.NewCluster(cluster)) {
 				out[name] = append(out[name], cluster.Name)
 			}
@@ -35,10 +35,10 @@ func (w bruteForce) members() map[string][]string {
 }
 
 // conflicting returns the other sets that claim the label of a set.
-func (w bruteForce) conflicting(set *clusterv1beta2.ManagedClusterSet) []string {
+func (b bruteForce) conflicting(set *clusterv1beta2.ManagedClusterSet) []string {
 	var out []string
 	claimed, exclusive := fleet.ExclusiveLabel(set)
-	for name, other := range w.sets {
+	for name, other := range b.sets {
 		if label, ok := fleet.ExclusiveLabel(other); exclusive && ok && label == claimed && name != set.Name {
 			out = append(out, name)
 		}
@@ -52,23 +52,23 @@ type generator struct{ *rand.Rand }
 
 func pick[T any](d generator, from ...T) T { return from[d.IntN(len(from))] }
 
-func (d generator) labels() map[string]string {
+func (g generator) labels() map[string]string {
 	out := map[string]string{}
 	for _, key := range []string{clusterv1beta2.ClusterSetLabel, floor, "colour"} {
-		if value := pick(d, "", "a", "b", "c"); value != "" {
+		if value := pick(g, "", "a", "b", "c"); value != "" {
 			out[key] = value
 		}
 	}
 	return out
 }
 
-func (d generator) selector() clusterv1beta2.ManagedClusterSelector {
-	key, value := pick(d, clusterv1beta2.ClusterSetLabel, floor, "colour", "no key"), pick(d, "a", "b")
-	expression := metav1.LabelSelectorRequirement{Key: key, Operator: pick(d, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn), Values: []string{value}}
-	if d.IntN(2) == 0 {
-		expression = metav1.LabelSelectorRequirement{Key: key, Operator: pick(d, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}
+func (g generator) selector() clusterv1beta2.ManagedClusterSelector {
+	key, value := pick(g, clusterv1beta2.ClusterSetLabel, floor, "colour", "no key"), pick(g, "a", "b")
+	expression := metav1.LabelSelectorRequirement{Key: key, Operator: pick(g, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn), Values: []string{value}}
+	if g.IntN(2) == 0 {
+		expression = metav1.LabelSelectorRequirement{Key: key, Operator: pick(g, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}
 	}
-	return pick(d,
+	return pick(g,
 		clusterv1beta2.ManagedClusterSelector{},
 		clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"},
 		clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector},
@@ -83,11 +83,11 @@ func (d generator) selector() clusterv1beta2.ManagedClusterSelector {
 }
 
 // event applies a random event to the objects and the index. It returns the sets that the index enqueues, and the expected sets.
-func (d generator) event(w bruteForce, x *index) (enqueued, want []string) {
-	name, before := pick(d, "a", "b", "c", "d"), w.members()
-	switch what := d.IntN(4); what {
+func (g generator) event(w bruteForce, x *index) (enqueued, want []string) {
+	name, before := pick(g, "a", "b", "c", "d"), w.members()
+	switch what := g.IntN(4); what {
 	case 0:
-		w.clusters[name] = member(name, d.labels())
+		w.clusters[name] = member(name, g.labels())
 		return x.setCluster(w.clusters[name]), changedSets(before, w.members())
 	case 1:
 		delete(w.clusters, name)
@@ -100,7 +100,7 @@ func (d generator) event(w bruteForce, x *index) (enqueued, want []string) {
 			delete(w.sets, name)
 			return x.deleteSet(name), want
 		}
-		w.sets[name] = set(name, d.selector())
+		w.sets[name] = set(name, g.selector())
 		want = append(want, w.conflicting(w.sets[name])...)
 		slices.Sort(want)
 		return x.setSet(w.sets[name]), slices.Compact(want)

@@ -47,10 +47,10 @@ type Finding struct {
 }
 
 // change describes a stored plan.
-func (t *Attempt) change(written plan.Plan, now time.Time) Change {
+func (a *Attempt) change(written plan.Plan, now time.Time) Change {
 	out := Change{
-		At: now.UTC(), Generation: t.last.Placement.Generation, Causes: t.causes.named, MoreCauses: t.causes.more,
-		Selected: t.last.Result.Selected, Added: len(written.Newcomers()), Removed: len(written.Removed),
+		At: now.UTC(), Generation: a.last.Placement.Generation, Causes: a.causes.named, MoreCauses: a.causes.more,
+		Selected: a.last.Result.Selected, Added: len(written.Newcomers()), Removed: len(written.Removed),
 		Restored: len(written.Restored), Regrouped: len(written.Regrouped), RegroupReason: written.RegroupReason,
 	}
 	for _, side := range []struct {
@@ -59,7 +59,7 @@ func (t *Attempt) change(written plan.Plan, now time.Time) Change {
 	}{{names: written.Removed}, {names: written.Restored, restored: true}, {names: written.Newcomers(), added: true}} {
 		for _, name := range side.names[:min(len(side.names), maxMoves-len(out.Moves))] {
 			out.Moves = append(out.Moves, Move{
-				Cluster: name, Added: side.added, Restored: side.restored, Before: finding(t.before.Result, name), After: finding(t.last.Result, name),
+				Cluster: name, Added: side.added, Restored: side.restored, Before: finding(a.before.Result, name), After: finding(a.last.Result, name),
 			})
 		}
 	}

@@ -179,25 +179,25 @@ func countExpressions(placement *clusterv1beta1.Placement) int {
 var errNotReady = errors.New("the fleet is not read yet")
 
 // Explanation returns the explanation without the clusters that visible rejects; nil: with all clusters.
-func (a *Explanation) Explanation(visible func(cluster string) bool) explain.Explanation {
-	out := explain.Of(a.Result, a.Placement, visible)
-	out.Replayed, out.Stale = a.Replayed, a.Stale
+func (e *Explanation) Explanation(visible func(cluster string) bool) explain.Explanation {
+	out := explain.Of(e.Result, e.Placement, visible)
+	out.Replayed, out.Stale = e.Replayed, e.Stale
 	return out
 }
 
 // Cluster returns the explanation of one cluster, without names that visible rejects. Ok is false if the run had no such cluster.
-func (a *Explanation) Cluster(name string, visible func(cluster string) bool) (found explain.Cluster, ok bool) {
-	return explain.One(a.Result, name, visible)
+func (e *Explanation) Cluster(name string, visible func(cluster string) bool) (found explain.Cluster, ok bool) {
+	return explain.One(e.Result, name, visible)
 }
 
 // Fix returns the fewest changes that would make a cluster selected, without the sets that visible rejects; nil: with all sets. Ok is
 // false if the cluster does not exist now.
-func (a *Explanation) Fix(cluster string, visible func(set string) bool) (fix explain.Fix, ok bool) {
-	id, ok := a.Case.Snapshot.ID(cluster)
-	if !ok || a.Case.Snapshot.Cluster(id) == nil {
+func (e *Explanation) Fix(cluster string, visible func(set string) bool) (fix explain.Fix, ok bool) {
+	id, ok := e.Case.Snapshot.ID(cluster)
+	if !ok || e.Case.Snapshot.Cluster(id) == nil {
 		return explain.Fix{}, false
 	}
-	input := a.Case
+	input := e.Case
 	input.SetVisible = visible
 	return input.Fix(id), true
 }

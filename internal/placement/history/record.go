@@ -98,27 +98,27 @@ func (r *Record) Begin(key fleet.Key) *Attempt {
 }
 
 // Decided records the run before its plan is applied, so that it is explained while the writes are sent.
-func (t *Attempt) Decided(c live.Input, result *engine.Result) {
-	t.last = Run{Placement: c.Stored.Placement, Result: result, changes: c.Changes}
-	t.record.runs.put(t.key, t.last, t.before)
+func (a *Attempt) Decided(c live.Input, result *engine.Result) {
+	a.last = Run{Placement: c.Stored.Placement, Result: result, changes: c.Changes}
+	a.record.runs.put(a.key, a.last, a.before)
 }
 
 // Finish ends the attempt. After an error its causes belong to the next attempt. Otherwise the plan is stored: if a cluster
 // moved, Finish adds the change to the history.
-func (t *Attempt) Finish(written plan.Plan, err error) Outcome {
+func (a *Attempt) Finish(written plan.Plan, err error) Outcome {
 	if err != nil {
-		t.record.causes.putBack(t.key, t.causes)
+		a.record.causes.putBack(a.key, a.causes)
 		return Outcome{Latency: -1}
 	}
-	now := t.record.options.Clock.Now()
+	now := a.record.options.Clock.Now()
 	out := Outcome{Latency: -1}
-	if !t.causes.since.IsZero() {
-		out.Latency = now.Sub(t.causes.since)
+	if !a.causes.since.IsZero() {
+		out.Latency = now.Sub(a.causes.since)
 	}
-	t.record.runs.put(t.key, t.last, t.last)
+	a.record.runs.put(a.key, a.last, a.last)
 	if len(written.Added)+len(written.Removed)+len(written.Regrouped) > 0 {
-		change := t.change(written, now)
-		t.record.history.add(t.key, &change)
+		change := a.change(written, now)
+		a.record.history.add(a.key, &change)
 		out.Change = &change
 	}
 	return out

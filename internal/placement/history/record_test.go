@@ -54,26 +54,26 @@ func newFixture(t *testing.T) *fixture {
 	return b
 }
 
-func (b *fixture) setMatching(name string, fit bool) {
+func (f *fixture) setMatching(name string, fit bool) {
 	c := enginetest.Cluster(name).In("sea")
 	if fit {
 		c.Label("fit", "yes")
 	}
-	b.world.SetCluster(c.Obj())
+	f.world.SetCluster(c.Obj())
 }
 
 // decide decides the placement, and stores the plan if stored is set.
-func (b *fixture) decide(stored bool) {
-	b.t.Helper()
-	c, ok := b.world.Gather(key, b.clock.Now())
+func (f *fixture) decide(stored bool) {
+	f.t.Helper()
+	c, ok := f.world.Gather(key, f.clock.Now())
 	if !ok {
-		b.t.Fatal("nothing to decide")
+		f.t.Fatal("nothing to decide")
 	}
-	defer b.world.Finish(key, !stored)
-	turn := b.Begin(key)
+	defer f.world.Finish(key, !stored)
+	turn := f.Begin(key)
 	result := decide(key, c)
 	turn.Decided(c, result)
-	writes := plan.Diff(result, c.Stored, b.clock.Now())
+	writes := plan.Diff(result, c.Stored, f.clock.Now())
 	if !stored {
 		turn.Finish(writes, errors.New("boom"))
 		return
@@ -81,24 +81,24 @@ func (b *fixture) decide(stored bool) {
 	for i, write := range writes.Writes {
 		if write.Slice != nil {
 			slice := write.Slice.DeepCopy()
-			slice.UID, slice.ResourceVersion = "slice", fmt.Sprint(b.clock.Now().UnixNano()+int64(i))
-			b.world.AfterWrite(slice)
-			b.world.SetSlice(slice)
+			slice.UID, slice.ResourceVersion = "slice", fmt.Sprint(f.clock.Now().UnixNano()+int64(i))
+			f.world.AfterWrite(slice)
+			f.world.SetSlice(slice)
 		} else {
 			p := write.Placement.DeepCopy()
-			p.ResourceVersion = fmt.Sprint(b.clock.Now().UnixNano() + int64(i))
-			b.world.AfterStatusWrite(p)
-			b.world.SetPlacement(p)
+			p.ResourceVersion = fmt.Sprint(f.clock.Now().UnixNano() + int64(i))
+			f.world.AfterStatusWrite(p)
+			f.world.SetPlacement(p)
 		}
 	}
 	turn.Finish(writes, nil)
 }
 
-func (b *fixture) changes(cluster string, since time.Time, hidden ...string) []string {
-	b.t.Helper()
-	got, err := b.History(key, since, cluster, func(name string) bool { return !slices.Contains(hidden, name) })
+func (f *fixture) changes(cluster string, since time.Time, hidden ...string) []string {
+	f.t.Helper()
+	got, err := f.History(key, since, cluster, func(name string) bool { return !slices.Contains(hidden, name) })
 	if err != nil {
-		b.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	var out []string
 	for _, change := range got.Changes {

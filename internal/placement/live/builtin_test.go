@@ -56,8 +56,8 @@ func TestBuiltInSetsStay(t *testing.T) {
 }
 
 // inGlobalSet returns whether a cluster is a member of the set global.
-func (b *harness) inGlobalSet(cluster string) bool {
-	snapshot, _ := b.Fleet(enginetest.Epoch)
+func (h *harness) inGlobalSet(cluster string) bool {
+	snapshot, _ := h.Fleet(enginetest.Epoch)
 	id, _ := snapshot.ID(cluster)
 	set, there := snapshot.Set(clusterv1beta2.GlobalClusterSetName)
 	return there && set.Has(snapshot.Cluster(id))

@@ -14,31 +14,31 @@ import (
 )
 
 // SetCluster records a cluster from the API server.
-func (w *State) SetCluster(object *clusterv1.ManagedCluster) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before, after, changed := w.nextEdit().SetManagedCluster(object)
+func (s *State) SetCluster(object *clusterv1.ManagedCluster) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, after, changed := s.nextEdit().SetManagedCluster(object)
 	if before == nil || changed&fleet.TermFacets != 0 {
-		w.publish()
-		w.enqueueUnmanaged(w.unmanagedWith(object.Name), func() explain.Cause { return clusterCause(object.Name, before, after) })
+		s.publish()
+		s.enqueueUnmanaged(s.unmanagedWith(object.Name), func() explain.Cause { return clusterCause(object.Name, before, after) })
 	}
-	w.enqueueAll(w.enqueue, func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, after) },
+	s.enqueueAll(s.enqueue, func() []fleet.Key { return s.index.ClusterChanged(s.snapshot, before, after) },
 		func() explain.Cause { return clusterCause(object.Name, before, after) })
 }
 
 // HasClusters returns whether the state has each cluster in the given version or a newer one. Clusters that it lacks were deleted.
-func (w *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.pending != nil { // before the state is ready, publish does nothing
-		w.snapshot, w.pending = w.pending.Snapshot(), nil
+func (s *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending != nil { // before the state is ready, publish does nothing
+		s.snapshot, s.pending = s.pending.Snapshot(), nil
 	}
 	for i := range clusters {
-		id, known := w.snapshot.ID(clusters[i].Name)
+		id, known := s.snapshot.ID(clusters[i].Name)
 		if !known {
 			continue
 		}
-		if cluster := w.snapshot.Cluster(id); cluster != nil && newer(&clusters[i], cluster.Object) {
+		if cluster := s.snapshot.Cluster(id); cluster != nil && newer(&clusters[i], cluster.Object) {
 			return false
 		}
 	}
@@ -46,65 +46,65 @@ func (w *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
 }
 
 // DeleteCluster records that a cluster is deleted.
-func (w *State) DeleteCluster(object *clusterv1.ManagedCluster) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before := w.nextEdit().DeleteCluster(object.Name)
-	w.publish()
-	w.enqueueUnmanaged(w.unmanagedWith(object.Name), func() explain.Cause { return clusterCause(object.Name, before, nil) })
-	w.enqueueAll(w.enqueue, func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, nil) },
+func (s *State) DeleteCluster(object *clusterv1.ManagedCluster) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.nextEdit().DeleteCluster(object.Name)
+	s.publish()
+	s.enqueueUnmanaged(s.unmanagedWith(object.Name), func() explain.Cause { return clusterCause(object.Name, before, nil) })
+	s.enqueueAll(s.enqueue, func() []fleet.Key { return s.index.ClusterChanged(s.snapshot, before, nil) },
 		func() explain.Cause { return clusterCause(object.Name, before, nil) })
 }
 
 // SetScore records an add-on score.
-func (w *State) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.nextEdit().SetScore(object.Namespace, fleet.NewScore(object)) {
-		w.scoreChanged(object, changed)
+func (s *State) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nextEdit().SetScore(object.Namespace, fleet.NewScore(object)) {
+		s.scoreChanged(object, changed)
 	}
 }
 
 // DeleteScore records that an add-on score is deleted.
-func (w *State) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.nextEdit().DeleteScore(object.Namespace, object.Name) {
-		w.scoreChanged(object, deleted)
+func (s *State) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nextEdit().DeleteScore(object.Namespace, object.Name) {
+		s.scoreChanged(object, deleted)
 	}
 }
 
 // scoreChanged enqueues the placements that read a score.
-func (w *State) scoreChanged(object *clusterv1alpha1.AddOnPlacementScore, what string) {
-	w.enqueueAll(w.enqueueScored, func() []fleet.Key {
-		id, known := w.snapshot.ID(object.Namespace)
+func (s *State) scoreChanged(object *clusterv1alpha1.AddOnPlacementScore, what string) {
+	s.enqueueAll(s.enqueueScored, func() []fleet.Key {
+		id, known := s.snapshot.ID(object.Namespace)
 		if !known {
 			return nil
 		}
-		return w.index.ScoreChanged(w.snapshot.Cluster(id), object.Name)
+		return s.index.ScoreChanged(s.snapshot.Cluster(id), object.Name)
 	}, func() explain.Cause { return causeOf(kindScore, object, what) })
 }
 
 // AssumeBuiltInSets makes the state contain the sets `default` and `global` with their required selectors from now on,
 // whatever the hub holds. Call it where a controller restores them: no decision may change in the meantime.
-func (w *State) AssumeBuiltInSets() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.assumeBuiltIn = true
+func (s *State) AssumeBuiltInSets() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.assumeBuiltIn = true
 	for _, name := range builtin.Names() {
-		w.setSet(nil, builtin.Set(name))
+		s.setSet(nil, builtin.Set(name))
 	}
 }
 
 // SetSet records a cluster set. before is the previous object, or nil for a new set.
-func (w *State) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.setSet(before, object)
+func (s *State) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setSet(before, object)
 }
 
-func (w *State) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
-	if w.assumeBuiltIn {
+func (s *State) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
+	if s.assumeBuiltIn {
 		object = builtin.Restored(object)
 		if before != nil {
 			before = builtin.Restored(before)
@@ -117,52 +117,52 @@ func (w *State) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
 	if before == nil {
 		what = created
 	}
-	w.nextEdit().SetSet(fleet.NewSet(object))
-	w.bindingsChanged(causeOf(kindSet, object, what), w.namespacesOf(object.Name)...)
+	s.nextEdit().SetSet(fleet.NewSet(object))
+	s.bindingsChanged(causeOf(kindSet, object, what), s.namespacesOf(object.Name)...)
 }
 
 // DeleteSet records that a cluster set is deleted.
-func (w *State) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if kept := builtin.Set(object.Name); w.assumeBuiltIn && kept != nil {
-		w.setSet(object, kept)
+func (s *State) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kept := builtin.Set(object.Name); s.assumeBuiltIn && kept != nil {
+		s.setSet(object, kept)
 		return
 	}
-	w.nextEdit().DeleteSet(object.Name)
-	w.bindingsChanged(causeOf(kindSet, object, deleted), w.namespacesOf(object.Name)...)
+	s.nextEdit().DeleteSet(object.Name)
+	s.bindingsChanged(causeOf(kindSet, object, deleted), s.namespacesOf(object.Name)...)
 }
 
 // SetBinding records a binding. Its name is the name of the set. A binding that is being deleted does not count, whatever
 // finalizer it has.
-func (w *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
+func (s *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	if !object.DeletionTimestamp.IsZero() {
-		w.DeleteBinding(object)
+		s.DeleteBinding(object)
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if addMember(w.boundTo, object.Name, object.Namespace) {
-		w.nextEdit().Bind(object.Namespace, object.Name)
-		w.bindingsChanged(causeOf(kindBinding, object, created), object.Namespace)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if addMember(s.boundTo, object.Name, object.Namespace) {
+		s.nextEdit().Bind(object.Namespace, object.Name)
+		s.bindingsChanged(causeOf(kindBinding, object, created), object.Namespace)
 	}
 }
 
 // DeleteBinding records that a binding is deleted or being deleted.
-func (w *State) DeleteBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, bound := w.boundTo[object.Name][object.Namespace]; !bound {
+func (s *State) DeleteBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, bound := s.boundTo[object.Name][object.Namespace]; !bound {
 		return
 	}
-	removeMember(w.boundTo, object.Name, object.Namespace)
-	w.nextEdit().Unbind(object.Namespace, object.Name)
-	w.bindingsChanged(causeOf(kindBinding, object, deleted), object.Namespace)
+	removeMember(s.boundTo, object.Name, object.Namespace)
+	s.nextEdit().Unbind(object.Namespace, object.Name)
+	s.bindingsChanged(causeOf(kindBinding, object, deleted), object.Namespace)
 }
 
-func (w *State) namespacesOf(set string) []string {
+func (s *State) namespacesOf(set string) []string {
 	var out []string
-	for namespace := range w.boundTo[set] {
+	for namespace := range s.boundTo[set] {
 		out = append(out, namespace)
 	}
 	slices.Sort(out)
@@ -171,15 +171,15 @@ func (w *State) namespacesOf(set string) []string {
 
 // bindingsChanged ends a change of the sets that the placements of namespaces may choose from: they are indexed again and
 // enqueued.
-func (w *State) bindingsChanged(why explain.Cause, namespaces ...string) {
-	w.publish()
-	w.enqueueAll(w.enqueue, func() (touched []fleet.Key) {
+func (s *State) bindingsChanged(why explain.Cause, namespaces ...string) {
+	s.publish()
+	s.enqueueAll(s.enqueue, func() (touched []fleet.Key) {
 		for _, namespace := range namespaces {
-			keys := w.index.ByNamespace(namespace)
-			w.reindex(keys)
+			keys := s.index.ByNamespace(namespace)
+			s.reindex(keys)
 			touched = append(touched, keys...)
 		}
-		return append(touched, w.unmanagedIn(namespaces)...)
+		return append(touched, s.unmanagedIn(namespaces)...)
 	}, func() explain.Cause { return why })
 }
 

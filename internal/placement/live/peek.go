@@ -16,28 +16,28 @@ import (
 
 // Peek returns the input of a placement as of now without beginning an attempt, so Finish is not needed. Unlike Gather it
 // also returns the input of a placement that Berth does not decide. Ok is false if the placement does not exist.
-func (w *State) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.ready {
+func (s *State) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ready {
 		return Input{}, false
 	}
-	p, known := w.compile(key)
+	p, known := s.compile(key)
 	if !known {
 		return Input{}, false
 	}
-	return w.inputFor(key, p, now), true
+	return s.inputFor(key, p, now), true
 }
 
 // Fleet returns the fleet as of now. Ok is false if the state is not ready.
-func (w *State) Fleet(now time.Time) (s *fleet.Snapshot, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.ready {
+func (s *State) Fleet(now time.Time) (snapshot *fleet.Snapshot, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ready {
 		return nil, false
 	}
-	w.publish()
-	return w.snapshot.At(now), true
+	s.publish()
+	return s.snapshot.At(now), true
 }
 
 // Managed returns whether Berth decides a placement: it is neither being deleted nor disabled by its annotation.

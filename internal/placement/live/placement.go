@@ -55,57 +55,57 @@ func sameVersion(a, b metav1.Object) bool {
 }
 
 // SetPlacement records a placement from the API server. A write of this process enqueues nothing.
-func (w *State) SetPlacement(object *clusterv1beta1.Placement) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *State) SetPlacement(object *clusterv1beta1.Placement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	key := placementKey(object)
-	p, known := w.placements[key]
+	p, known := s.placements[key]
 	if known && p.cached.UID != object.UID {
-		w.removePlacement(key)
+		s.removePlacement(key)
 		known = false
 	}
 	if !known {
-		w.placements[key] = &placementState{cached: object, specCount: 1}
-		w.reassignOwners(key)
-		w.specChanged(key, created)
+		s.placements[key] = &placementState{cached: object, specCount: 1}
+		s.reassignOwners(key)
+		s.specChanged(key, created)
 		return
 	}
 	before := p.cached
 	p.cached = object
 	p.own.Observe(object)
 	if !p.managed() {
-		w.release(key, p)
+		s.release(key, p)
 	}
 	switch {
 	case before.Generation != object.Generation:
 		p.specCount++
-		w.specChanged(key, specChanged)
+		s.specChanged(key, specChanged)
 	case managed(before) != managed(object):
-		w.enqueue(key, causeFor(kindPlacement, key, managementChanged))
+		s.enqueue(key, causeFor(kindPlacement, key, managementChanged))
 	case !p.inProgress && p.changedExternally():
-		w.enqueue(key, causeFor(kindPlacement, key, changedExternally))
+		s.enqueue(key, causeFor(kindPlacement, key, changedExternally))
 	}
 }
 
 // specChanged enqueues a placement with a new spec. Gather compiles the spec.
-func (w *State) specChanged(key fleet.Key, what string) {
-	if w.ready {
-		w.enqueue(key, causeFor(kindPlacement, key, what))
+func (s *State) specChanged(key fleet.Key, what string) {
+	if s.ready {
+		s.enqueue(key, causeFor(kindPlacement, key, what))
 	}
 }
 
 // compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so
 // the caller does it instead of the informer, and without the lock. The caller holds the lock before and after. Known is
 // false if the placement does not exist.
-func (w *State) compile(key fleet.Key) (p *placementState, known bool) {
-	for p, known = w.placements[key]; known && p.compiledSpec < p.specCount; p, known = w.placements[key] {
+func (s *State) compile(key fleet.Key) (p *placementState, known bool) {
+	for p, known = s.placements[key]; known && p.compiledSpec < p.specCount; p, known = s.placements[key] {
 		spec, object := p.specCount, p.cached
-		w.mu.Unlock()
-		made, faults := program.Compile(object, w.env)
-		w.mu.Lock()
-		if w.placements[key] == p && p.specCount == spec {
+		s.mu.Unlock()
+		made, faults := program.Compile(object, s.env)
+		s.mu.Lock()
+		if s.placements[key] == p && p.specCount == spec {
 			p.program, p.faults, p.compiledSpec = made, faults, spec
-			w.index.Put(w.snapshot, key, made)
+			s.index.Put(s.snapshot, key, made)
 		}
 	}
 	return p, known
@@ -118,67 +118,67 @@ func (p *placementState) changedExternally() bool {
 }
 
 // DeletePlacement records that a placement is deleted. It is enqueued once more, so that metrics and records drop it.
-func (w *State) DeletePlacement(object *clusterv1beta1.Placement) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.removePlacement(placementKey(object))
-	if w.ready {
-		w.enqueue(placementKey(object), causeOf(kindPlacement, object, deleted))
+func (s *State) DeletePlacement(object *clusterv1beta1.Placement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removePlacement(placementKey(object))
+	if s.ready {
+		s.enqueue(placementKey(object), causeOf(kindPlacement, object, deleted))
 	}
 }
 
-func (w *State) removePlacement(key fleet.Key) {
-	if p, known := w.placements[key]; known {
-		w.recordFormer(key, p.cached.UID)
-		w.release(key, p)
+func (s *State) removePlacement(key fleet.Key) {
+	if p, known := s.placements[key]; known {
+		s.recordFormer(key, p.cached.UID)
+		s.release(key, p)
 	}
-	delete(w.placements, key)
-	w.index.Remove(key)
-	w.reassignOwners(key)
-	w.publishDecisions(key)
+	delete(s.placements, key)
+	s.index.Remove(key)
+	s.reassignOwners(key)
+	s.publishDecisions(key)
 }
 
 // release drops what this process stored of a placement that it no longer decides.
-func (w *State) release(key fleet.Key, p *placementState) {
+func (s *State) release(key fleet.Key, p *placementState) {
 	p.own.Reset()
 	p.initialized, p.attempts = false, nil
-	w.resetWrites(key)
-	w.publishDecisions(key)
+	s.resetWrites(key)
+	s.publishDecisions(key)
 }
 
 // resetWrites drops what this process stored of the slices of a placement.
-func (w *State) resetWrites(key fleet.Key) {
-	for name := range w.slicesOf[key] {
-		s := w.slices[name]
-		s.own.Reset()
-		w.deleteIfGone(name, s)
+func (s *State) resetWrites(key fleet.Key) {
+	for name := range s.slicesOf[key] {
+		slice := s.slices[name]
+		slice.own.Reset()
+		s.deleteIfGone(name, slice)
 	}
 }
 
 // initialize takes the existing slices of a placement as written by this process: those with its name that no other
 // placement controls. It runs once, before the first decision.
-func (w *State) initialize(key fleet.Key, p *placementState) {
+func (s *State) initialize(key fleet.Key, p *placementState) {
 	p.initialized, p.attempts = true, attempts{}
-	for name := range w.slicesOf[key] {
-		s := w.slices[name]
-		if s.cached == nil {
+	for name := range s.slicesOf[key] {
+		slice := s.slices[name]
+		if slice.cached == nil {
 			continue
 		}
-		if owner, _, named := plan.Owner(s.cached); !named || owner != key {
+		if owner, _, named := plan.Owner(slice.cached); !named || owner != key {
 			continue
 		}
-		if controller := metav1.GetControllerOf(s.cached); controller == nil || controller.UID == p.cached.UID {
-			s.own.Accept(s.cached)
+		if controller := metav1.GetControllerOf(slice.cached); controller == nil || controller.UID == p.cached.UID {
+			slice.own.Accept(slice.cached)
 		}
 	}
-	w.publishDecisions(key)
+	s.publishDecisions(key)
 }
 
 // AfterStatusWrite records a placement as the API server returned it after a status update.
-func (w *State) AfterStatusWrite(object *clusterv1beta1.Placement) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p, known := w.placements[placementKey(object)]; known && p.cached.UID == object.UID {
+func (s *State) AfterStatusWrite(object *clusterv1beta1.Placement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, known := s.placements[placementKey(object)]; known && p.cached.UID == object.UID {
 		p.own.Set(object, p.cached)
 	}
 }

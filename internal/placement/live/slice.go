@@ -18,107 +18,107 @@ type sliceState struct {
 }
 
 // SetSlice records a slice from the API server.
-func (w *State) SetSlice(object *clusterv1beta1.PlacementDecision) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *State) SetSlice(object *clusterv1beta1.PlacementDecision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	name := sliceKey(object)
-	s, known := w.slices[name]
+	slice, known := s.slices[name]
 	if !known {
-		s = &sliceState{}
-		w.slices[name] = s
+		slice = &sliceState{}
+		s.slices[name] = slice
 	}
-	s.cached = object
-	s.own.Observe(object)
-	w.indexMentions(name, s, object)
-	w.assignOwner(name, s)
-	w.recognizeWrite(name, s)
-	w.sliceObserved(name, s)
+	slice.cached = object
+	slice.own.Observe(object)
+	s.indexMentions(name, slice, object)
+	s.assignOwner(name, slice)
+	s.recognizeWrite(name, slice)
+	s.sliceObserved(name, slice)
 }
 
 // recognizeWrite recognizes a write of this process whose response was lost.
-func (w *State) recognizeWrite(name fleet.Key, s *sliceState) {
-	p, known := w.placements[s.owner]
-	if !known || !s.own.Changed(s.cached) {
+func (s *State) recognizeWrite(name fleet.Key, slice *sliceState) {
+	p, known := s.placements[slice.owner]
+	if !known || !slice.own.Changed(slice.cached) {
 		return
 	}
-	if written := s.own.Get(); written != nil && !newer(s.cached, written) {
+	if written := slice.own.Get(); written != nil && !newer(slice.cached, written) {
 		return
 	}
-	if p.attempts.has(name, plan.ReadSlice(s.cached)) {
-		s.own.Accept(s.cached)
-		w.publishDecisions(s.owner)
+	if p.attempts.has(name, plan.ReadSlice(slice.cached)) {
+		slice.own.Accept(slice.cached)
+		s.publishDecisions(slice.owner)
 	}
 }
 
 // DeleteSlice records that a slice is deleted.
-func (w *State) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *State) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	name := sliceKey(object)
-	s, known := w.slices[name]
+	slice, known := s.slices[name]
 	if !known {
 		return
 	}
-	s.own.ObserveDelete(object.UID)
-	s.cached = nil
-	w.sliceObserved(name, s)
-	w.deleteIfGone(name, s)
+	slice.own.ObserveDelete(object.UID)
+	slice.cached = nil
+	s.sliceObserved(name, slice)
+	s.deleteIfGone(name, slice)
 }
 
 // sliceObserved handles a change of a slice in the informer. For a placement that is not decided yet, the informer counts.
 // Any other placement is enqueued where another client made the change.
-func (w *State) sliceObserved(name fleet.Key, s *sliceState) {
-	p, known := w.placements[s.owner]
+func (s *State) sliceObserved(name fleet.Key, slice *sliceState) {
+	p, known := s.placements[slice.owner]
 	if !known || !p.initialized {
-		_, before := w.unmanaged[s.owner]
-		w.publishDecisions(s.owner)
-		if _, after := w.unmanaged[s.owner]; w.ready && (before || after) {
-			w.enqueue(s.owner, causeFor(kindSlice, name, changedExternally))
+		_, before := s.unmanaged[slice.owner]
+		s.publishDecisions(slice.owner)
+		if _, after := s.unmanaged[slice.owner]; s.ready && (before || after) {
+			s.enqueue(slice.owner, causeFor(kindSlice, name, changedExternally))
 		}
 		return
 	}
-	if !p.inProgress && s.own.Changed(s.cached) {
-		w.enqueue(s.owner, causeFor(kindSlice, name, changedExternally))
+	if !p.inProgress && slice.own.Changed(slice.cached) {
+		s.enqueue(slice.owner, causeFor(kindSlice, name, changedExternally))
 	}
 }
 
 // BeforeWrite records the content of a slice before the request that stores it is sent.
-func (w *State) BeforeWrite(object *clusterv1beta1.PlacementDecision) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *State) BeforeWrite(object *clusterv1beta1.PlacementDecision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if owner, _, named := plan.Owner(object); named {
-		if p, known := w.placements[owner]; known && p.initialized {
+		if p, known := s.placements[owner]; known && p.initialized {
 			p.attempts.add(sliceKey(object), plan.ReadSlice(object))
 		}
 	}
 }
 
 // AfterWrite records a slice as the API server returned it.
-func (w *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	name := sliceKey(object)
-	s, known := w.slices[name]
+	slice, known := s.slices[name]
 	if !known {
-		s = &sliceState{}
-		w.slices[name] = s
+		slice = &sliceState{}
+		s.slices[name] = slice
 	}
-	s.own.Set(object, s.cached)
+	slice.own.Set(object, slice.cached)
 	if !known {
-		w.indexMentions(name, s, object)
-		w.assignOwner(name, s)
+		s.indexMentions(name, slice, object)
+		s.assignOwner(name, slice)
 	}
-	if p, known := w.placements[s.owner]; known {
+	if p, known := s.placements[slice.owner]; known {
 		delete(p.attempts, name)
 	}
 }
 
 // AfterApply records that what a plan found and did not write is as desired: stored objects, and slices that do not exist.
-func (w *State) AfterApply(found plan.Stored, written plan.Plan) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *State) AfterApply(found plan.Stored, written plan.Plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	key := placementKey(found.Placement)
-	p, known := w.placements[key]
+	p, known := s.placements[key]
 	if !known || p.cached.UID != found.Placement.UID {
 		return
 	}
@@ -132,15 +132,15 @@ func (w *State) AfterApply(found plan.Stored, written plan.Plan) {
 	}
 	for _, object := range found.Slices {
 		name := sliceKey(object)
-		if s, known := w.slices[name]; known && !settled[name] && (s.own.Get() == nil || !newer(s.own.Get(), object)) {
-			s.own.Accept(object)
+		if slice, known := s.slices[name]; known && !settled[name] && (slice.own.Get() == nil || !newer(slice.own.Get(), object)) {
+			slice.own.Accept(object)
 		}
 		settled[name] = true
 	}
-	for name := range w.slicesOf[key] {
-		if s := w.slices[name]; !settled[name] {
-			s.own.Reset() // another client deleted it, and the plan does not restore it
-			w.deleteIfGone(name, s)
+	for name := range s.slicesOf[key] {
+		if slice := s.slices[name]; !settled[name] {
+			slice.own.Reset() // another client deleted it, and the plan does not restore it
+			s.deleteIfGone(name, slice)
 		}
 	}
 	clear(p.attempts)
@@ -150,77 +150,77 @@ func (w *State) AfterApply(found plan.Stored, written plan.Plan) {
 }
 
 // AfterDelete records that this process deleted a slice.
-func (w *State) AfterDelete(object *clusterv1beta1.PlacementDecision) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *State) AfterDelete(object *clusterv1beta1.PlacementDecision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	name := sliceKey(object)
-	if s, known := w.slices[name]; known {
-		s.own.Delete(object.UID)
-		w.deleteIfGone(name, s)
+	if slice, known := s.slices[name]; known {
+		slice.own.Delete(object.UID)
+		s.deleteIfGone(name, slice)
 	}
 }
 
 // publishDecisions puts the decisions of a placement into the snapshot, once the state is ready.
-func (w *State) publishDecisions(key fleet.Key) {
-	if w.ready && w.syncDecisions(key) {
-		w.publish()
+func (s *State) publishDecisions(key fleet.Key) {
+	if s.ready && s.syncDecisions(key) {
+		s.publish()
 	}
 }
 
 // syncDecisions edits the decisions of a placement. They are the decisions that this process stored, or the decisions in
 // the informer if this process has not decided the placement. It returns whether they changed.
-func (w *State) syncDecisions(key fleet.Key) bool {
-	w.updateUnmanaged(key)
-	w.updateFormer(key)
-	p, known := w.placements[key]
+func (s *State) syncDecisions(key fleet.Key) bool {
+	s.updateUnmanaged(key)
+	s.updateFormer(key)
+	p, known := s.placements[key]
 	decidedHere := known && p.initialized
 	var decided []fleet.Slice
-	for name := range w.slicesOf[key] {
-		object := w.slices[name].cached
+	for name := range s.slicesOf[key] {
+		object := s.slices[name].cached
 		if decidedHere {
-			object = w.slices[name].own.Get()
+			object = s.slices[name].own.Get()
 		}
 		if object != nil {
 			decided = append(decided, plan.ReadSlice(object))
 		}
 	}
-	return w.nextEdit().SetSlices(key, decided)
+	return s.nextEdit().SetSlices(key, decided)
 }
 
 // assignOwner determines the placement that a slice belongs to.
-func (w *State) assignOwner(name fleet.Key, s *sliceState) {
-	object := s.cached
+func (s *State) assignOwner(name fleet.Key, slice *sliceState) {
+	object := slice.cached
 	if object == nil {
-		object = s.own.Get()
+		object = slice.own.Get()
 	}
-	before := s.owner
-	s.owner = source.OwnerOf(object, func(key fleet.Key) bool { _, ok := w.placements[key]; return ok })
-	if before != s.owner && before != (fleet.Key{}) {
-		removeMember(w.slicesOf, before, name)
-		w.publishDecisions(before)
+	before := slice.owner
+	slice.owner = source.OwnerOf(object, func(key fleet.Key) bool { _, ok := s.placements[key]; return ok })
+	if before != slice.owner && before != (fleet.Key{}) {
+		removeMember(s.slicesOf, before, name)
+		s.publishDecisions(before)
 	}
-	addMember(w.slicesOf, s.owner, name)
+	addMember(s.slicesOf, slice.owner, name)
 }
 
 // reassignOwners determines the owners of all slices that mention a placement after it is created or deleted.
-func (w *State) reassignOwners(key fleet.Key) {
-	for name := range w.mentionedBy[key] {
-		s := w.slices[name]
-		before := s.owner
-		if w.assignOwner(name, s); s.owner != before {
-			w.sliceObserved(name, s)
+func (s *State) reassignOwners(key fleet.Key) {
+	for name := range s.mentionedBy[key] {
+		slice := s.slices[name]
+		before := slice.owner
+		if s.assignOwner(name, slice); slice.owner != before {
+			s.sliceObserved(name, slice)
 		}
 	}
 }
 
 // indexMentions records which placements a slice mentions.
-func (w *State) indexMentions(name fleet.Key, s *sliceState, object *clusterv1beta1.PlacementDecision) {
-	for _, key := range s.mentions {
-		removeMember(w.mentionedBy, key, name)
+func (s *State) indexMentions(name fleet.Key, slice *sliceState, object *clusterv1beta1.PlacementDecision) {
+	for _, key := range slice.mentions {
+		removeMember(s.mentionedBy, key, name)
 	}
-	s.mentions = mentionedPlacements(object)
-	for _, key := range s.mentions {
-		addMember(w.mentionedBy, key, name)
+	slice.mentions = mentionedPlacements(object)
+	for _, key := range slice.mentions {
+		addMember(s.mentionedBy, key, name)
 	}
 }
 
@@ -237,14 +237,14 @@ func mentionedPlacements(object *clusterv1beta1.PlacementDecision) []fleet.Key {
 }
 
 // deleteIfGone deletes the state of a slice that is neither stored nor to be restored.
-func (w *State) deleteIfGone(name fleet.Key, s *sliceState) {
-	if s.cached != nil || s.own.Get() != nil {
+func (s *State) deleteIfGone(name fleet.Key, slice *sliceState) {
+	if slice.cached != nil || slice.own.Get() != nil {
 		return
 	}
-	delete(w.slices, name)
-	removeMember(w.slicesOf, s.owner, name)
-	for _, key := range s.mentions {
-		removeMember(w.mentionedBy, key, name)
+	delete(s.slices, name)
+	removeMember(s.slicesOf, slice.owner, name)
+	for _, key := range slice.mentions {
+		removeMember(s.mentionedBy, key, name)
 	}
 }
 

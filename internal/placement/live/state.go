@@ -64,58 +64,58 @@ func New(env *celenv.Env, enqueue, scored func(fleet.Key, explain.Cause)) *State
 }
 
 // Ready ends the initial filling: every placement is indexed and enqueued.
-func (w *State) Ready() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ready {
+func (s *State) Ready() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ready {
 		return
 	}
-	for key := range w.slicesOf {
-		w.syncDecisions(key)
+	for key := range s.slicesOf {
+		s.syncDecisions(key)
 	}
-	w.ready = true
-	w.publish()
-	for key := range w.placements {
-		w.enqueue(key, explain.Cause{Kind: kindManager, What: started})
+	s.ready = true
+	s.publish()
+	for key := range s.placements {
+		s.enqueue(key, explain.Cause{Kind: kindManager, What: started})
 	}
-	for key := range w.unmanaged {
-		if _, known := w.placements[key]; !known {
-			w.enqueue(key, explain.Cause{Kind: kindManager, What: started})
+	for key := range s.unmanaged {
+		if _, known := s.placements[key]; !known {
+			s.enqueue(key, explain.Cause{Kind: kindManager, What: started})
 		}
 	}
 }
 
 // Refresh enqueues every placement, for a change that affects all decisions or writes.
-func (w *State) Refresh(what string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.ready {
+func (s *State) Refresh(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ready {
 		return
 	}
-	for key := range w.placements {
-		w.enqueue(key, explain.Cause{Kind: kindManager, What: what})
+	for key := range s.placements {
+		s.enqueue(key, explain.Cause{Kind: kindManager, What: what})
 	}
 }
 
 // nextEdit counts a change and returns the edit for it.
-func (w *State) nextEdit() *fleet.Edit {
-	w.changes++
-	if w.pending == nil {
-		w.pending = w.snapshot.Edit()
+func (s *State) nextEdit() *fleet.Edit {
+	s.changes++
+	if s.pending == nil {
+		s.pending = s.snapshot.Edit()
 	}
-	return w.pending
+	return s.pending
 }
 
 // publish puts the pending changes into the snapshot, once the state is ready.
-func (w *State) publish() {
-	if w.ready && w.pending != nil {
-		w.snapshot, w.pending = w.pending.Snapshot(), nil
+func (s *State) publish() {
+	if s.ready && s.pending != nil {
+		s.snapshot, s.pending = s.pending.Snapshot(), nil
 	}
 }
 
 // enqueueAll enqueues the affected placements with a cause, once the state is ready.
-func (w *State) enqueueAll(enqueue func(fleet.Key, explain.Cause), touched func() []fleet.Key, why func() explain.Cause) {
-	if !w.ready {
+func (s *State) enqueueAll(enqueue func(fleet.Key, explain.Cause), touched func() []fleet.Key, why func() explain.Cause) {
+	if !s.ready {
 		return
 	}
 	keys := touched()
@@ -129,9 +129,9 @@ func (w *State) enqueueAll(enqueue func(fleet.Key, explain.Cause), touched func(
 }
 
 // reindex indexes placements again after a change of the sets that they may choose from.
-func (w *State) reindex(keys []fleet.Key) {
+func (s *State) reindex(keys []fleet.Key) {
 	for _, key := range keys {
-		w.index.Put(w.snapshot, key, w.placements[key].program) // a spec that is not compiled yet is indexed later
+		s.index.Put(s.snapshot, key, s.placements[key].program) // a spec that is not compiled yet is indexed later
 	}
 }
 
@@ -148,37 +148,37 @@ type Input struct {
 
 // Gather returns the input of a placement as of now. Ok is false if the placement does not exist, is being deleted, or is
 // disabled by its annotation. The caller must call Finish before the placement is gathered again.
-func (w *State) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.ready {
+func (s *State) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ready {
 		return Input{}, false
 	}
-	p, known := w.compile(key)
+	p, known := s.compile(key)
 	if !known || !p.managed() {
 		return Input{}, false
 	}
 	if !p.initialized {
-		w.initialize(key, p)
+		s.initialize(key, p)
 	}
 	p.inProgress = true
-	return w.inputFor(key, p, now), true
+	return s.inputFor(key, p, now), true
 }
 
 // inputFor returns the input of a placement.
-func (w *State) inputFor(key fleet.Key, p *placementState, now time.Time) Input {
-	w.publish()
+func (s *State) inputFor(key fleet.Key, p *placementState, now time.Time) Input {
+	s.publish()
 	return Input{
-		Snapshot: w.snapshot.At(now), Changes: w.changes, Program: p.program, Faults: p.faults,
-		Stored: plan.Stored{Placement: p.current(), Slices: w.currentSlices(key), FormerUID: w.former[key]},
+		Snapshot: s.snapshot.At(now), Changes: s.changes, Program: p.program, Faults: p.faults,
+		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]},
 	}
 }
 
 // currentSlices returns the stored slices of a placement, including the writes of this process.
-func (w *State) currentSlices(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+func (s *State) currentSlices(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
-	for name := range w.slicesOf[key] {
-		if object := w.slices[name].own.Stored(w.slices[name].cached); object != nil {
+	for name := range s.slicesOf[key] {
+		if object := s.slices[name].own.Stored(s.slices[name].cached); object != nil {
 			out = append(out, object)
 		}
 	}
@@ -187,14 +187,14 @@ func (w *State) currentSlices(key fleet.Key) []*clusterv1beta1.PlacementDecision
 
 // Finish ends the attempt that Gather began. If another client changed the status of the placement or one of its slices
 // meanwhile, the placement is enqueued again. After a failed attempt the caller retries.
-func (w *State) Finish(key fleet.Key, failed bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, known := w.placements[key]
+func (s *State) Finish(key fleet.Key, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, known := s.placements[key]
 	if !known || !p.initialized {
-		w.resetWrites(key) // it was deleted or disabled while its plan was applied
+		s.resetWrites(key) // it was deleted or disabled while its plan was applied
 	}
-	w.publishDecisions(key)
+	s.publishDecisions(key)
 	if !known {
 		return
 	}
@@ -202,16 +202,16 @@ func (w *State) Finish(key fleet.Key, failed bool) {
 	if !p.initialized || failed {
 		return
 	}
-	if cause, changed := w.externalChange(key, p); changed {
-		w.enqueue(key, cause)
+	if cause, changed := s.externalChange(key, p); changed {
+		s.enqueue(key, cause)
 	}
 }
 
 // externalChange returns whether another client changed anything of a placement, and the cause to report.
-func (w *State) externalChange(key fleet.Key, p *placementState) (what explain.Cause, ok bool) {
+func (s *State) externalChange(key fleet.Key, p *placementState) (what explain.Cause, ok bool) {
 	what, ok = causeFor(kindPlacement, key, changedExternally), p.changedExternally()
-	for name := range w.slicesOf[key] {
-		if s := w.slices[name]; s.own.Changed(s.cached) && (what.Kind == kindPlacement || name.Name < what.Name) {
+	for name := range s.slicesOf[key] {
+		if slice := s.slices[name]; slice.own.Changed(slice.cached) && (what.Kind == kindPlacement || name.Name < what.Name) {
 			what, ok = causeFor(kindSlice, name, changedExternally), true
 		}
 	}
@@ -221,13 +221,13 @@ func (w *State) externalChange(key fleet.Key, p *placementState) (what explain.C
 // Audit ends the wait for writes that were already pending at the last audit: the informer never shows an object that was
 // created and deleted while its watch was broken. From then on the state of the informer counts. Audit also publishes
 // pending heartbeats, so that their objects can be freed.
-func (w *State) Audit() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.publish()
-	for name, s := range w.slices {
-		if s.own.Expire() {
-			w.enqueue(s.owner, causeFor(kindSlice, name, writeLost))
+func (s *State) Audit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.publish()
+	for name, slice := range s.slices {
+		if slice.own.Expire() {
+			s.enqueue(slice.owner, causeFor(kindSlice, name, writeLost))
 		}
 	}
 }

@@ -60,49 +60,49 @@ func binding(set string) *clusterv1beta2.ManagedClusterSetBinding {
 }
 
 // nextVersion returns the next resourceVersion.
-func (b *harness) nextVersion() string {
-	b.version++
-	return strconv.Itoa(b.version)
+func (h *harness) nextVersion() string {
+	h.version++
+	return strconv.Itoa(h.version)
 }
 
-func (b *harness) placement(name string) *clusterv1beta1.Placement {
+func (h *harness) placement(name string) *clusterv1beta1.Placement {
 	p := enginetest.Placement("ns", name).Obj()
-	p.ResourceVersion, p.UID, p.Generation = b.nextVersion(), types.UID("uid-"+name), 1
+	p.ResourceVersion, p.UID, p.Generation = h.nextVersion(), types.UID("uid-"+name), 1
 	return p
 }
 
-func (b *harness) slice(placement string, number int, clusters ...string) *clusterv1beta1.PlacementDecision {
+func (h *harness) slice(placement string, number int, clusters ...string) *clusterv1beta1.PlacementDecision {
 	s := enginetest.Slice("ns", placement, number, clusters...).Obj()
-	s.ResourceVersion, s.UID = b.nextVersion(), types.UID("uid-"+s.Name)
+	s.ResourceVersion, s.UID = h.nextVersion(), types.UID("uid-"+s.Name)
 	return s
 }
 
 // wantEnqueued checks which placements were enqueued since the last call.
-func (b *harness) wantEnqueued(want ...string) {
-	b.t.Helper()
-	slices.Sort(b.enqueued)
-	if got := slices.Compact(b.enqueued); !slices.Equal(got, want) {
-		b.t.Errorf("enqueued %v, want %v", got, want)
+func (h *harness) wantEnqueued(want ...string) {
+	h.t.Helper()
+	slices.Sort(h.enqueued)
+	if got := slices.Compact(h.enqueued); !slices.Equal(got, want) {
+		h.t.Errorf("enqueued %v, want %v", got, want)
 	}
-	b.enqueued = nil
+	h.enqueued = nil
 }
 
 // reconcile gathers a placement and finds everything as stored.
-func (b *harness) reconcile(key fleet.Key) Input {
-	b.t.Helper()
-	c, ok := b.Gather(key, enginetest.Epoch)
+func (h *harness) reconcile(key fleet.Key) Input {
+	h.t.Helper()
+	c, ok := h.Gather(key, enginetest.Epoch)
 	if !ok {
-		b.t.Fatalf("%s is not to be decided", key)
+		h.t.Fatalf("%s is not to be decided", key)
 	}
-	b.AfterApply(c.Stored, plan.Plan{})
-	b.Finish(key, false)
+	h.AfterApply(c.Stored, plan.Plan{})
+	h.Finish(key, false)
 	return c
 }
 
-func (b *harness) incumbents(key fleet.Key) []string {
+func (h *harness) incumbents(key fleet.Key) []string {
 	var out []string
-	for id := range b.snapshot.Incumbents(key).All() {
-		out = append(out, b.snapshot.Name(id))
+	for id := range h.snapshot.Incumbents(key).All() {
+		out = append(out, h.snapshot.Name(id))
 	}
 	slices.Sort(out)
 	return out

@@ -13,13 +13,13 @@ import (
 )
 
 // Watch updates the state from the informers of every kind that it reads. The caller calls Ready once synced returns true.
-func (w *State) Watch(ctx context.Context, informers cache.Cache) (synced func() bool, err error) {
+func (s *State) Watch(ctx context.Context, informers cache.Cache) (synced func() bool, err error) {
 	return informer.Watch(ctx, informers,
-		informer.To(&clusterv1.ManagedCluster{}, func(_, c *clusterv1.ManagedCluster) { w.SetCluster(c) }, w.DeleteCluster),
-		informer.To(&clusterv1alpha1.AddOnPlacementScore{}, func(_, s *clusterv1alpha1.AddOnPlacementScore) { w.SetScore(s) }, w.DeleteScore),
-		informer.To(&clusterv1beta2.ManagedClusterSet{}, w.SetSet, w.DeleteSet),
-		informer.To(&clusterv1beta2.ManagedClusterSetBinding{}, func(_, b *clusterv1beta2.ManagedClusterSetBinding) { w.SetBinding(b) }, w.DeleteBinding),
-		informer.To(&clusterv1beta1.Placement{}, func(_, p *clusterv1beta1.Placement) { w.SetPlacement(p) }, w.DeletePlacement),
-		informer.To(&clusterv1beta1.PlacementDecision{}, func(_, d *clusterv1beta1.PlacementDecision) { w.SetSlice(d) }, w.DeleteSlice),
+		informer.To(&clusterv1.ManagedCluster{}, func(_, c *clusterv1.ManagedCluster) { s.SetCluster(c) }, s.DeleteCluster),
+		informer.To(&clusterv1alpha1.AddOnPlacementScore{}, func(_, slice *clusterv1alpha1.AddOnPlacementScore) { s.SetScore(slice) }, s.DeleteScore),
+		informer.To(&clusterv1beta2.ManagedClusterSet{}, s.SetSet, s.DeleteSet),
+		informer.To(&clusterv1beta2.ManagedClusterSetBinding{}, func(_, b *clusterv1beta2.ManagedClusterSetBinding) { s.SetBinding(b) }, s.DeleteBinding),
+		informer.To(&clusterv1beta1.Placement{}, func(_, p *clusterv1beta1.Placement) { s.SetPlacement(p) }, s.DeletePlacement),
+		informer.To(&clusterv1beta1.PlacementDecision{}, func(_, d *clusterv1beta1.PlacementDecision) { s.SetSlice(d) }, s.DeleteSlice),
 	)
 }

@@ -31,12 +31,12 @@ type input struct {
 var errTooLarge = errors.New("too much input")
 
 // expand returns the files that a name stands for: itself, or the files of a folder sorted by name.
-func (in *input) expand(name string) ([]string, error) {
+func (i *input) expand(name string) ([]string, error) {
 	if name == stdinName {
-		if in.stdinUsed {
+		if i.stdinUsed {
 			return nil, errors.New("is given twice; it can be read once")
 		}
-		in.stdinUsed = true
+		i.stdinUsed = true
 		return []string{name}, nil
 	}
 	info, err := os.Stat(name)
@@ -46,18 +46,18 @@ func (in *input) expand(name string) ([]string, error) {
 	case !info.IsDir():
 		return []string{name}, nil
 	}
-	found, err := in.list(name)
+	found, err := i.list(name)
 	if err != nil {
 		return nil, unreadable(err)
 	}
 	if len(found) == 0 {
-		return nil, errors.New("has no .yaml, .yml or .json file" + in.recursionHint())
+		return nil, errors.New("has no .yaml, .yml or .json file" + i.recursionHint())
 	}
 	return found, nil
 }
 
-func (in *input) recursionHint() string {
-	if in.recursive {
+func (i *input) recursionHint() string {
+	if i.recursive {
 		return " in it or below"
 	}
 	return "; -R looks in the folders below too"
@@ -65,7 +65,7 @@ func (in *input) recursionHint() string {
 
 // list returns the manifest files of a folder sorted by name, including those of subfolders if recursive. A link to a file
 // counts as a file. A link to a folder is not followed, so that no cycle is possible.
-func (in *input) list(folder string) ([]string, error) {
+func (i *input) list(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (in *input) list(folder string) ([]string, error) {
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
 		switch {
-		case entry.IsDir() && in.recursive:
-			below, err := in.list(path)
+		case entry.IsDir() && i.recursive:
+			below, err := i.list(path)
 			if err != nil {
 				return nil, err
 			}
@@ -91,8 +91,8 @@ func (in *input) list(folder string) ([]string, error) {
 }
 
 // read returns the content of a file, or of standard input.
-func (in *input) read(name string) ([]byte, error) {
-	reader := in.stdin
+func (i *input) read(name string) ([]byte, error) {
+	reader := i.stdin
 	if name != stdinName {
 		file, err := os.Open(name)
 		if err != nil {
@@ -101,13 +101,13 @@ func (in *input) read(name string) ([]byte, error) {
 		defer func() { _ = file.Close() }()
 		reader = file
 	}
-	data, err := io.ReadAll(io.LimitReader(reader, in.remaining+1))
+	data, err := io.ReadAll(io.LimitReader(reader, i.remaining+1))
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	if in.remaining -= int64(len(data)); in.remaining < 0 {
+	if i.remaining -= int64(len(data)); i.remaining < 0 {
 		return nil, fmt.Errorf("%w: at most %s are read in all; give fewer files, or leave out kinds that placements do not read",
-			errTooLarge, size(in.limit))
+			errTooLarge, size(i.limit))
 	}
 	return data, nil
 }

@@ -24,8 +24,8 @@ type oneInformer struct {
 	toolscache.SharedIndexInformer
 }
 
-func (c oneInformer) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
-	return c.SharedIndexInformer, nil
+func (o oneInformer) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return o.SharedIndexInformer, nil
 }
 
 // start runs an informer until the test ends.

@@ -113,12 +113,12 @@ func Plan(in Input) *clusterv1alpha1.AddOnPlacementScoreStatus {
 }
 
 // steady returns the stored value of a score where it counts and the measured one is near, so that noise ranks no cluster anew.
-func (in *Input) steady(name string, measured int32) int32 {
-	if in.Stored == nil || in.Stored.Status.ValidUntil == nil || !in.Now.Before(in.Stored.Status.ValidUntil.Time) {
+func (i *Input) steady(name string, measured int32) int32 {
+	if i.Stored == nil || i.Stored.Status.ValidUntil == nil || !i.Now.Before(i.Stored.Status.ValidUntil.Time) {
 		return measured
 	}
-	for _, item := range in.Stored.Status.Scores {
-		if item.Name == name && abs(item.Value-measured) < in.Threshold {
+	for _, item := range i.Stored.Status.Scores {
+		if item.Name == name && abs(item.Value-measured) < i.Threshold {
 			return item.Value
 		}
 	}
@@ -126,15 +126,15 @@ func (in *Input) steady(name string, measured int32) int32 {
 }
 
 // condition reports whether the scores follow what they measure.
-func (in *Input) condition(stale []string) metav1.Condition {
+func (i *Input) condition(stale []string) metav1.Condition {
 	out := metav1.Condition{Type: ConditionCurrent, Status: metav1.ConditionTrue, Reason: ReasonMeasured, Message: "Each score was measured within its interval."}
 	if len(stale) > 0 {
 		out.Status = metav1.ConditionFalse
-		out.Reason, out.Message = in.Explain(stale[0])
+		out.Reason, out.Message = i.Explain(stale[0])
 	}
-	out.LastTransitionTime = metav1.NewTime(in.Now.Truncate(time.Second))
-	if in.Stored != nil {
-		if before := meta.FindStatusCondition(in.Stored.Status.Conditions, ConditionCurrent); before != nil && before.Status == out.Status {
+	out.LastTransitionTime = metav1.NewTime(i.Now.Truncate(time.Second))
+	if i.Stored != nil {
+		if before := meta.FindStatusCondition(i.Stored.Status.Conditions, ConditionCurrent); before != nil && before.Status == out.Status {
 			out.LastTransitionTime = before.LastTransitionTime
 		}
 	}
@@ -143,11 +143,11 @@ func (in *Input) condition(stale []string) metav1.Condition {
 
 // mustWrite returns whether a status is news: a score that is new, gone, or moved by the threshold; another condition; half of the validity
 // has passed and a later one is known; or the stored one lasts longer than a measurement of now, by a longer interval or a clock of before.
-func (in *Input) mustWrite(want *clusterv1alpha1.AddOnPlacementScoreStatus) bool {
-	if in.Stored == nil {
+func (i *Input) mustWrite(want *clusterv1alpha1.AddOnPlacementScoreStatus) bool {
+	if i.Stored == nil {
 		return true
 	}
-	stored := in.Stored.Status
+	stored := i.Stored.Status
 	before := meta.FindStatusCondition(stored.Conditions, ConditionCurrent)
 	if before == nil || before.Status != want.Conditions[0].Status || before.Reason != want.Conditions[0].Reason || stored.ValidUntil == nil {
 		return true
@@ -164,21 +164,21 @@ func (in *Input) mustWrite(want *clusterv1alpha1.AddOnPlacementScoreStatus) bool
 		}
 		known++
 	}
-	if known != in.ownScores(stored.Scores) {
+	if known != i.ownScores(stored.Scores) {
 		return true
 	}
-	if stored.ValidUntil.After(in.Now.Add(Validity(in.Interval) + time.Second)) {
+	if stored.ValidUntil.After(i.Now.Add(Validity(i.Interval) + time.Second)) {
 		return true
 	}
-	half := Validity(in.Interval) / 2
-	return !in.Now.Before(stored.ValidUntil.Add(-half)) && want.ValidUntil.After(stored.ValidUntil.Time)
+	half := Validity(i.Interval) / 2
+	return !i.Now.Before(stored.ValidUntil.Add(-half)) && want.ValidUntil.After(stored.ValidUntil.Time)
 }
 
 // ownScores counts the scores of the provider among those of an object. Others belong to another client.
-func (in *Input) ownScores(items []clusterv1alpha1.AddOnPlacementScoreItem) int {
+func (i *Input) ownScores(items []clusterv1alpha1.AddOnPlacementScoreItem) int {
 	out := 0
 	for _, item := range items {
-		if slices.Contains(in.Names, item.Name) {
+		if slices.Contains(i.Names, item.Name) {
 			out++
 		}
 	}

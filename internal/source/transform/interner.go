@@ -15,39 +15,39 @@ type interner struct {
 	values map[string]string
 }
 
-func (w *interner) lock()   { w.mu.Lock() }
-func (w *interner) unlock() { w.mu.Unlock() }
+func (i *interner) lock()   { i.mu.Lock() }
+func (i *interner) unlock() { i.mu.Unlock() }
 
 // intern replaces a string by its stored copy.
-func (w *interner) intern(word *string) {
+func (i *interner) intern(word *string) {
 	if *word == "" || len(*word) > maxLength {
 		return
 	}
-	if kept, ok := w.values[*word]; ok {
+	if kept, ok := i.values[*word]; ok {
 		*word = kept
 		return
 	}
-	if w.values == nil || len(w.values) >= maxStrings {
-		w.values = map[string]string{}
+	if i.values == nil || len(i.values) >= maxStrings {
+		i.values = map[string]string{}
 	}
-	w.values[*word] = *word
+	i.values[*word] = *word
 }
 
-func (w *interner) internAll(list []string) {
-	for i := range list {
-		w.intern(&list[i])
+func (i *interner) internAll(list []string) {
+	for n := range list {
+		i.intern(&list[n])
 	}
 }
 
 // internMap returns a map of stored copies.
-func (w *interner) internMap(in map[string]string) map[string]string {
+func (i *interner) internMap(in map[string]string) map[string]string {
 	if in == nil {
 		return nil
 	}
 	out := make(map[string]string, len(in))
 	for key, value := range in {
-		w.intern(&key)
-		w.intern(&value)
+		i.intern(&key)
+		i.intern(&value)
 		out[key] = value
 	}
 	return out

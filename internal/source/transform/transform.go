@@ -38,23 +38,23 @@ func stripMetadata(object any) {
 }
 
 // Placement transforms a Placement. Many placements share labels and conditions.
-func (s *Transformer) Placement(object any) (any, error) {
+func (t *Transformer) Placement(object any) (any, error) {
 	stripMetadata(object)
 	p, ok := object.(*clusterv1beta1.Placement)
 	if !ok {
 		return object, nil
 	}
-	s.interner.lock()
-	defer s.interner.unlock()
-	s.meta(&p.ObjectMeta)
+	t.interner.lock()
+	defer t.interner.unlock()
+	t.meta(&p.ObjectMeta)
 	for i := range p.Spec.Predicates {
-		s.selector(&p.Spec.Predicates[i].RequiredClusterSelector)
+		t.selector(&p.Spec.Predicates[i].RequiredClusterSelector)
 	}
-	s.conditions(p.Status.Conditions)
+	t.conditions(p.Status.Conditions)
 	for i := range p.Status.DecisionGroups {
 		group := &p.Status.DecisionGroups[i]
-		s.interner.intern(&group.DecisionGroupName)
-		s.interner.internAll(group.Decisions)
+		t.interner.intern(&group.DecisionGroupName)
+		t.interner.internAll(group.Decisions)
 		group.Decisions = clip(group.Decisions)
 	}
 	p.Status.DecisionGroups = clip(p.Status.DecisionGroups)
@@ -62,52 +62,52 @@ func (s *Transformer) Placement(object any) (any, error) {
 }
 
 // Slice transforms a PlacementDecision. It consists mostly of cluster names.
-func (s *Transformer) Slice(object any) (any, error) {
+func (t *Transformer) Slice(object any) (any, error) {
 	stripMetadata(object)
 	d, ok := object.(*clusterv1beta1.PlacementDecision)
 	if !ok {
 		return object, nil
 	}
-	s.interner.lock()
-	defer s.interner.unlock()
-	s.meta(&d.ObjectMeta)
+	t.interner.lock()
+	defer t.interner.unlock()
+	t.meta(&d.ObjectMeta)
 	for i := range d.Status.Decisions {
-		s.interner.intern(&d.Status.Decisions[i].ClusterName)
-		s.interner.intern(&d.Status.Decisions[i].Reason)
+		t.interner.intern(&d.Status.Decisions[i].ClusterName)
+		t.interner.intern(&d.Status.Decisions[i].Reason)
 	}
 	d.Status.Decisions = clip(d.Status.Decisions)
 	return d, nil
 }
 
-func (s *Transformer) meta(m *metav1.ObjectMeta) {
-	s.interner.intern(&m.Namespace)
-	m.Labels, m.Annotations = s.interner.internMap(m.Labels), s.interner.internMap(m.Annotations)
+func (t *Transformer) meta(m *metav1.ObjectMeta) {
+	t.interner.intern(&m.Namespace)
+	m.Labels, m.Annotations = t.interner.internMap(m.Labels), t.interner.internMap(m.Annotations)
 	for i := range m.OwnerReferences {
 		owner := &m.OwnerReferences[i]
-		s.interner.intern(&owner.APIVersion)
-		s.interner.intern(&owner.Kind)
-		s.interner.intern(&owner.Name)
+		t.interner.intern(&owner.APIVersion)
+		t.interner.intern(&owner.Kind)
+		t.interner.intern(&owner.Name)
 	}
 	m.OwnerReferences = clip(m.OwnerReferences)
 	m.Finalizers = clip(m.Finalizers)
 }
 
-func (s *Transformer) selector(required *clusterv1beta1.ClusterSelector) {
-	required.LabelSelector.MatchLabels = s.interner.internMap(required.LabelSelector.MatchLabels)
+func (t *Transformer) selector(required *clusterv1beta1.ClusterSelector) {
+	required.LabelSelector.MatchLabels = t.interner.internMap(required.LabelSelector.MatchLabels)
 	for _, list := range [][]metav1.LabelSelectorRequirement{required.LabelSelector.MatchExpressions, required.ClaimSelector.MatchExpressions} {
 		for i := range list {
-			s.interner.intern(&list[i].Key)
-			s.interner.internAll(list[i].Values)
+			t.interner.intern(&list[i].Key)
+			t.interner.internAll(list[i].Values)
 			list[i].Values = clip(list[i].Values)
 		}
 	}
 }
 
-func (s *Transformer) conditions(list []metav1.Condition) {
+func (t *Transformer) conditions(list []metav1.Condition) {
 	for i := range list {
-		s.interner.intern(&list[i].Type)
-		s.interner.intern(&list[i].Reason)
-		s.interner.intern(&list[i].Message)
+		t.interner.intern(&list[i].Type)
+		t.interner.intern(&list[i].Reason)
+		t.interner.intern(&list[i].Message)
 	}
 }
 

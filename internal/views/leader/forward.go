@@ -36,8 +36,8 @@ type leaderClient struct {
 }
 
 // matches reports whether the peer, which may be nil, has an address and a CA bundle.
-func (p *leaderClient) matches(address string, authorities []byte) bool {
-	return p != nil && p.address == address && bytes.Equal(p.caBundle, authorities)
+func (l *leaderClient) matches(address string, authorities []byte) bool {
+	return l != nil && l.address == address && bytes.Equal(l.caBundle, authorities)
 }
 
 func (l *Leader) newLeaderClient(address string, authorities []byte) (*leaderClient, error) {

@@ -29,70 +29,70 @@ func NewFairLimiter(most, each, waiting int) *FairLimiter {
 }
 
 // Acquire waits for a slot. The caller must call release once, unless there is an error: ErrTooMany, or the one of ctx.
-func (s *FairLimiter) Acquire(ctx context.Context, user string) (release func(), err error) {
-	s.mu.Lock()
-	if len(s.queues[user]) >= s.maxWaiting {
-		s.mu.Unlock()
+func (f *FairLimiter) Acquire(ctx context.Context, user string) (release func(), err error) {
+	f.mu.Lock()
+	if len(f.queues[user]) >= f.maxWaiting {
+		f.mu.Unlock()
 		return nil, ErrTooMany
 	}
 	granted := make(chan struct{})
-	if len(s.queues[user]) == 0 {
-		s.order = append(s.order, user)
+	if len(f.queues[user]) == 0 {
+		f.order = append(f.order, user)
 	}
-	s.queues[user] = append(s.queues[user], granted)
-	s.grant()
-	s.mu.Unlock()
+	f.queues[user] = append(f.queues[user], granted)
+	f.grant()
+	f.mu.Unlock()
 	select {
 	case <-granted:
-		return func() { s.release(user) }, nil
+		return func() { f.release(user) }, nil
 	case <-ctx.Done():
-		s.leave(user, granted)
+		f.leave(user, granted)
 		return nil, ctx.Err() //nolint:wrapcheck // the caller compares it
 	}
 }
 
 // grant gives free slots to the waiting users by turns.
-func (s *FairLimiter) grant() {
-	for s.total < s.limit {
-		at := slices.IndexFunc(s.order, func(user string) bool { return s.running[user] < s.perUser })
+func (f *FairLimiter) grant() {
+	for f.total < f.limit {
+		at := slices.IndexFunc(f.order, func(user string) bool { return f.running[user] < f.perUser })
 		if at < 0 {
 			return
 		}
-		user := s.order[at]
-		s.order = slices.Delete(s.order, at, at+1)
-		close(s.queues[user][0])
-		if s.queues[user] = s.queues[user][1:]; len(s.queues[user]) > 0 {
-			s.order = append(s.order, user)
+		user := f.order[at]
+		f.order = slices.Delete(f.order, at, at+1)
+		close(f.queues[user][0])
+		if f.queues[user] = f.queues[user][1:]; len(f.queues[user]) > 0 {
+			f.order = append(f.order, user)
 		} else {
-			delete(s.queues, user)
+			delete(f.queues, user)
 		}
-		s.running[user]++
-		s.total++
+		f.running[user]++
+		f.total++
 	}
 }
 
-func (s *FairLimiter) release(user string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.total--
-	if s.running[user]--; s.running[user] == 0 {
-		delete(s.running, user)
+func (f *FairLimiter) release(user string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total--
+	if f.running[user]--; f.running[user] == 0 {
+		delete(f.running, user)
 	}
-	s.grant()
+	f.grant()
 }
 
 // leave removes a request from its queue, or releases its slot where it was granted one meanwhile.
-func (s *FairLimiter) leave(user string, granted chan struct{}) {
-	s.mu.Lock()
-	at := slices.Index(s.queues[user], granted)
+func (f *FairLimiter) leave(user string, granted chan struct{}) {
+	f.mu.Lock()
+	at := slices.Index(f.queues[user], granted)
 	if at < 0 {
-		s.mu.Unlock()
-		s.release(user)
+		f.mu.Unlock()
+		f.release(user)
 		return
 	}
-	defer s.mu.Unlock()
-	if s.queues[user] = slices.Delete(s.queues[user], at, at+1); len(s.queues[user]) == 0 {
-		delete(s.queues, user)
-		s.order = slices.DeleteFunc(s.order, func(waiting string) bool { return waiting == user })
+	defer f.mu.Unlock()
+	if f.queues[user] = slices.Delete(f.queues[user], at, at+1); len(f.queues[user]) == 0 {
+		delete(f.queues, user)
+		f.order = slices.DeleteFunc(f.order, func(waiting string) bool { return waiting == user })
 	}
 }

@@ -71,7 +71,7 @@ func trimmedPlacement(in *clusterv1beta1.Placement) *clusterv1beta1.Placement {
 }
 
 // addFilterResults adds the clusters that passed each filter. Its name lists all filters so far.
-func (o *debugReport) addFilterResults(tiered bool) {
+func (d *debugReport) addFilterResults(tiered bool) {
 	stages := []struct {
 		name    string
 		applies bool
@@ -81,7 +81,7 @@ func (o *debugReport) addFilterResults(tiered bool) {
 		{"Tiers", tiered, []verdict.Code{verdict.OutsideTiers}},
 		{"TaintToleration", true, []verdict.Code{verdict.Tainted, verdict.Expired}},
 	}
-	left, name := o.Verdicts, ""
+	left, name := d.Verdicts, ""
 	for _, stage := range stages {
 		if !stage.applies {
 			continue
@@ -99,27 +99,27 @@ func (o *debugReport) addFilterResults(tiered bool) {
 		for _, cluster := range left {
 			out.Clusters = append(out.Clusters, cluster.Name)
 		}
-		o.Filtered = append(o.Filtered, out)
+		d.Filtered = append(d.Filtered, out)
 	}
 }
 
 // addScores adds the scores of the candidates.
-func (o *debugReport) addScores(prioritizers []explain.Prioritizer) {
+func (d *debugReport) addScores(prioritizers []explain.Prioritizer) {
 	for i, by := range prioritizers {
 		out := prioritizerResult{Name: by.Name, Weight: by.Weight, Scores: map[string]int64{}}
-		for _, cluster := range o.Verdicts {
+		for _, cluster := range d.Verdicts {
 			if cluster.Rank > 0 {
 				out.Scores[cluster.Name] = cluster.Scores[i].Value
 			}
 		}
-		o.Scored = append(o.Scored, out)
+		d.Scored = append(d.Scored, out)
 	}
-	for _, cluster := range o.Verdicts {
+	for _, cluster := range d.Verdicts {
 		if cluster.Rank > 0 {
-			o.Aggregated = append(o.Aggregated, aggregatedScore{cluster.Name, cluster.Total})
+			d.Aggregated = append(d.Aggregated, aggregatedScore{cluster.Name, cluster.Total})
 		}
 	}
-	slices.SortStableFunc(o.Aggregated, func(a, b aggregatedScore) int {
+	slices.SortStableFunc(d.Aggregated, func(a, b aggregatedScore) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Cluster, b.Cluster))
 	})
 }

@@ -48,12 +48,12 @@ func newFixture(changes ...func(*fixture, *visibility.Edit)) *fixture {
 	return h
 }
 
-func (h *fixture) change(changes ...func(*fixture, *visibility.Edit)) {
-	h.clock.Step(time.Second)
+func (f *fixture) change(changes ...func(*fixture, *visibility.Edit)) {
+	f.clock.Step(time.Second)
 	for _, change := range changes {
-		h.cache.Stage(func(e *visibility.Edit) { change(h, e) })
+		f.cache.Stage(func(e *visibility.Edit) { change(f, e) })
 	}
-	h.cache.Publish()
+	f.cache.Publish()
 }
 
 func set(name, colour string) func(*fixture, *visibility.Edit) {
@@ -88,9 +88,9 @@ func as(t *testing.T, name string) context.Context {
 	return genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: name})
 }
 
-func (h *fixture) list(t *testing.T, options metainternalversion.ListOptions) (names []string, list metav1.ListInterface) {
+func (f *fixture) list(t *testing.T, options metainternalversion.ListOptions) (names []string, list metav1.ListInterface) {
 	t.Helper()
-	object, err := h.sets.List(as(t, "jane"), &options)
+	object, err := f.sets.List(as(t, "jane"), &options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,9 +238,9 @@ type watcher struct {
 	version string
 }
 
-func (h *fixture) watch(t *testing.T, options metainternalversion.ListOptions) *watcher {
+func (f *fixture) watch(t *testing.T, options metainternalversion.ListOptions) *watcher {
 	t.Helper()
-	it, err := h.sets.Watch(as(t, "jane"), &options)
+	it, err := f.sets.Watch(as(t, "jane"), &options)
 	if err != nil {
 		t.Fatal(err)
 	}

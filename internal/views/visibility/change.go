@@ -49,8 +49,8 @@ func changedNames(kind Kind, before, after *View, delta Delta) []string {
 	return sets.List(names)
 }
 
-func (s *View) matching(kind Kind, name string, keep func(Object) bool) *Entry {
-	entry, ok := s.Object(kind, name)
+func (v *View) matching(kind Kind, name string, keep func(Object) bool) *Entry {
+	entry, ok := v.Object(kind, name)
 	if !ok || !keep(entry.Object) {
 		return nil
 	}

@@ -49,12 +49,12 @@ type Edit struct {
 }
 
 // Edit starts an edit of w, which does not change. The changed objects get the revision.
-func (w *Snapshot) Edit(revision uint64) *Edit {
-	next := &Snapshot{rbac: w.rbac}
-	for kind := range w.objects {
-		next.objects[kind] = *clone(w.objects[kind])
+func (s *Snapshot) Edit(revision uint64) *Edit {
+	next := &Snapshot{rbac: s.rbac}
+	for kind := range s.objects {
+		next.objects[kind] = *clone(s.objects[kind])
 	}
-	return &Edit{next: next, oldRBAC: w.rbac, fleet: w.fleet.Edit(), revision: revision}
+	return &Edit{next: next, oldRBAC: s.rbac, fleet: s.fleet.Edit(), revision: revision}
 }
 
 // clone takes the map by value, since Copy writes to its receiver, and a snapshot may have several readers.

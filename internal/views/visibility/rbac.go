@@ -24,33 +24,33 @@ type rbacSnapshot struct {
 }
 
 // mutableCopy returns a copy that may be changed.
-func (l *rbacSnapshot) mutableCopy() *rbacSnapshot {
-	return &rbacSnapshot{roles: *clone(l.roles), bindings: *clone(l.bindings)}
+func (r *rbacSnapshot) mutableCopy() *rbacSnapshot {
+	return &rbacSnapshot{roles: *clone(r.roles), bindings: *clone(r.bindings)}
 }
 
-func (l *rbacSnapshot) supersede() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.superseded, l.index = true, nil
+func (r *rbacSnapshot) supersede() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.superseded, r.index = true, nil
 }
 
-func (l *rbacSnapshot) accessIndex() *access.Index {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.index != nil {
-		return l.index
+func (r *rbacSnapshot) accessIndex() *access.Index {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.index != nil {
+		return r.index
 	}
 	index := access.NewIndex()
-	l.roles.Scan(func(_ string, role *rbacv1.ClusterRole) bool {
+	r.roles.Scan(func(_ string, role *rbacv1.ClusterRole) bool {
 		index.SetRole(role)
 		return true
 	})
-	l.bindings.Scan(func(_ string, binding *rbacv1.ClusterRoleBinding) bool {
+	r.bindings.Scan(func(_ string, binding *rbacv1.ClusterRoleBinding) bool {
 		index.SetBinding(binding)
 		return true
 	})
-	if !l.superseded {
-		l.index = index
+	if !r.superseded {
+		r.index = index
 	}
 	return index
 }
@@ -64,11 +64,11 @@ type Permissions struct {
 }
 
 // Permissions returns the permissions of a subject. Kubernetes' administrators need no role.
-func (w *Snapshot) Permissions(subject access.Subject) Permissions {
+func (s *Snapshot) Permissions(subject access.Subject) Permissions {
 	if slices.Contains(subject.Groups, user.SystemPrivilegedGroup) {
 		return Permissions{Sets: access.NameSet{All: true}, Clusters: access.NameSet{All: true}}
 	}
-	index := w.rbac.accessIndex()
+	index := s.rbac.accessIndex()
 	right := func(verb, resource string) access.NameSet {
 		return index.AllowedNames(subject, access.Permission{Verb: verb, Group: clusterv1.GroupName, Resource: resource})
 	}

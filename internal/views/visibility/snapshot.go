@@ -46,6 +46,6 @@ func Empty() *Snapshot {
 }
 
 // Object returns an object by name, for code that compares snapshots. It must not be shown to a subject.
-func (w *Snapshot) Object(kind Kind, name string) (entry Entry, ok bool) {
-	return w.objects[kind].Get(name)
+func (s *Snapshot) Object(kind Kind, name string) (entry Entry, ok bool) {
+	return s.objects[kind].Get(name)
 }

@@ -18,38 +18,38 @@ type View struct {
 }
 
 // ViewFor returns the view of a subject.
-func (w *Snapshot) ViewFor(subject access.Subject) *View {
-	return &View{snapshot: w, permissions: w.Permissions(subject)}
+func (s *Snapshot) ViewFor(subject access.Subject) *View {
+	return &View{snapshot: s, permissions: s.Permissions(subject)}
 }
 
 // Object returns an object by name. Ok is false where it does not exist or is not visible.
-func (s *View) Object(kind Kind, name string) (entry Entry, ok bool) {
-	entry, ok = s.snapshot.objects[kind].Get(name)
-	return entry, ok && s.Visible(kind, name)
+func (v *View) Object(kind Kind, name string) (entry Entry, ok bool) {
+	entry, ok = v.snapshot.objects[kind].Get(name)
+	return entry, ok && v.Visible(kind, name)
 }
 
 // Visible reports whether an object of a name is visible, or would be if it existed.
-func (s *View) Visible(kind Kind, name string) bool {
+func (v *View) Visible(kind Kind, name string) bool {
 	if kind == Set {
-		return s.permissions.Sets.Has(name)
+		return v.permissions.Sets.Has(name)
 	}
-	if s.permissions.Clusters.Has(name) {
+	if v.permissions.Clusters.Has(name) {
 		return true
 	}
-	id, ok := s.snapshot.fleet.ID(name)
-	return ok && s.setMembers().Test(id)
+	id, ok := v.snapshot.fleet.ID(name)
+	return ok && v.setMembers().Test(id)
 }
 
 // Objects yields the visible objects by name.
-func (s *View) Objects(kind Kind) iter.Seq[Entry] {
+func (v *View) Objects(kind Kind) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		names, all := s.names(kind)
+		names, all := v.names(kind)
 		if all {
-			s.snapshot.objects[kind].Scan(func(_ string, entry Entry) bool { return yield(entry) })
+			v.snapshot.objects[kind].Scan(func(_ string, entry Entry) bool { return yield(entry) })
 			return
 		}
 		for _, name := range names {
-			if entry, ok := s.snapshot.objects[kind].Get(name); ok && !yield(entry) {
+			if entry, ok := v.snapshot.objects[kind].Get(name); ok && !yield(entry) {
 				return
 			}
 		}
@@ -57,16 +57,16 @@ func (s *View) Objects(kind Kind) iter.Seq[Entry] {
 }
 
 // names returns the visible names, sorted, or that all names are visible. Some of the names may not exist.
-func (s *View) names(kind Kind) (names []string, all bool) {
+func (v *View) names(kind Kind) (names []string, all bool) {
 	if kind == Set {
-		return slices.Sorted(keys(s.permissions.Sets)), s.permissions.Sets.All
+		return slices.Sorted(keys(v.permissions.Sets)), v.permissions.Sets.All
 	}
-	if s.permissions.Clusters.All {
+	if v.permissions.Clusters.All {
 		return nil, true
 	}
-	names = slices.Collect(keys(s.permissions.Clusters))
-	for id := range s.setMembers().EachSet() {
-		names = append(names, s.snapshot.fleet.Name(id))
+	names = slices.Collect(keys(v.permissions.Clusters))
+	for id := range v.setMembers().EachSet() {
+		names = append(names, v.snapshot.fleet.Name(id))
 	}
 	slices.Sort(names)
 	return slices.Compact(names), false
@@ -83,15 +83,15 @@ func keys(names access.NameSet) iter.Seq[string] {
 }
 
 // setMembers returns the clusters of the visible sets.
-func (s *View) setMembers() *bitset.BitSet {
-	if s.members != nil {
-		return s.members
+func (v *View) setMembers() *bitset.BitSet {
+	if v.members != nil {
+		return v.members
 	}
-	s.members = &bitset.BitSet{}
-	for entry := range s.Objects(Set) {
-		if set, ok := s.snapshot.fleet.Set(entry.Object.GetName()); ok {
-			set.AddMembers(s.snapshot.fleet, s.members)
+	v.members = &bitset.BitSet{}
+	for entry := range v.Objects(Set) {
+		if set, ok := v.snapshot.fleet.Set(entry.Object.GetName()); ok {
+			set.AddMembers(v.snapshot.fleet, v.members)
 		}
 	}
-	return s.members
+	return v.members
 }

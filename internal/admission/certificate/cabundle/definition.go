@@ -45,10 +45,10 @@ func (t target) path() string {
 
 // convertible reports whether the manager may set the conversion of a definition: it exists, and has no conversion of another
 // manager.
-func (r *Publisher) convertible(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+func (p *Publisher) convertible(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(object.GroupVersionKind())
-	if err := r.client.Get(ctx, client.ObjectKeyFromObject(object), stored); err != nil {
+	if err := p.client.Get(ctx, client.ObjectKeyFromObject(object), stored); err != nil {
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}

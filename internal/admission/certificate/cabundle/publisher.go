@@ -56,7 +56,7 @@ func New(hub client.Client, address Address, folders ...fs.FS) (*Publisher, erro
 	return out, nil
 }
 
-func (r *Publisher) load(folder fs.FS, address Address) error {
+func (p *Publisher) load(folder fs.FS, address Address) error {
 	names, err := fs.Glob(folder, "*.yaml")
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (r *Publisher) load(folder fs.FS, address Address) error {
 			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			if err := r.add(object, address); err != nil {
+			if err := p.add(object, address); err != nil {
 				return fmt.Errorf("%s: the %s %s: %w", name, object.GetKind(), object.GetName(), err)
 			}
 		}
@@ -80,56 +80,56 @@ func (r *Publisher) load(folder fs.FS, address Address) error {
 }
 
 // add adds an object that refers to servers.
-func (r *Publisher) add(object *unstructured.Unstructured, address Address) error {
+func (p *Publisher) add(object *unstructured.Unstructured, address Address) error {
 	named := targets(object)
 	for _, target := range named {
 		host, err := target.setAddress(object.GetKind(), address)
 		if err != nil {
 			return err
 		}
-		r.hosts.Insert(host)
+		p.hosts.Insert(host)
 	}
 	if len(named) > 0 {
-		r.objects = append(r.objects, object)
+		p.objects = append(p.objects, object)
 	}
 	return nil
 }
 
 // Hosts returns the sorted names and addresses that the serving certificate must contain.
-func (r *Publisher) Hosts() []string { return sets.List(r.hosts) }
+func (p *Publisher) Hosts() []string { return sets.List(p.hosts) }
 
 // Apply writes all objects, also after an error of one. An unchanged object is not written. Apply, UpdateCABundles and
 // CABundles implement certificate.CAPublisher.
-func (r *Publisher) Apply(ctx context.Context, authorities []byte) error {
+func (p *Publisher) Apply(ctx context.Context, authorities []byte) error {
 	var faults []error
-	for _, object := range r.objects {
+	for _, object := range p.objects {
 		if object.GetKind() == definitionKind {
-			may, err := r.convertible(ctx, object)
+			may, err := p.convertible(ctx, object)
 			faults = append(faults, err)
 			if !may {
 				continue
 			}
 		}
-		faults = append(faults, r.apply(ctx, object.DeepCopy(), authorities))
+		faults = append(faults, p.apply(ctx, object.DeepCopy(), authorities))
 	}
 	return errors.Join(faults...)
 }
 
 // UpdateCABundles replaces the CA bundles of the stored objects, and nothing else. It creates no object.
-func (r *Publisher) UpdateCABundles(ctx context.Context, authorities []byte) error {
-	stored, err := r.storedObjects(ctx)
+func (p *Publisher) UpdateCABundles(ctx context.Context, authorities []byte) error {
+	stored, err := p.storedObjects(ctx)
 	faults := []error{err}
 	for _, object := range stored {
 		if !hasCABundle(object, authorities) {
-			faults = append(faults, r.apply(ctx, object, authorities))
+			faults = append(faults, p.apply(ctx, object, authorities))
 		}
 	}
 	return errors.Join(faults...)
 }
 
 // CABundles returns the CA bundle of each target of each stored object.
-func (r *Publisher) CABundles(ctx context.Context) ([][]byte, error) {
-	stored, err := r.storedObjects(ctx)
+func (p *Publisher) CABundles(ctx context.Context) ([][]byte, error) {
+	stored, err := p.storedObjects(ctx)
 	var out [][]byte
 	for _, object := range stored {
 		for _, target := range targets(object) {
@@ -139,23 +139,23 @@ func (r *Publisher) CABundles(ctx context.Context) ([][]byte, error) {
 	return out, err
 }
 
-func (r *Publisher) apply(ctx context.Context, object *unstructured.Unstructured, authorities []byte) error {
+func (p *Publisher) apply(ctx context.Context, object *unstructured.Unstructured, authorities []byte) error {
 	for _, target := range targets(object) {
 		target[caBundleField] = base64.StdEncoding.EncodeToString(authorities)
 	}
-	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+	if err := p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("writing the %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
 }
 
 // storedObjects returns the stored objects that refer to servers, with the fields of an apply configuration only.
-func (r *Publisher) storedObjects(ctx context.Context) (out []*unstructured.Unstructured, err error) {
+func (p *Publisher) storedObjects(ctx context.Context) (out []*unstructured.Unstructured, err error) {
 	var faults []error
-	for _, object := range r.objects {
+	for _, object := range p.objects {
 		found := &unstructured.Unstructured{}
 		found.SetGroupVersionKind(object.GroupVersionKind())
-		err := r.client.Get(ctx, client.ObjectKeyFromObject(object), found)
+		err := p.client.Get(ctx, client.ObjectKeyFromObject(object), found)
 		switch {
 		case apierrors.IsNotFound(err):
 			continue

@@ -90,10 +90,10 @@ func TestHistories(t *testing.T) {
 }
 
 // raced returns whether another client created the object before the works that own it wrote to it.
-func (o *thing) raced() bool {
+func (t *thing) raced() bool {
 	owned, first := false, false
-	for work, owns := range o.owners {
-		owned, first = owned || owns, first || owns && o.written[work] == o.at
+	for work, owns := range t.owners {
+		owned, first = owned || owns, first || owns && t.written[work] == t.at
 	}
 	return owned && !first
 }
