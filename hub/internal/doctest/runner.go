@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/berth-project/berth/internal/kube/process"
 )
 
 const (
@@ -160,6 +162,7 @@ func (b *background) text() string {
 // start starts a background command and returns its output once it equals the page or the limit has passed.
 func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
 	command := r.command(context.WithoutCancel(ctx), "exec "+line)
+	process.TerminateWithParent(command)
 	b := &background{line: line, ended: make(chan struct{})}
 	command.Stdout, command.Stderr = b, b
 	if err := command.Start(); err != nil {

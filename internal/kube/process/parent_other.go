@@ -4,5 +4,5 @@ package process
 
 import "os/exec"
 
-// terminateWithParent does nothing where the kernel has no such signal. The standard input of the child still closes.
-func terminateWithParent(*exec.Cmd) {}
+// TerminateWithParent does nothing where the kernel has no such signal. The standard input of the child still closes.
+func TerminateWithParent(*exec.Cmd) {}

@@ -38,7 +38,7 @@ func Start(ctx context.Context, output *Output, program string, args ...string) 
 	p.command.Stdout, p.command.Stderr = output, output
 	// A second signal would end berth-hub without an orderly stop.
 	p.terminate = sync.OnceFunc(func() { _ = p.command.Process.Signal(syscall.SIGTERM) }) // it fails only after the end
-	terminateWithParent(p.command)
+	TerminateWithParent(p.command)
 	stdin, err := p.command.StdinPipe() // it stays open while this process lives
 	if err != nil {
 		return nil, fmt.Errorf("creating the standard input of %s: %w", p.name, err)
