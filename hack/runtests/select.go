@@ -22,6 +22,8 @@ const (
 	// hubBinaries is how many test binaries of hub run at a time on two cores: each has a hub, and waits for a part of its time. otherBinaries is
 	// that of the other modules, which compute.
 	hubBinaries, otherBinaries = 3, 1
+	// testTimeout ends a test binary that hangs.
+	testTimeout = "60m"
 )
 
 // testPackage is a folder with tests.
@@ -237,7 +239,7 @@ func (p testPackage) pattern() string {
 
 // goFlags returns the flags of go test. A machine under load gets the time that it needs: no test is about that.
 func (o options) goFlags() []string {
-	out := []string{"-timeout=30m"}
+	out := []string{"-timeout=" + testTimeout}
 	if o.run != "" {
 		out = append(out, "-run="+o.run)
 	}

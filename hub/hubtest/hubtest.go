@@ -223,11 +223,17 @@ func (h *Hub) awaitReady(ctx context.Context) error {
 }
 
 // Kubeconfig returns the path of the administrator's kubeconfig.
-func (h *Hub) Kubeconfig() string { return h.kubeconfig }
+func (h *Hub) Kubeconfig() string {
+	checkout.Again()
+	return h.kubeconfig
+}
 
 // Config returns a copy of the administrator's client configuration, without a
 // rate limit.
-func (h *Hub) Config() *rest.Config { return rest.CopyConfig(h.config) }
+func (h *Hub) Config() *rest.Config {
+	checkout.Again()
+	return rest.CopyConfig(h.config)
+}
 
 // DataDir returns the hub's data folder.
 func (h *Hub) DataDir() string { return filepath.Dir(h.kubeconfig) }

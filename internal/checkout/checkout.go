@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -102,7 +103,20 @@ func Root(t testing.TB) string {
 // Program returns the absolute path of a program under test, by the name of its file.
 func Program(name string) (string, error) { return lookUp(Variable(ProgramKind, name)) }
 
+// lookedUp has the names of the variables that this process has read.
+var lookedUp sync.Map //nolint:gochecknoglobals // go test keeps its record for the process too
+
+// Again reads the variables again that this process has read. go test records what tests read, and nothing that TestMain reads before it runs
+// them: what TestMain has started for the tests of a package calls Again in what every test needs of it.
+func Again() {
+	lookedUp.Range(func(variable, _ any) bool {
+		_ = os.Getenv(variable.(string)) //nolint:forcetypeassert // lookUp stores names
+		return true
+	})
+}
+
 func lookUp(variable string) (string, error) {
+	lookedUp.Store(variable, nil)
 	value := os.Getenv(variable)
 	if value == "" {
 		return "", fmt.Errorf("%s is not set: run tests by `make test PKGS=FOLDER`, or run `eval \"$(make -s test-env)\"` before `go test`", variable)

@@ -18,7 +18,7 @@ type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 type fairQueue struct {
 	workQueue
 
-	// cores has a value for each core that a worker holds: one that waits for a request, or decides one.
+	// cores has a value for each core that a worker holds while it waits for a request or decides it.
 	cores chan struct{}
 
 	mu       sync.Mutex
