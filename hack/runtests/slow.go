@@ -69,6 +69,14 @@ func (u unit) name() string {
 	}
 }
 
+// guess returns the time of a variant that was never recorded: that of the package in a run for a change.
+func (u unit) guess(known times) float64 {
+	if u.on.name == "" {
+		return 0
+	}
+	return known[u.of.folder]
+}
+
 // units returns all that make slow runs.
 func units(packages []testPackage, known times) []unit {
 	var out []unit
@@ -86,7 +94,7 @@ func units(packages []testPackage, known times) []unit {
 		}
 	}
 	for i := range out {
-		out[i].seconds = cmp.Or(known[out[i].name()], unknownSeconds)
+		out[i].seconds = cmp.Or(known[out[i].name()], out[i].guess(known), unknownSeconds)
 	}
 	return out
 }
