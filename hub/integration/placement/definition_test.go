@@ -8,11 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/util/retry"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -126,62 +124,6 @@ func groupWrites(t *testing.T, hub *hubtest.Hub) map[string]float64 {
 	return hubtest.Writes(hub.ReadMetrics(t), func(group, resource string) bool {
 		return group == clusterv1beta1.GroupName && resource != "managedclusters"
 	})
-}
-
-// TestNothingIsWrittenTwiceWhereFieldsAreDropped decides placements on a hub whose definitions lack fields that Berth reports,
-// as on existing hubs. The manager reports the missing fields, and writes the same content only once, however often it decides.
-// When the definitions get the fields, it reports everything. When they lose a required field, no decision moves.
-func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
-	steady.Stop(t)
-	hub := hubtest.New(t, hubtest.Options{})
-	crds := newCRDEditor(t, hub)
-	restore := func(resource string, schemas []apiextensionsv1.JSONSchemaProps) {
-		crds.replace(resource, func(version int, schema *apiextensionsv1.JSONSchemaProps) { *schema = schemas[version] })
-	}
-	whole := crds.drop("placements",
-		"spec.tiers", "spec.failbackPolicy", "status.numberOfReluctantClusters", "status.disruption", "status.failback")
-	wholeDecisions := crds.drop("placementdecisions", "status.decisions.score")
-	f := newFleetOn(t, hub, 0)
-	f.join(0, "turn", "first")
-	change(f, f.join(1, "turn", "first"), penalized)
-	f.placement("plain", readTurnLabel)
-	f.placement("strict", readTurnLabel, func(spec *clusterv1beta1.PlacementSpec) {
-		spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: intstr.FromInt32(1)}
-	})
-
-	probes := hubtest.FreeAddress(t)
-	m := launch(t, options{Kubeconfig: hub.WriteKubeconfig(t, hub.ManagerConfig(t)), Args: []string{"--health-probe-bind-address=" + probes}})
-	f.awaitSelected("plain", f.upTo(2)...)
-	message := f.awaitCondition("strict", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
-	if !strings.Contains(message, "lacks status.disruption") {
-		t.Errorf("the message of a placement without status.disruption is %q", message)
-	}
-	awaitWarnings(t, probes, "field spec.tiers in v1beta1 of placements", "field spec.failbackPolicy in", "field status.disruption in", "field status.failback in",
-		"field status.numberOfReluctantClusters in", "field status.decisions.score in v1beta1 of placementdecisions")
-
-	evaluations := m.idle(t, 2).Sum("berth_placement_evaluations_total")
-	before := groupWrites(t, hub)
-	for turn := range 3 {
-		change(f, f.cluster(0), func(c *clusterv1.ManagedCluster) { c.Labels["turn"] = fmt.Sprint(turn) })
-		evaluations = m.idle(t, evaluations+2).Sum("berth_placement_evaluations_total")
-	}
-	if diff := cmp.Diff(before, groupWrites(t, hub)); diff != "" {
-		t.Errorf("writes while placements were decided again (-before +after):\n%s", diff)
-	}
-
-	restore("placements", whole)
-	restore("placementdecisions", wholeDecisions)
-	f.awaitPenalized("plain", 1)
-	f.awaitSelected("strict", f.upTo(2)...)
-	awaitWarnings(t, probes)
-
-	wholeClusters := crds.drop("managedclusters", "status.clusterClaims")
-	awaitWarnings(t, probes, "status.clusterClaims in v1 of managedclusters.cluster.open-cluster-management.io: no placement is decided")
-	f.join(2, "turn", "last")
-	m.awaitPostponed(t)
-	f.awaitSelected("plain", f.upTo(2)...)
-	restore("managedclusters", wholeClusters)
-	f.awaitSelected("plain", f.upTo(3)...)
 }
 
 // awaitPenalized waits until a placement reports a number of penalized clusters.

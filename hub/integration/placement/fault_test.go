@@ -10,14 +10,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
@@ -133,73 +130,6 @@ func (f *faultyNetwork) refuse(w http.ResponseWriter, what string, kind int) {
 	}
 	w.WriteHeader(int(status.Code))
 	_, _ = w.Write(body)
-}
-
-// TestNothingIsLostOnAFaultyNetwork changes a fleet in many ways while most requests of the manager fail. No placement ever evicts a
-// selected cluster that is still eligible. At the end every decision is correct.
-func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
-	const seed, clusters, sticky, events = 20261120, 40, 30, 240
-	t.Logf("seed %d", seed)
-	f := newFleet(t, 0)
-	for i := range clusters {
-		f.join(1000+i, "ring", fmt.Sprint(i%4))
-	}
-	f.placement("all", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = groupStrategies()[1] })
-	for i := range 6 {
-		f.placement(fmt.Sprintf("moving-%d", i), kit.Number(int32(5*i)), kit.Labelled("mood", fmt.Sprint(i%3)), kit.Labelled("ring", fmt.Sprint(i%4)))
-	}
-	p, kubeconfig := newProxy(t)
-	start(t, options{Kubeconfig: kubeconfig})
-	awaitFixedPoint(t)
-
-	network := &faultyNetwork{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
-	p.setRule(network.serve)
-	p.CloseConnections() // the watches from before the faults
-	witness := &selectionRecorder{prefix: "sticky-", seen: map[string]map[string]bool{}}
-	ctx, stop := context.WithCancel(t.Context())
-	var following sync.WaitGroup
-	following.Go(func() { witness.follow(ctx, f) })
-	t.Cleanup(func() { stop(); following.Wait() })
-
-	for i := range events {
-		if i%(events/sticky) == 0 {
-			// Better clusters are created during these decisions. They must not replace incumbents.
-			f.placement(fmt.Sprintf("sticky-%02d", i/(events/sticky)), kit.Number(7), kit.Labelled("calm", "yes"))
-		}
-		switch i % 4 {
-		case 0:
-			f.join(999-i/4, "calm", "yes", "ring", fmt.Sprint(i%3))
-		case 1:
-			change(f, f.cluster(1000+i%clusters), func(c *clusterv1.ManagedCluster) { c.Labels["mood"] = fmt.Sprint(i % 3) })
-		case 2:
-			change(f, f.cluster(1000+i%clusters), func(c *clusterv1.ManagedCluster) { toggle(c) })
-		default:
-			name := fmt.Sprintf("passing-%d", i)
-			f.placement(name, kit.Number(int32(i%9)))
-			if i%8 == 3 {
-				f.MustDelete(kit.Placement(f.namespace, name))
-			}
-		}
-	}
-	// The faults continue until each has happened several times. The delays of the client library determine when the
-	// manager can watch and write again.
-	more := 0
-	kit.Await(t, "every fault has happened", func(ctx context.Context) error {
-		more++
-		mood := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"mood":"%d"}}}`, more%3))
-		if err := f.Patch(ctx, f.cluster(1000+more%clusters), mood); err != nil {
-			return err
-		}
-		return network.checkCounts()
-	})
-	p.setRule(nil)
-	awaitFixedPoint(t)
-	stop()
-	following.Wait()
-	t.Logf("faults: %v; %d lists", network.snapshot(), witness.lists)
-	for _, problem := range witness.problems {
-		t.Error(problem)
-	}
 }
 
 // selectionRecorder records the clusters that some placements selected, and reports each evicted cluster.

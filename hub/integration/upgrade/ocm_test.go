@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/install/preflight/upgrade"
@@ -27,41 +25,6 @@ import (
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
 var errNotAccepted = errors.New("no namespace is prepared yet")
-
-// TestATakeoverFromOpenClusterManagementEvictsNothing runs the controllers of Open Cluster Management on a hub, as far as the hub sees
-// them, does what preflight prints, and starts a manager that registers clusters. No decision moves, and no cluster is reported
-// unhealthy.
-func TestATakeoverFromOpenClusterManagementEvictsNothing(t *testing.T) {
-	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true, Manifests: config.Registration()})
-	to := newClient(t, hub)
-	_, objects := readRecording(t, recordingPrefix+"f99524d.jsonl")
-	load(t, to, objects)
-	storeSentinel(t, to)
-	storeControllers(t, to)
-	before, watched := healthOf(t, to), watchSlices(t, to)
-	follow(t, hub, to)
-	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{
-		Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: []string{"--controllers=*,acceptance,csr,addon"},
-	})
-	awaitIdle(t, to, manager, watched)
-	kit.AwaitWithin(t, testTimeout, "the manager has accepted the cluster and is idle", func(ctx context.Context) error {
-		roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
-		list, err := to.Resource(roles).Namespace(nameOf(0)).List(ctx, metav1.ListOptions{})
-		if err == nil && len(list.Items) == 0 {
-			err = errNotAccepted
-		}
-		return errors.Join(err, checkIdle(ctx, manager))
-	})
-	if moved := watched.changedSlices(); len(moved) > 0 {
-		t.Errorf("decisions moved:\n%s", strings.Join(moved, "\n"))
-	}
-	after := healthOf(t, to)
-	delete(before, "sentinel")
-	delete(after, "sentinel")
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the health of clusters changed (-before +after):\n%s", diff)
-	}
-}
 
 // storeControllers stores the controllers of Open Cluster Management, and others of its hub.
 func storeControllers(t *testing.T, to dynamic.Interface, others ...string) {
