@@ -110,8 +110,9 @@ var lookedUp sync.Map //nolint:gochecknoglobals // go test keeps its record for 
 // them: what TestMain has started for the tests of a package calls Again in what every test needs of it.
 func Again() {
 	lookedUp.Range(func(variable, _ any) bool {
-		_ = os.Getenv(variable.(string)) //nolint:forcetypeassert // lookUp stores names
-		return true
+		name, is := variable.(string)
+		_ = os.Getenv(name)
+		return is
 	})
 }
 

@@ -56,7 +56,7 @@ func (r *reconciler) readTemplates(ctx context.Context, set *workv1alpha1.Manife
 
 // keepTemplates keeps the present template and drops surplus ones. A template that cannot be kept is logged: it delays no delivery.
 func (r *reconciler) keepTemplates(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet, hash string, revisions []*appsv1.ControllerRevision) {
-	todo, err := plan.PlanRevisions(set, hash, revisions)
+	todo, err := plan.Revisions(set, hash, revisions)
 	if err == nil {
 		err = r.storeRevisions(ctx, todo)
 	}

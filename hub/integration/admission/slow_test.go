@@ -3,11 +3,10 @@
 package admission
 
 import (
-	"testing"
-	"time"
-
 	"strconv"
 	"strings"
+	"testing"
+	"time"
 )
 
 // TestCertificateFromFiles serves a certificate from files and replaces it, as cert-manager does. The CAs of both are trusted

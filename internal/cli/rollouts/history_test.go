@@ -31,7 +31,7 @@ func versions(t *testing.T, current string, names ...string) (*workv1alpha1.Mani
 		for _, one := range history {
 			stored = append(stored, one.stored)
 		}
-		planned, err := plan.PlanRevisions(set, hash, stored)
+		planned, err := plan.Revisions(set, hash, stored)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
 	pass := func(value string) string {
 		w.template(value)
 		for range 2 {
-			todo, err := plan.PlanRevisions(w.set, w.hash(t), slices.Collect(maps.Values(stored)))
+			todo, err := plan.Revisions(w.set, w.hash(t), slices.Collect(maps.Values(stored)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,20 +101,20 @@ func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
 func TestATemplateWithASecretIsNotKept(t *testing.T) {
 	w := newWorld(t, "p")
 	w.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`)
-	if todo, err := plan.PlanRevisions(w.set, w.hash(t), nil); err != nil || todo.Create != nil {
+	if todo, err := plan.Revisions(w.set, w.hash(t), nil); err != nil || todo.Create != nil {
 		t.Errorf("%+v, %v", todo, err)
 	}
 }
 
 func TestAForgedTemplateIsNotUsed(t *testing.T) {
 	w := newWorld(t, "p")
-	todo, err := plan.PlanRevisions(w.set, w.hash(t), nil)
+	todo, err := plan.Revisions(w.set, w.hash(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	good := todo.Create
 	w.template("forged")
-	todo, err = plan.PlanRevisions(w.set, w.hash(t), nil)
+	todo, err = plan.Revisions(w.set, w.hash(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
