@@ -33,13 +33,13 @@ type genericInformer struct {
 }
 
 // Informer returns the SharedIndexInformer.
-func (g *genericInformer) Informer() cache.SharedIndexInformer {
-	return g.informer
+func (f *genericInformer) Informer() cache.SharedIndexInformer {
+	return f.informer
 }
 
 // Lister returns the GenericLister.
-func (g *genericInformer) Lister() cache.GenericLister {
-	return cache.NewGenericLister(g.Informer().GetIndexer(), g.resource)
+func (f *genericInformer) Lister() cache.GenericLister {
+	return cache.NewGenericLister(f.Informer().GetIndexer(), f.resource)
 }
 
 // ForResource gives generic access to a shared informer of the matching type

@@ -86,14 +86,14 @@ func NewClusterPropertyInformerWithOptions(client versioned.Interface, options i
 	)
 }
 
-func (c *clusterPropertyInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewClusterPropertyInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: c.factory.InformerName(), TweakListOptions: c.tweakListOptions})
+func (f *clusterPropertyInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewClusterPropertyInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (c *clusterPropertyInformer) Informer() cache.SharedIndexInformer {
-	return c.factory.InformerFor(&apiaboutv1alpha1.ClusterProperty{}, c.defaultInformer)
+func (f *clusterPropertyInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiaboutv1alpha1.ClusterProperty{}, f.defaultInformer)
 }
 
-func (c *clusterPropertyInformer) Lister() aboutv1alpha1.ClusterPropertyLister {
-	return aboutv1alpha1.NewClusterPropertyLister(c.Informer().GetIndexer())
+func (f *clusterPropertyInformer) Lister() aboutv1alpha1.ClusterPropertyLister {
+	return aboutv1alpha1.NewClusterPropertyLister(f.Informer().GetIndexer())
 }

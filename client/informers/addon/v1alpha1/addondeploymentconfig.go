@@ -87,14 +87,14 @@ func NewAddOnDeploymentConfigInformerWithOptions(client versioned.Interface, nam
 	)
 }
 
-func (a *addOnDeploymentConfigInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewAddOnDeploymentConfigInformerWithOptions(client, a.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: a.factory.InformerName(), TweakListOptions: a.tweakListOptions})
+func (f *addOnDeploymentConfigInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewAddOnDeploymentConfigInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (a *addOnDeploymentConfigInformer) Informer() cache.SharedIndexInformer {
-	return a.factory.InformerFor(&apiaddonv1alpha1.AddOnDeploymentConfig{}, a.defaultInformer)
+func (f *addOnDeploymentConfigInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiaddonv1alpha1.AddOnDeploymentConfig{}, f.defaultInformer)
 }
 
-func (a *addOnDeploymentConfigInformer) Lister() addonv1alpha1.AddOnDeploymentConfigLister {
-	return addonv1alpha1.NewAddOnDeploymentConfigLister(a.Informer().GetIndexer())
+func (f *addOnDeploymentConfigInformer) Lister() addonv1alpha1.AddOnDeploymentConfigLister {
+	return addonv1alpha1.NewAddOnDeploymentConfigLister(f.Informer().GetIndexer())
 }

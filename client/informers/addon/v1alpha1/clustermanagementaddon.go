@@ -86,14 +86,14 @@ func NewClusterManagementAddOnInformerWithOptions(client versioned.Interface, op
 	)
 }
 
-func (c *clusterManagementAddOnInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewClusterManagementAddOnInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: c.factory.InformerName(), TweakListOptions: c.tweakListOptions})
+func (f *clusterManagementAddOnInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewClusterManagementAddOnInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (c *clusterManagementAddOnInformer) Informer() cache.SharedIndexInformer {
-	return c.factory.InformerFor(&apiaddonv1alpha1.ClusterManagementAddOn{}, c.defaultInformer)
+func (f *clusterManagementAddOnInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiaddonv1alpha1.ClusterManagementAddOn{}, f.defaultInformer)
 }
 
-func (c *clusterManagementAddOnInformer) Lister() addonv1alpha1.ClusterManagementAddOnLister {
-	return addonv1alpha1.NewClusterManagementAddOnLister(c.Informer().GetIndexer())
+func (f *clusterManagementAddOnInformer) Lister() addonv1alpha1.ClusterManagementAddOnLister {
+	return addonv1alpha1.NewClusterManagementAddOnLister(f.Informer().GetIndexer())
 }

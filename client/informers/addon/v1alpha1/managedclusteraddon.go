@@ -87,14 +87,14 @@ func NewManagedClusterAddOnInformerWithOptions(client versioned.Interface, names
 	)
 }
 
-func (m *managedClusterAddOnInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewManagedClusterAddOnInformerWithOptions(client, m.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: m.factory.InformerName(), TweakListOptions: m.tweakListOptions})
+func (f *managedClusterAddOnInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewManagedClusterAddOnInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (m *managedClusterAddOnInformer) Informer() cache.SharedIndexInformer {
-	return m.factory.InformerFor(&apiaddonv1alpha1.ManagedClusterAddOn{}, m.defaultInformer)
+func (f *managedClusterAddOnInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiaddonv1alpha1.ManagedClusterAddOn{}, f.defaultInformer)
 }
 
-func (m *managedClusterAddOnInformer) Lister() addonv1alpha1.ManagedClusterAddOnLister {
-	return addonv1alpha1.NewManagedClusterAddOnLister(m.Informer().GetIndexer())
+func (f *managedClusterAddOnInformer) Lister() addonv1alpha1.ManagedClusterAddOnLister {
+	return addonv1alpha1.NewManagedClusterAddOnLister(f.Informer().GetIndexer())
 }

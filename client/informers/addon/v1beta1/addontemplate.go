@@ -86,14 +86,14 @@ func NewAddOnTemplateInformerWithOptions(client versioned.Interface, options int
 	)
 }
 
-func (a *addOnTemplateInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewAddOnTemplateInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: a.factory.InformerName(), TweakListOptions: a.tweakListOptions})
+func (f *addOnTemplateInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewAddOnTemplateInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (a *addOnTemplateInformer) Informer() cache.SharedIndexInformer {
-	return a.factory.InformerFor(&apiaddonv1beta1.AddOnTemplate{}, a.defaultInformer)
+func (f *addOnTemplateInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiaddonv1beta1.AddOnTemplate{}, f.defaultInformer)
 }
 
-func (a *addOnTemplateInformer) Lister() addonv1beta1.AddOnTemplateLister {
-	return addonv1beta1.NewAddOnTemplateLister(a.Informer().GetIndexer())
+func (f *addOnTemplateInformer) Lister() addonv1beta1.AddOnTemplateLister {
+	return addonv1beta1.NewAddOnTemplateLister(f.Informer().GetIndexer())
 }

@@ -86,14 +86,14 @@ func NewManagedClusterInformerWithOptions(client versioned.Interface, options in
 	)
 }
 
-func (m *managedClusterInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewManagedClusterInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: m.factory.InformerName(), TweakListOptions: m.tweakListOptions})
+func (f *managedClusterInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewManagedClusterInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (m *managedClusterInformer) Informer() cache.SharedIndexInformer {
-	return m.factory.InformerFor(&apiclusterv1.ManagedCluster{}, m.defaultInformer)
+func (f *managedClusterInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiclusterv1.ManagedCluster{}, f.defaultInformer)
 }
 
-func (m *managedClusterInformer) Lister() clusterv1.ManagedClusterLister {
-	return clusterv1.NewManagedClusterLister(m.Informer().GetIndexer())
+func (f *managedClusterInformer) Lister() clusterv1.ManagedClusterLister {
+	return clusterv1.NewManagedClusterLister(f.Informer().GetIndexer())
 }

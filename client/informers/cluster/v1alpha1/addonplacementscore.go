@@ -87,14 +87,14 @@ func NewAddOnPlacementScoreInformerWithOptions(client versioned.Interface, names
 	)
 }
 
-func (a *addOnPlacementScoreInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewAddOnPlacementScoreInformerWithOptions(client, a.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: a.factory.InformerName(), TweakListOptions: a.tweakListOptions})
+func (f *addOnPlacementScoreInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewAddOnPlacementScoreInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (a *addOnPlacementScoreInformer) Informer() cache.SharedIndexInformer {
-	return a.factory.InformerFor(&apiclusterv1alpha1.AddOnPlacementScore{}, a.defaultInformer)
+func (f *addOnPlacementScoreInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiclusterv1alpha1.AddOnPlacementScore{}, f.defaultInformer)
 }
 
-func (a *addOnPlacementScoreInformer) Lister() clusterv1alpha1.AddOnPlacementScoreLister {
-	return clusterv1alpha1.NewAddOnPlacementScoreLister(a.Informer().GetIndexer())
+func (f *addOnPlacementScoreInformer) Lister() clusterv1alpha1.AddOnPlacementScoreLister {
+	return clusterv1alpha1.NewAddOnPlacementScoreLister(f.Informer().GetIndexer())
 }

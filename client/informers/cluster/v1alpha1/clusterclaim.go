@@ -86,14 +86,14 @@ func NewClusterClaimInformerWithOptions(client versioned.Interface, options inte
 	)
 }
 
-func (c *clusterClaimInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewClusterClaimInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: c.factory.InformerName(), TweakListOptions: c.tweakListOptions})
+func (f *clusterClaimInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewClusterClaimInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (c *clusterClaimInformer) Informer() cache.SharedIndexInformer {
-	return c.factory.InformerFor(&apiclusterv1alpha1.ClusterClaim{}, c.defaultInformer)
+func (f *clusterClaimInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiclusterv1alpha1.ClusterClaim{}, f.defaultInformer)
 }
 
-func (c *clusterClaimInformer) Lister() clusterv1alpha1.ClusterClaimLister {
-	return clusterv1alpha1.NewClusterClaimLister(c.Informer().GetIndexer())
+func (f *clusterClaimInformer) Lister() clusterv1alpha1.ClusterClaimLister {
+	return clusterv1alpha1.NewClusterClaimLister(f.Informer().GetIndexer())
 }

@@ -86,14 +86,14 @@ func NewManagedClusterSetInformerWithOptions(client versioned.Interface, options
 	)
 }
 
-func (m *managedClusterSetInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewManagedClusterSetInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: m.factory.InformerName(), TweakListOptions: m.tweakListOptions})
+func (f *managedClusterSetInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewManagedClusterSetInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (m *managedClusterSetInformer) Informer() cache.SharedIndexInformer {
-	return m.factory.InformerFor(&apiclusterv1beta1.ManagedClusterSet{}, m.defaultInformer)
+func (f *managedClusterSetInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiclusterv1beta1.ManagedClusterSet{}, f.defaultInformer)
 }
 
-func (m *managedClusterSetInformer) Lister() clusterv1beta1.ManagedClusterSetLister {
-	return clusterv1beta1.NewManagedClusterSetLister(m.Informer().GetIndexer())
+func (f *managedClusterSetInformer) Lister() clusterv1beta1.ManagedClusterSetLister {
+	return clusterv1beta1.NewManagedClusterSetLister(f.Informer().GetIndexer())
 }

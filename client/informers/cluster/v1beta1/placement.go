@@ -87,14 +87,14 @@ func NewPlacementInformerWithOptions(client versioned.Interface, namespace strin
 	)
 }
 
-func (p *placementInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewPlacementInformerWithOptions(client, p.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: p.factory.InformerName(), TweakListOptions: p.tweakListOptions})
+func (f *placementInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewPlacementInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (p *placementInformer) Informer() cache.SharedIndexInformer {
-	return p.factory.InformerFor(&apiclusterv1beta1.Placement{}, p.defaultInformer)
+func (f *placementInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiclusterv1beta1.Placement{}, f.defaultInformer)
 }
 
-func (p *placementInformer) Lister() clusterv1beta1.PlacementLister {
-	return clusterv1beta1.NewPlacementLister(p.Informer().GetIndexer())
+func (f *placementInformer) Lister() clusterv1beta1.PlacementLister {
+	return clusterv1beta1.NewPlacementLister(f.Informer().GetIndexer())
 }

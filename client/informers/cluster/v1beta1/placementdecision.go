@@ -87,14 +87,14 @@ func NewPlacementDecisionInformerWithOptions(client versioned.Interface, namespa
 	)
 }
 
-func (p *placementDecisionInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewPlacementDecisionInformerWithOptions(client, p.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: p.factory.InformerName(), TweakListOptions: p.tweakListOptions})
+func (f *placementDecisionInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewPlacementDecisionInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (p *placementDecisionInformer) Informer() cache.SharedIndexInformer {
-	return p.factory.InformerFor(&apiclusterv1beta1.PlacementDecision{}, p.defaultInformer)
+func (f *placementDecisionInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiclusterv1beta1.PlacementDecision{}, f.defaultInformer)
 }
 
-func (p *placementDecisionInformer) Lister() clusterv1beta1.PlacementDecisionLister {
-	return clusterv1beta1.NewPlacementDecisionLister(p.Informer().GetIndexer())
+func (f *placementDecisionInformer) Lister() clusterv1beta1.PlacementDecisionLister {
+	return clusterv1beta1.NewPlacementDecisionLister(f.Informer().GetIndexer())
 }

@@ -87,14 +87,14 @@ func NewManagedClusterSetBindingInformerWithOptions(client versioned.Interface, 
 	)
 }
 
-func (m *managedClusterSetBindingInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewManagedClusterSetBindingInformerWithOptions(client, m.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: m.factory.InformerName(), TweakListOptions: m.tweakListOptions})
+func (f *managedClusterSetBindingInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewManagedClusterSetBindingInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (m *managedClusterSetBindingInformer) Informer() cache.SharedIndexInformer {
-	return m.factory.InformerFor(&apiclusterv1beta2.ManagedClusterSetBinding{}, m.defaultInformer)
+func (f *managedClusterSetBindingInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiclusterv1beta2.ManagedClusterSetBinding{}, f.defaultInformer)
 }
 
-func (m *managedClusterSetBindingInformer) Lister() clusterv1beta2.ManagedClusterSetBindingLister {
-	return clusterv1beta2.NewManagedClusterSetBindingLister(m.Informer().GetIndexer())
+func (f *managedClusterSetBindingInformer) Lister() clusterv1beta2.ManagedClusterSetBindingLister {
+	return clusterv1beta2.NewManagedClusterSetBindingLister(f.Informer().GetIndexer())
 }

@@ -87,14 +87,14 @@ func NewClusterProfileInformerWithOptions(client versioned.Interface, namespace 
 	)
 }
 
-func (c *clusterProfileInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewClusterProfileInformerWithOptions(client, c.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: c.factory.InformerName(), TweakListOptions: c.tweakListOptions})
+func (f *clusterProfileInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewClusterProfileInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (c *clusterProfileInformer) Informer() cache.SharedIndexInformer {
-	return c.factory.InformerFor(&apimulticlusterv1alpha1.ClusterProfile{}, c.defaultInformer)
+func (f *clusterProfileInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apimulticlusterv1alpha1.ClusterProfile{}, f.defaultInformer)
 }
 
-func (c *clusterProfileInformer) Lister() multiclusterv1alpha1.ClusterProfileLister {
-	return multiclusterv1alpha1.NewClusterProfileLister(c.Informer().GetIndexer())
+func (f *clusterProfileInformer) Lister() multiclusterv1alpha1.ClusterProfileLister {
+	return multiclusterv1alpha1.NewClusterProfileLister(f.Informer().GetIndexer())
 }

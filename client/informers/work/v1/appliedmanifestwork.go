@@ -86,14 +86,14 @@ func NewAppliedManifestWorkInformerWithOptions(client versioned.Interface, optio
 	)
 }
 
-func (a *appliedManifestWorkInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewAppliedManifestWorkInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: a.factory.InformerName(), TweakListOptions: a.tweakListOptions})
+func (f *appliedManifestWorkInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewAppliedManifestWorkInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (a *appliedManifestWorkInformer) Informer() cache.SharedIndexInformer {
-	return a.factory.InformerFor(&apiworkv1.AppliedManifestWork{}, a.defaultInformer)
+func (f *appliedManifestWorkInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiworkv1.AppliedManifestWork{}, f.defaultInformer)
 }
 
-func (a *appliedManifestWorkInformer) Lister() workv1.AppliedManifestWorkLister {
-	return workv1.NewAppliedManifestWorkLister(a.Informer().GetIndexer())
+func (f *appliedManifestWorkInformer) Lister() workv1.AppliedManifestWorkLister {
+	return workv1.NewAppliedManifestWorkLister(f.Informer().GetIndexer())
 }

@@ -87,14 +87,14 @@ func NewManifestWorkInformerWithOptions(client versioned.Interface, namespace st
 	)
 }
 
-func (m *manifestWorkInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewManifestWorkInformerWithOptions(client, m.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: m.factory.InformerName(), TweakListOptions: m.tweakListOptions})
+func (f *manifestWorkInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewManifestWorkInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (m *manifestWorkInformer) Informer() cache.SharedIndexInformer {
-	return m.factory.InformerFor(&apiworkv1.ManifestWork{}, m.defaultInformer)
+func (f *manifestWorkInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiworkv1.ManifestWork{}, f.defaultInformer)
 }
 
-func (m *manifestWorkInformer) Lister() workv1.ManifestWorkLister {
-	return workv1.NewManifestWorkLister(m.Informer().GetIndexer())
+func (f *manifestWorkInformer) Lister() workv1.ManifestWorkLister {
+	return workv1.NewManifestWorkLister(f.Informer().GetIndexer())
 }

@@ -87,14 +87,14 @@ func NewManifestWorkReplicaSetInformerWithOptions(client versioned.Interface, na
 	)
 }
 
-func (m *manifestWorkReplicaSetInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewManifestWorkReplicaSetInformerWithOptions(client, m.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: m.factory.InformerName(), TweakListOptions: m.tweakListOptions})
+func (f *manifestWorkReplicaSetInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewManifestWorkReplicaSetInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
-func (m *manifestWorkReplicaSetInformer) Informer() cache.SharedIndexInformer {
-	return m.factory.InformerFor(&apiworkv1alpha1.ManifestWorkReplicaSet{}, m.defaultInformer)
+func (f *manifestWorkReplicaSetInformer) Informer() cache.SharedIndexInformer {
+	return f.factory.InformerFor(&apiworkv1alpha1.ManifestWorkReplicaSet{}, f.defaultInformer)
 }
 
-func (m *manifestWorkReplicaSetInformer) Lister() workv1alpha1.ManifestWorkReplicaSetLister {
-	return workv1alpha1.NewManifestWorkReplicaSetLister(m.Informer().GetIndexer())
+func (f *manifestWorkReplicaSetInformer) Lister() workv1alpha1.ManifestWorkReplicaSetLister {
+	return workv1alpha1.NewManifestWorkReplicaSetLister(f.Informer().GetIndexer())
 }

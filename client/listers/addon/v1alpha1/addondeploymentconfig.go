@@ -31,8 +31,8 @@ func NewAddOnDeploymentConfigLister(indexer cache.Indexer) AddOnDeploymentConfig
 }
 
 // AddOnDeploymentConfigs returns an object that can list and get AddOnDeploymentConfigs.
-func (a *addOnDeploymentConfigLister) AddOnDeploymentConfigs(namespace string) AddOnDeploymentConfigNamespaceLister {
-	return addOnDeploymentConfigNamespaceLister{listers.NewNamespaced[*addonv1alpha1.AddOnDeploymentConfig](a.ResourceIndexer, namespace)}
+func (s *addOnDeploymentConfigLister) AddOnDeploymentConfigs(namespace string) AddOnDeploymentConfigNamespaceLister {
+	return addOnDeploymentConfigNamespaceLister{listers.NewNamespaced[*addonv1alpha1.AddOnDeploymentConfig](s.ResourceIndexer, namespace)}
 }
 
 // AddOnDeploymentConfigNamespaceLister helps list and get AddOnDeploymentConfigs.

@@ -31,8 +31,8 @@ func NewManagedClusterAddOnLister(indexer cache.Indexer) ManagedClusterAddOnList
 }
 
 // ManagedClusterAddOns returns an object that can list and get ManagedClusterAddOns.
-func (m *managedClusterAddOnLister) ManagedClusterAddOns(namespace string) ManagedClusterAddOnNamespaceLister {
-	return managedClusterAddOnNamespaceLister{listers.NewNamespaced[*addonv1alpha1.ManagedClusterAddOn](m.ResourceIndexer, namespace)}
+func (s *managedClusterAddOnLister) ManagedClusterAddOns(namespace string) ManagedClusterAddOnNamespaceLister {
+	return managedClusterAddOnNamespaceLister{listers.NewNamespaced[*addonv1alpha1.ManagedClusterAddOn](s.ResourceIndexer, namespace)}
 }
 
 // ManagedClusterAddOnNamespaceLister helps list and get ManagedClusterAddOns.

@@ -31,8 +31,8 @@ func NewPlacementLister(indexer cache.Indexer) PlacementLister {
 }
 
 // Placements returns an object that can list and get Placements.
-func (p *placementLister) Placements(namespace string) PlacementNamespaceLister {
-	return placementNamespaceLister{listers.NewNamespaced[*clusterv1beta1.Placement](p.ResourceIndexer, namespace)}
+func (s *placementLister) Placements(namespace string) PlacementNamespaceLister {
+	return placementNamespaceLister{listers.NewNamespaced[*clusterv1beta1.Placement](s.ResourceIndexer, namespace)}
 }
 
 // PlacementNamespaceLister helps list and get Placements.

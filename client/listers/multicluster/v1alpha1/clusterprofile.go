@@ -31,8 +31,8 @@ func NewClusterProfileLister(indexer cache.Indexer) ClusterProfileLister {
 }
 
 // ClusterProfiles returns an object that can list and get ClusterProfiles.
-func (c *clusterProfileLister) ClusterProfiles(namespace string) ClusterProfileNamespaceLister {
-	return clusterProfileNamespaceLister{listers.NewNamespaced[*multiclusterv1alpha1.ClusterProfile](c.ResourceIndexer, namespace)}
+func (s *clusterProfileLister) ClusterProfiles(namespace string) ClusterProfileNamespaceLister {
+	return clusterProfileNamespaceLister{listers.NewNamespaced[*multiclusterv1alpha1.ClusterProfile](s.ResourceIndexer, namespace)}
 }
 
 // ClusterProfileNamespaceLister helps list and get ClusterProfiles.

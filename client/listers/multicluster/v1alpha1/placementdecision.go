@@ -31,8 +31,8 @@ func NewPlacementDecisionLister(indexer cache.Indexer) PlacementDecisionLister {
 }
 
 // PlacementDecisions returns an object that can list and get PlacementDecisions.
-func (p *placementDecisionLister) PlacementDecisions(namespace string) PlacementDecisionNamespaceLister {
-	return placementDecisionNamespaceLister{listers.NewNamespaced[*multiclusterv1alpha1.PlacementDecision](p.ResourceIndexer, namespace)}
+func (s *placementDecisionLister) PlacementDecisions(namespace string) PlacementDecisionNamespaceLister {
+	return placementDecisionNamespaceLister{listers.NewNamespaced[*multiclusterv1alpha1.PlacementDecision](s.ResourceIndexer, namespace)}
 }
 
 // PlacementDecisionNamespaceLister helps list and get PlacementDecisions.

@@ -31,8 +31,8 @@ func NewManifestWorkLister(indexer cache.Indexer) ManifestWorkLister {
 }
 
 // ManifestWorks returns an object that can list and get ManifestWorks.
-func (m *manifestWorkLister) ManifestWorks(namespace string) ManifestWorkNamespaceLister {
-	return manifestWorkNamespaceLister{listers.NewNamespaced[*workv1.ManifestWork](m.ResourceIndexer, namespace)}
+func (s *manifestWorkLister) ManifestWorks(namespace string) ManifestWorkNamespaceLister {
+	return manifestWorkNamespaceLister{listers.NewNamespaced[*workv1.ManifestWork](s.ResourceIndexer, namespace)}
 }
 
 // ManifestWorkNamespaceLister helps list and get ManifestWorks.

@@ -12,13 +12,13 @@ type FakeAboutV1beta1 struct {
 	*testing.Fake
 }
 
-func (f *FakeAboutV1beta1) ClusterProperties() v1beta1.ClusterPropertyInterface {
-	return newFakeClusterProperties(f)
+func (c *FakeAboutV1beta1) ClusterProperties() v1beta1.ClusterPropertyInterface {
+	return newFakeClusterProperties(c)
 }
 
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
-func (f *FakeAboutV1beta1) RESTClient() rest.Interface {
+func (c *FakeAboutV1beta1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret
 }

@@ -12,25 +12,25 @@ type FakeAddonV1beta1 struct {
 	*testing.Fake
 }
 
-func (f *FakeAddonV1beta1) AddOnDeploymentConfigs(namespace string) v1beta1.AddOnDeploymentConfigInterface {
-	return newFakeAddOnDeploymentConfigs(f, namespace)
+func (c *FakeAddonV1beta1) AddOnDeploymentConfigs(namespace string) v1beta1.AddOnDeploymentConfigInterface {
+	return newFakeAddOnDeploymentConfigs(c, namespace)
 }
 
-func (f *FakeAddonV1beta1) AddOnTemplates() v1beta1.AddOnTemplateInterface {
-	return newFakeAddOnTemplates(f)
+func (c *FakeAddonV1beta1) AddOnTemplates() v1beta1.AddOnTemplateInterface {
+	return newFakeAddOnTemplates(c)
 }
 
-func (f *FakeAddonV1beta1) ClusterManagementAddOns() v1beta1.ClusterManagementAddOnInterface {
-	return newFakeClusterManagementAddOns(f)
+func (c *FakeAddonV1beta1) ClusterManagementAddOns() v1beta1.ClusterManagementAddOnInterface {
+	return newFakeClusterManagementAddOns(c)
 }
 
-func (f *FakeAddonV1beta1) ManagedClusterAddOns(namespace string) v1beta1.ManagedClusterAddOnInterface {
-	return newFakeManagedClusterAddOns(f, namespace)
+func (c *FakeAddonV1beta1) ManagedClusterAddOns(namespace string) v1beta1.ManagedClusterAddOnInterface {
+	return newFakeManagedClusterAddOns(c, namespace)
 }
 
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
-func (f *FakeAddonV1beta1) RESTClient() rest.Interface {
+func (c *FakeAddonV1beta1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret
 }

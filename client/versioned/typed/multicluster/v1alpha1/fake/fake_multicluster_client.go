@@ -12,17 +12,17 @@ type FakeMulticlusterV1alpha1 struct {
 	*testing.Fake
 }
 
-func (f *FakeMulticlusterV1alpha1) ClusterProfiles(namespace string) v1alpha1.ClusterProfileInterface {
-	return newFakeClusterProfiles(f, namespace)
+func (c *FakeMulticlusterV1alpha1) ClusterProfiles(namespace string) v1alpha1.ClusterProfileInterface {
+	return newFakeClusterProfiles(c, namespace)
 }
 
-func (f *FakeMulticlusterV1alpha1) PlacementDecisions(namespace string) v1alpha1.PlacementDecisionInterface {
-	return newFakePlacementDecisions(f, namespace)
+func (c *FakeMulticlusterV1alpha1) PlacementDecisions(namespace string) v1alpha1.PlacementDecisionInterface {
+	return newFakePlacementDecisions(c, namespace)
 }
 
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
-func (f *FakeMulticlusterV1alpha1) RESTClient() rest.Interface {
+func (c *FakeMulticlusterV1alpha1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret
 }

@@ -12,17 +12,17 @@ type FakeWorkV1 struct {
 	*testing.Fake
 }
 
-func (f *FakeWorkV1) AppliedManifestWorks() v1.AppliedManifestWorkInterface {
-	return newFakeAppliedManifestWorks(f)
+func (c *FakeWorkV1) AppliedManifestWorks() v1.AppliedManifestWorkInterface {
+	return newFakeAppliedManifestWorks(c)
 }
 
-func (f *FakeWorkV1) ManifestWorks(namespace string) v1.ManifestWorkInterface {
-	return newFakeManifestWorks(f, namespace)
+func (c *FakeWorkV1) ManifestWorks(namespace string) v1.ManifestWorkInterface {
+	return newFakeManifestWorks(c, namespace)
 }
 
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
-func (f *FakeWorkV1) RESTClient() rest.Interface {
+func (c *FakeWorkV1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret
 }

@@ -12,13 +12,13 @@ type FakeWorkV1alpha1 struct {
 	*testing.Fake
 }
 
-func (f *FakeWorkV1alpha1) ManifestWorkReplicaSets(namespace string) v1alpha1.ManifestWorkReplicaSetInterface {
-	return newFakeManifestWorkReplicaSets(f, namespace)
+func (c *FakeWorkV1alpha1) ManifestWorkReplicaSets(namespace string) v1alpha1.ManifestWorkReplicaSetInterface {
+	return newFakeManifestWorkReplicaSets(c, namespace)
 }
 
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
-func (f *FakeWorkV1alpha1) RESTClient() rest.Interface {
+func (c *FakeWorkV1alpha1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret
 }
