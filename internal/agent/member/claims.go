@@ -108,7 +108,7 @@ func (c *claimCache) watch(ctx context.Context, version *claimKind) {
 		c.store, c.informer = newInformer(source, version.object, dropManagedFields, c.changed)
 		watching, cancel := context.WithCancel(ctx)
 		c.cancel = cancel
-		go c.informer.RunWithContext(watching)
+		go runInformer(watching, c.informer, c.changed)
 	}
 	c.changed()
 }

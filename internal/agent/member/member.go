@@ -177,6 +177,19 @@ func (m *Member) refresh(ctx context.Context) error {
 	return nil
 }
 
+// runInformer runs an informer until the context ends. It also reports that the first list is there: a list without objects has no event, and
+// the member's facts are complete only then.
+func runInformer(ctx context.Context, informer cache.Controller, changed func()) {
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			changed()
+		}
+	})
+	informer.RunWithContext(ctx)
+	waiting.Wait()
+}
+
 // newInformer returns an informer of all objects of a kind, with no more of each object than transform keeps.
 func newInformer(source cache.ListerWatcher, kind runtime.Object, transform cache.TransformFunc, changed func()) (cache.Store, cache.Controller) {
 	return cache.NewInformerWithOptions(cache.InformerOptions{

@@ -1,8 +1,10 @@
 package member
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 )
 
 func TestHealthChangesAfterTwentySecondsOfFailures(t *testing.T) {
@@ -91,3 +96,41 @@ func TestSlimKeepsWhatAReportIsMadeOf(t *testing.T) {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
 }
+
+// TestAnEmptyListIsReported has a member without a node, whose list takes a moment: no event would say that it is there.
+func TestAnEmptyListIsReported(t *testing.T) {
+	answer := make(chan struct{})
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			<-answer
+			return &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}, doesNotSupportWatchList{})
+	changes := make(chan bool, 8)
+	nodes := &nodeCache{}
+	nodes.changed = func() {
+		_, complete := nodes.list()
+		changes <- complete
+	}
+	nodes.store, nodes.informer = newInformer(source, &corev1.Node{}, slim, nodes.changed)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { nodes.run(ctx) })
+	close(answer)
+	select {
+	case complete := <-changes:
+		if !complete {
+			t.Error("the list is not complete")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("no change was reported")
+	}
+	cancel()
+	running.Wait()
+}
+
+// doesNotSupportWatchList makes an informer list.
+type doesNotSupportWatchList struct{}
+
+func (doesNotSupportWatchList) IsWatchListSemanticsUnSupported() bool { return true }

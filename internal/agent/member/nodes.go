@@ -15,16 +15,17 @@ import (
 type nodeCache struct {
 	store    cache.Store
 	informer cache.Controller
+	changed  func()
 }
 
 func newNodeCache(c *client.Client, changed func()) *nodeCache {
 	source := c.ListWatch(client.Nodes(), "", func() runtime.Object { return &corev1.NodeList{} })
-	out := &nodeCache{}
+	out := &nodeCache{changed: changed}
 	out.store, out.informer = newInformer(source, &corev1.Node{}, slim, changed)
 	return out
 }
 
-func (n *nodeCache) run(ctx context.Context) { n.informer.RunWithContext(ctx) }
+func (n *nodeCache) run(ctx context.Context) { runInformer(ctx, n.informer, n.changed) }
 
 // list returns the nodes, and whether they were listed completely once.
 func (n *nodeCache) list() ([]*corev1.Node, bool) {
