@@ -97,7 +97,7 @@ func TestSlimKeepsWhatAReportIsMadeOf(t *testing.T) {
 	}
 }
 
-// TestAnEmptyListIsReported has a member without a node, whose list takes a moment: no event would say that it is there.
+// TestAnEmptyListIsReported has a member without a node, whose list takes a moment: it has no event.
 func TestAnEmptyListIsReported(t *testing.T) {
 	answer := make(chan struct{})
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
