@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -64,7 +65,11 @@ func run(ctx context.Context, args []string) error {
 	}
 	var part []unit
 	if opts.slow {
-		part = opts.shard.part(units(packages, known))
+		all := units(packages, known)
+		if opts.run != "" { // a pattern names slow tests
+			all = slices.DeleteFunc(all, func(u unit) bool { return u.test == "" })
+		}
+		part = opts.shard.part(all)
 	}
 	for _, u := range part {
 		fmt.Printf("slow: %s, some %.0f s\n", u.name(), u.seconds)
