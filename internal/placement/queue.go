@@ -11,8 +11,9 @@ import (
 // workQueue is the type of queue that controller-runtime expects.
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// fairQueue is a work queue that serves namespaces round robin, and only workers that hold a core: every other request stays in the queue, where
-// workqueue_depth counts it. A placement of another namespace so waits for one decision at most, however many placements a namespace has.
+// fairQueue is a work queue that serves namespaces round robin, and only workers that hold a core: every other request stays in the queue,
+// where workqueue_depth counts it. A placement waits for the decisions under way and for one of each other namespace, however many
+// placements that has.
 //
 // Only decisions need a core. Writes wait for the API server, and goroutines such as the renewal of the leader lease soon get a core.
 type fairQueue struct {
