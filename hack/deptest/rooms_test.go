@@ -116,8 +116,8 @@ func TestRoomOrder(t *testing.T) {
 	}
 }
 
-// TestControllersRunInTheManager checks that only manager imports a package with a controller. Other rooms share what a controller decides by,
-// never the controller.
+// TestControllersRunInTheManager checks that only manager imports a package with a controller. Other rooms share what a controller decides
+// by, never the controller.
 func TestControllersRunInTheManager(t *testing.T) {
 	house, graph := loadHouse(t)
 	isController := func(path string) bool {

@@ -148,8 +148,8 @@ const (
 	formerSet = "bin/kubernetes/v1.35"
 )
 
-// variants are the oldest API server that Berth supports, for installation, decisions, permissions, webhooks, views, agents and delivery, the
-// race detector, for the managers that do the most at a time, and all random cases: make test tries a part of them.
+// variants are the oldest API server that Berth supports, for installation, decisions, permissions, webhooks, views, agents and delivery,
+// the race detector, for the managers that do the most at a time, and all random cases: make test tries a part of them.
 func variants() []variant {
 	return []variant{
 		{name: "v1.30", environment: "BERTH_KUBERNETES=" + oldestSet, target: oldestSet, packages: integration(

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// recordedTimes has the times of a run that the repository keeps: the longest packages start first, and the slow tests are divided by them.
+	// recordedTimes has the times of a run that the repository keeps: the longest packages start first, and the slow tests are divided by
+	// them.
 	recordedTimes = "hack/runtests/times.tsv"
 	// lastTimes is the last run in this checkout, and formerTimes the one before.
 	lastTimes, formerTimes = "bin/test/times.tsv", "bin/test/times.former.tsv"

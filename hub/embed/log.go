@@ -40,7 +40,8 @@ type Logs struct {
 // lateShutdown begins the message of a server some of whose requests, such as watches, outlive its grace. It has no error.
 const lateShutdown = "Failed to shutdown server: "
 
-// missingOpenAPI and missingResponse are in the errors of an API server that reads from the views after the manager that serves them has stopped.
+// missingOpenAPI and missingResponse are in the errors of an API server that reads from the views after the manager that serves them has
+// stopped.
 const (
 	missingOpenAPI  = "loading OpenAPI spec for "
 	missingResponse = "failing or missing response from "

@@ -158,8 +158,8 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 	return hub, nil
 }
 
-// binary returns the program: testhub where a test needs nothing but the control plane, so that the result of a test does not depend on programs
-// that it does not run.
+// binary returns the program: testhub where a test needs nothing but the control plane, so that the result of a test does not depend on
+// programs that it does not run.
 func (o Options) binary() (string, error) {
 	if o.plain() {
 		return checkout.Program("testhub")

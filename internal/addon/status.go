@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
-// report stores the status where it changed, at most once an interval, however often an add-on changes its report. Wait is how long after now it
-// has to be called again; 0 if everything is stored.
+// report stores the status where it changed, at most once an interval, however often an add-on changes its report. Wait is how long after
+// now it has to be called again; 0 if everything is stored.
 func (r *reconciler) report(
 	ctx context.Context, s *addOnState, addOn *addonv1alpha1.ClusterManagementAddOn, status *addonv1alpha1.ClusterManagementAddOnStatus,
 ) (wait time.Duration, err error) {

@@ -106,8 +106,8 @@ func Program(name string) (string, error) { return lookUp(Variable(ProgramKind, 
 // lookedUp has the names of the variables that this process has read.
 var lookedUp sync.Map //nolint:gochecknoglobals // go test keeps its record for the process too
 
-// Again reads the variables again that this process has read. go test records what tests read, and nothing that TestMain reads before it runs
-// them: what TestMain has started for the tests of a package calls Again in what every test needs of it.
+// Again reads the variables again that this process has read. go test records what tests read, and nothing that TestMain reads before it
+// runs them: what TestMain has started for the tests of a package calls Again in what every test needs of it.
 func Again() {
 	lookedUp.Range(func(variable, _ any) bool {
 		name, is := variable.(string)

@@ -177,8 +177,8 @@ func (m *Member) refresh(ctx context.Context) error {
 	return nil
 }
 
-// runInformer runs an informer until the context ends. It also reports that the first list is there: a list without objects has no event, and
-// the member's facts are complete only then.
+// runInformer runs an informer until the context ends. It also reports that the first list is there: a list without objects has no event,
+// and the member's facts are complete only then.
 func runInformer(ctx context.Context, informer cache.Controller, changed func()) {
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
