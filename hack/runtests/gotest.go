@@ -44,8 +44,9 @@ type result struct {
 	times times
 	// kept are the packages whose result go test kept, and failed those that failed.
 	kept, failed []string
-	passed       int
-	err          error
+	// passed and failures count tests, subtests included. A package that fails without a failed test counts as one.
+	passed, failures, skipped int
+	err                       error
 }
 
 // event is a line of go test -json.
@@ -156,9 +157,9 @@ type packageOutput struct {
 	// times has the seconds of the tests that took long.
 	times map[string]float64
 	// skipped names the tests that were skipped, with their reasons.
-	skipped []string
-	passed  int
-	kept    bool
+	skipped        []string
+	passed, failed int
+	kept           bool
 }
 
 type testOutput struct {
@@ -182,8 +183,13 @@ func (p *packageOutput) add(e event) {
 			p.skipped = append(p.skipped, strings.Join(p.tests[at].text, ""))
 		}
 	case "pass":
-		p.passed++
+		if e.Test != "" {
+			p.passed++
+		}
 	case "fail":
+		if e.Test != "" {
+			p.failed++
+		}
 	default:
 		return
 	}
@@ -204,9 +210,11 @@ func (r *result) end(e event, of *packageOutput, suffix string) {
 	defer r.mu.Unlock()
 	name := short(e.Package) + suffix
 	r.passed += of.passed
+	r.skipped += len(of.skipped)
 	switch {
 	case e.Action == "fail":
 		r.failed = append(r.failed, name)
+		r.failures += max(of.failed, 1)
 		for _, test := range of.tests {
 			fmt.Print(strings.Join(test.text, ""))
 		}
@@ -241,6 +249,7 @@ func (g goTest) startFuzz(ctx context.Context, root string, out *result) error {
 	fmt.Printf("%s", printed)
 	if err != nil {
 		out.failed = append(out.failed, g.fuzz+" fuzz")
+		out.failures++
 	} else {
 		out.passed++
 	}

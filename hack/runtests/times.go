@@ -83,6 +83,9 @@ func (t times) print(former times) {
 	}
 }
 
+// errNoTest fails a run that would be green though it tested nothing.
+var errNoTest = errors.New("no test ran: RUN matches no test of these packages; slow tests run by `make slow`, the others by `make test`")
+
 // report stores the times of a run beside those of the former run, prints both, and returns an error unless all tests passed.
 func report(root string, ran *result) error {
 	last, before := filepath.Join(root, lastTimes), filepath.Join(root, formerTimes)
@@ -103,9 +106,13 @@ func report(root string, ran *result) error {
 	if len(ran.kept) > 0 {
 		fmt.Printf("%d packages did not run again, since nothing that they use has changed\n", len(ran.kept))
 	}
-	fmt.Printf("%d passed, %d failed\n", ran.passed, len(ran.failed))
-	if len(ran.failed) > 0 {
+	fmt.Printf("%d passed, %d failed\n", ran.passed, ran.failures)
+	switch {
+	case len(ran.failed) > 0:
 		return fmt.Errorf("failed: %s", strings.Join(ran.failed, ", "))
+	case ran.err == nil && ran.passed+ran.skipped == 0:
+		return errNoTest
+	default:
+		return ran.err
 	}
-	return ran.err
 }
