@@ -6,6 +6,12 @@ SHELL := bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
+# What every target needs. A machine without it gets one sentence, and no half of a run.
+LACKING := $(strip $(foreach tool,go git,$(if $(shell command -v $(tool)),,$(tool))))
+ifneq (,$(LACKING))
+$(error this machine lacks $(LACKING): install it, and put it on the PATH; go.mod names the release of Go)
+endif
+
 # No program of Berth needs a C library: every binary is static, and runs in an image without any other file.
 export CGO_ENABLED := 0
 
