@@ -120,14 +120,11 @@ func play(t *testing.T, of chosenTests) {
 	}
 	for name, planted := range of.defects {
 		t.Run(name, func(t *testing.T) {
-			restore := plant(t, tree, planted)
-			defer restore()
 			if planted.slow {
-				if got := runSlow(t, tree, planted.fails[0]); got[planted.fails[0]+slowSuffix] != "FAIL" {
-					t.Errorf("not found: %v", got)
-				}
+				checkSlow(t, tree, planted)
 				return
 			}
+			defer plant(t, tree, planted)()
 			got := runTests(t, tree, of)
 			for _, name := range of.packages {
 				want := "kept"
@@ -142,6 +139,19 @@ func play(t *testing.T, of chosenTests) {
 				}
 			}
 		})
+	}
+}
+
+// checkSlow runs a slow test without the defect and with it.
+func checkSlow(t *testing.T, tree string, planted defect) {
+	t.Helper()
+	name := planted.fails[0]
+	if got := runSlow(t, tree, name); got[name+slowSuffix] != "ok" {
+		t.Fatalf("without the defect: %v", got)
+	}
+	defer plant(t, tree, planted)()
+	if got := runSlow(t, tree, name); got[name+slowSuffix] != "FAIL" {
+		t.Errorf("not found: %v", got)
 	}
 }
 
