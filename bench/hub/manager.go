@@ -66,7 +66,7 @@ func (h *Hub) StartManager(ctx context.Context, args ...string) (*Manager, error
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := freeAddresses(ctx, 3)
+	addresses, err := freeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (h *Hub) StartManager(ctx context.Context, args ...string) (*Manager, error
 
 // StartConsole is StartManager with the views and the console. It returns the address of the console.
 func (h *Hub) StartConsole(ctx context.Context) (manager *Manager, address string, err error) {
-	addresses, err := freeAddresses(ctx, 2)
+	addresses, err := freeAddresses(2)
 	if err != nil {
 		return nil, "", err
 	}
@@ -145,15 +145,14 @@ func (h *Hub) awaitGuard(ctx context.Context, manager *Process) error {
 }
 
 // freeAddresses returns addresses on which no process listens.
-func freeAddresses(ctx context.Context, count int) ([]string, error) {
+func freeAddresses(count int) ([]string, error) {
 	out := make([]string, 0, count)
 	for range count {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
+		address, err := process.FreeAddress()
 		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
+			return nil, err //nolint:wrapcheck // it says what it does
 		}
-		defer func() { _ = listener.Close() }() // every listener stays open until all are found, because the addresses must differ
-		out = append(out, listener.Addr().String())
+		out = append(out, address)
 	}
 	return out, nil
 }

@@ -15,7 +15,7 @@ func StartPrometheus(ctx context.Context, bin, dir, target string) (*Process, st
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, "", fmt.Errorf("configuring Prometheus: %w", err)
 	}
-	addresses, err := freeAddresses(ctx, 1)
+	addresses, err := freeAddresses(1)
 	if err != nil {
 		return nil, "", err
 	}

@@ -3,7 +3,6 @@ package hubtest
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,15 +61,14 @@ func (h *Hub) ManagerConfig(t testing.TB) *rest.Config {
 	return h.ConfigFor(t, "system:serviceaccount:berth-system:berth", "system:serviceaccounts", "system:serviceaccounts:berth-system")
 }
 
-// FreeAddress returns a loopback address on which no process listens.
+// FreeAddress returns a loopback address on which no process listens. See process.FreeAddress.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	out, err := process.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }() // nothing was accepted
-	return listener.Addr().String()
+	return out
 }
 
 // StartManager starts the manager, without waiting for
