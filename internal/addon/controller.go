@@ -136,7 +136,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("reading ClusterManagementAddOn %s: %w", request.Name, err)
 	}
 	s := r.state(request.Name)
-	after, err := r.pass(ctx, s, s.own.Latest(cached))
+	after, err := r.pass(ctx, s, s.addOns.Latest(cached))
 	if apply.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
@@ -193,7 +193,7 @@ func (r *reconciler) gather(ctx context.Context, s *addOnState, addOn *addonv1al
 	for i := range installed.Items {
 		cached = append(cached, &installed.Items[i])
 	}
-	in.Installed = s.memory.Overlay(cached, now)
+	in.Installed = s.installed.Overlay(cached, now)
 	clusters := &clusterv1.ManagedClusterList{}
 	if err := r.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return in, 0, fmt.Errorf("listing the clusters: %w", err)

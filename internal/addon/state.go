@@ -8,16 +8,16 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/assumed"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // addOnState is what the process holds of one add-on between two passes. One pass of an add-on runs at a time; its writes run concurrently.
 type addOnState struct {
-	memory pacing.Memory[*addonv1alpha1.ManagedClusterAddOn]
-	// own is the add-on as this process last stored it.
-	own    pacing.Own[*addonv1alpha1.ClusterManagementAddOn]
-	faults apply.Faults
+	// installed and addOns have the writes to the add-on of a cluster, and to the add-on itself, that the cache does not show yet.
+	installed assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]
+	addOns    assumed.Cache[*addonv1alpha1.ClusterManagementAddOn]
+	faults    apply.Faults
 
 	// started is when the process met the add-on.
 	started time.Time
@@ -32,7 +32,7 @@ type addOnState struct {
 }
 
 func (s *addOnState) stored(addOn *addonv1alpha1.ClusterManagementAddOn, now time.Time) {
-	s.own.Stored(addOn)
+	s.addOns.Set(addOn, now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reported = now

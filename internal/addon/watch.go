@@ -162,7 +162,7 @@ func (r *reconciler) installedHandler() handler.EventHandler {
 	enqueue := out.DeleteFunc
 	out.DeleteFunc = func(ctx context.Context, e event.DeleteEvent, q queue) {
 		if s := r.known(e.Object.GetName()); s != nil {
-			s.memory.Drop(client.ObjectKeyFromObject(e.Object), e.Object.GetUID())
+			s.installed.ObserveDelete(client.ObjectKeyFromObject(e.Object), e.Object.GetUID())
 		}
 		enqueue(ctx, e, q)
 	}

@@ -77,7 +77,7 @@ func (r *reconciler) write(ctx context.Context, s *addOnState, name string, writ
 		return fmt.Errorf("writing ManagedClusterAddOn %s/%s: %w", write.Cluster, name, err)
 	}
 	stored.ManagedFields = nil
-	s.memory.Stored(stored, r.options.Clock.Now())
+	s.installed.Set(stored, r.options.Clock.Now())
 	return nil
 }
 
@@ -88,7 +88,7 @@ func (r *reconciler) delete(ctx context.Context, s *addOnState, object *addonv1a
 		s.removed(r.options.Clock.Now())
 	}
 	if err == nil || apierrors.IsNotFound(err) {
-		s.memory.Deleted(client.ObjectKeyFromObject(object), write.UID)
+		s.installed.Delete(client.ObjectKeyFromObject(object), write.UID)
 		return nil
 	}
 	return fmt.Errorf("deleting ManagedClusterAddOn %s/%s: %w", object.Namespace, object.Name, err)

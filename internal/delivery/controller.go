@@ -224,7 +224,7 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 	if err != nil {
 		return out, nil, err
 	}
-	out.Works, out.Faults = s.memory.Overlay(cached, out.Now), s.faults.ByCluster(out.Now)
+	out.Works, out.Faults = s.works.Overlay(cached, out.Now), s.faults.ByCluster(out.Now)
 	return out, specs, nil
 }
 
@@ -241,6 +241,6 @@ func (r *reconciler) patchMetadata(ctx context.Context, s *setState, before, aft
 	if err := r.client.Patch(ctx, after, patch); err != nil {
 		return fmt.Errorf("changing the finalizer of ManifestWorkReplicaSet %s/%s: %w", before.Namespace, before.Name, err)
 	}
-	s.own.Stored(after)
+	s.sets.Set(after, r.options.Clock.Now())
 	return nil
 }

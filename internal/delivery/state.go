@@ -8,19 +8,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/assumed"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // setState is what the process holds of one set between two passes. One pass of a set runs at a time; its writes run concurrently.
 type setState struct {
-	memory plan.Memory
+	// works and sets have the writes to works of the set, and to the set itself, that the cache does not show yet.
+	works  assumed.Cache[*workv1.ManifestWork]
+	sets   assumed.Cache[*workv1alpha1.ManifestWorkReplicaSet]
 	faults apply.Faults
-	// own is the set as this process last stored it.
-	own pacing.Own[*workv1alpha1.ManifestWorkReplicaSet]
 
 	mu sync.Mutex
 	// hash is the hash of the template of one generation.
@@ -46,7 +47,7 @@ func (s *setState) latest(cached *workv1alpha1.ManifestWorkReplicaSet) *workv1al
 	if s.hashOf != cached.UID {
 		s.faults.Clear() // another set of the same name
 	}
-	return s.own.Latest(cached)
+	return s.sets.Latest(cached)
 }
 
 // templateHash returns the hash of the set's template. It is computed once a generation.
@@ -62,6 +63,11 @@ func (s *setState) templateHash(set *workv1alpha1.ManifestWorkReplicaSet) (strin
 	}
 	s.hash, s.hashOf, s.generation = hash, set.UID, set.Generation
 	return hash, nil
+}
+
+// setWork assumes a work as the API server returned it from a write. It keeps of a work what plans read.
+func (s *setState) setWork(work *workv1.ManifestWork, now time.Time) {
+	s.works.Set(plan.Strip(work.DeepCopy()), now)
 }
 
 // settle records the outcome of a write. Err is nil after success.

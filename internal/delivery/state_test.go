@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"testing"
+	"time"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 )
@@ -16,14 +17,14 @@ func TestTheOwnWriteCountsUntilTheCacheShowsIt(t *testing.T) {
 		return out
 	}
 	s := newSetState()
-	s.own.Stored(set("", "20"))
+	s.sets.Set(set("", "20"), time.Time{})
 	if got := s.latest(set("", "9")); got.ResourceVersion != "20" {
 		t.Errorf("version %s counts before the cache shows 20", got.ResourceVersion)
 	}
 	if got := s.latest(set("", "21")); got.ResourceVersion != "21" {
 		t.Errorf("version %s counts after the cache shows 21", got.ResourceVersion)
 	}
-	s.own.Stored(set("", "30"))
+	s.sets.Set(set("", "30"), time.Time{})
 	if got := s.latest(set("other", "22")); got.ResourceVersion != "22" {
 		t.Errorf("version %s of the set before counts", got.ResourceVersion)
 	}

@@ -38,7 +38,7 @@ func (r *reconciler) report(
 	if err := r.client.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)); err != nil {
 		return 0, fmt.Errorf("writing the status of ManifestWorkReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
-	s.own.Stored(after)
+	s.sets.Set(after, now)
 	s.setReported(now)
 	r.recordEvents(set, &status)
 	return 0, nil

@@ -169,7 +169,7 @@ func (r *reconciler) workHandler() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			if namespace, name, ok := plan.SetOf(e.Object.GetLabels(), e.Object.GetAnnotations()); ok {
 				if s := r.known(client.ObjectKey{Namespace: namespace, Name: name}); s != nil {
-					s.memory.Drop(client.ObjectKeyFromObject(e.Object), e.Object.GetUID())
+					s.works.ObserveDelete(client.ObjectKeyFromObject(e.Object), e.Object.GetUID())
 				}
 			}
 			enqueue(e.Object, q)

@@ -56,7 +56,7 @@ func (r *reconciler) write(ctx context.Context, s *setState, owner types.UID, sp
 		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: write.Name}}
 		err := r.client.Delete(ctx, work, client.Preconditions{UID: &write.UID, ResourceVersion: &write.ResourceVersion})
 		if err == nil || apierrors.IsNotFound(err) {
-			s.memory.Deleted(key, write.UID)
+			s.works.Delete(key, write.UID)
 			return nil
 		}
 		return fmt.Errorf("deleting ManifestWork %s: %w", key, err)
@@ -82,7 +82,7 @@ func (r *reconciler) create(ctx context.Context, s *setState, owner types.UID, s
 	if err != nil {
 		return fmt.Errorf("creating ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
 	}
-	s.memory.Stored(work, r.options.Clock.Now())
+	s.setWork(work, r.options.Clock.Now())
 	return nil
 }
 
@@ -95,6 +95,6 @@ func (r *reconciler) patch(ctx context.Context, s *setState, spec *workv1.Manife
 	if err := r.client.Patch(ctx, work, client.RawPatch(kind, data)); err != nil {
 		return fmt.Errorf("changing ManifestWork %s/%s: %w", write.Cluster, write.Name, err)
 	}
-	s.memory.Stored(work, r.options.Clock.Now())
+	s.setWork(work, r.options.Clock.Now())
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/addon/plan"
+	"github.com/berth-project/berth/internal/kube/assumed"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
@@ -48,7 +49,7 @@ type world struct {
 	// cached is what the cache shows. While frozen is set, it does not follow.
 	cached   map[string]*addonv1alpha1.ManagedClusterAddOn
 	frozen   bool
-	memory   *pacing.Memory[*addonv1alpha1.ManagedClusterAddOn]
+	own      *assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]
 	faults   map[string]pacing.Fault
 	removals []time.Time
 	// started is when the process met the add-on, unread whether it reads no configuration.
@@ -65,7 +66,7 @@ func newWorld(t interface{ Fatal(args ...any) }, placements ...string) *world {
 		addOn:      &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "metrics", UID: "addon-uid", Generation: 1}},
 		placements: map[types.NamespacedName]pacing.Placement{}, clusters: map[string]*clusterv1.ManagedCluster{}, configs: map[string]string{"base": "1", "special": "1"},
 		stored: map[string]*addonv1alpha1.ManagedClusterAddOn{}, cached: map[string]*addonv1alpha1.ManagedClusterAddOn{},
-		memory: &pacing.Memory[*addonv1alpha1.ManagedClusterAddOn]{}, faults: map[string]pacing.Fault{}, now: start,
+		own: &assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]{}, faults: map[string]pacing.Fault{}, now: start,
 	}
 	w.addOn.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{
 		ConfigGroupResource: kind, DefaultConfig: &addonv1alpha1.ConfigReferent{Namespace: space, Name: "base"},
@@ -120,7 +121,7 @@ func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
 func (w *world) input() plan.Input {
 	in := plan.Input{
 		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Now: w.now, Configs: map[plan.Object]plan.Config{},
-		Installed: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
+		Installed: w.own.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
 	}
 	for _, object := range plan.Objects(w.addOn, in.Installed) {
 		if in.Configs[object] = (plan.Config{Hash: w.configs[object.Name]}); w.configs[object.Name] == "" {
@@ -166,7 +167,7 @@ func (w *world) observe() {
 	}
 	for name, object := range w.cached {
 		if w.stored[name] == nil {
-			w.memory.Drop(types.NamespacedName{Namespace: name, Name: "metrics"}, object.UID)
+			w.own.ObserveDelete(types.NamespacedName{Namespace: name, Name: "metrics"}, object.UID)
 		}
 	}
 	w.cached = map[string]*addonv1alpha1.ManagedClusterAddOn{}
@@ -175,7 +176,7 @@ func (w *world) observe() {
 	}
 }
 
-// apply stores one write as the API server would. If the response is lost, the memory does not learn of it.
+// apply stores one write as the API server would. If the response is lost, nothing is assumed.
 func (w *world) apply(write plan.Write, response bool) error {
 	before := w.stored[write.Cluster]
 	if write.Verb == plan.Create {
@@ -196,7 +197,7 @@ func (w *world) apply(write plan.Write, response bool) error {
 		delete(w.stored, write.Cluster)
 		w.removals = append(w.removals, w.now)
 		if response {
-			w.memory.Deleted(types.NamespacedName{Namespace: write.Cluster, Name: "metrics"}, write.UID)
+			w.own.Delete(types.NamespacedName{Namespace: write.Cluster, Name: "metrics"}, write.UID)
 		}
 		return nil
 	case plan.UpdateMetadata:
@@ -216,7 +217,7 @@ func (w *world) store(object *addonv1alpha1.ManagedClusterAddOn, response bool) 
 	object.ResourceVersion = strconv.Itoa(w.version)
 	w.stored[object.Namespace] = object
 	if response {
-		w.memory.Stored(object.DeepCopy(), w.now)
+		w.own.Set(object.DeepCopy(), w.now)
 	}
 }
 

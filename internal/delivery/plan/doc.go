@@ -16,7 +16,7 @@
 //
 // # Duties of the caller
 //
-//  1. Pass the works as last stored: the cache, overlaid with the writes of this process (Memory). A work that was just created and
+//  1. Pass the works as last stored: the cache, overlaid with the writes of this process (assumed.Cache). A work that was just created and
 //     is left out is created again, which the API server refuses because its name is the same.
 //  2. Pass refused writes back as Faults, until they succeed or the template changes.
 //  3. Send the writes in any order and go on after a failure.

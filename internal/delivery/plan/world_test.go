@@ -27,6 +27,7 @@ import (
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/assumed"
 )
 
 var (
@@ -44,7 +45,7 @@ type world struct {
 	// cached are the works as the cache shows them. While frozen is set, it does not follow.
 	cached map[types.NamespacedName]*workv1.ManifestWork
 	frozen bool
-	memory *plan.Memory
+	own    *assumed.Cache[*workv1.ManifestWork]
 	faults map[string]plan.Fault
 	now    time.Time
 	// version is the last resourceVersion.
@@ -68,7 +69,8 @@ func newWorld(t testing.TB, placements ...string) *world {
 		set:        &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set-uid", Generation: 1}},
 		placements: map[string]plan.Placement{}, stored: map[types.NamespacedName]*workv1.ManifestWork{},
 		cached: map[types.NamespacedName]*workv1.ManifestWork{}, templates: map[string]*workv1.ManifestWorkSpec{}, kept: map[string]bool{},
-		fleet: map[string]*clusterv1.ManagedCluster{}, memory: &plan.Memory{}, faults: map[string]plan.Fault{}, now: start,
+		fleet: map[string]*clusterv1.ManagedCluster{}, own: &assumed.Cache[*workv1.ManifestWork]{},
+		faults: map[string]plan.Fault{}, now: start,
 	}
 	for _, text := range placements {
 		name, strategy, _ := strings.Cut(text, "=")
@@ -136,7 +138,7 @@ func slice(placement string, number, group int, clusters ...string) *clusterv1be
 func (w *world) observe() {
 	for key, work := range w.cached {
 		if w.stored[key] == nil {
-			w.memory.Drop(key, work.UID)
+			w.own.ObserveDelete(key, work.UID)
 		}
 	}
 	w.cached = map[types.NamespacedName]*workv1.ManifestWork{}
@@ -149,7 +151,7 @@ func (w *world) input(t testing.TB) plan.Input {
 	t.Helper()
 	in := plan.Input{
 		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
-		Works: w.memory.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(), Obstacle: w.obstacle,
+		Works: w.own.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(), Obstacle: w.obstacle,
 		Undeliverable: w.undeliverable,
 	}
 	if w.renderer() != nil && in.Invalid == "" {
@@ -244,7 +246,7 @@ func (w *world) pass(t testing.TB) plan.Result {
 	return out
 }
 
-// apply stores one write as the API server would. If the response is lost, the memory does not learn of it.
+// apply stores one write as the API server would. If the response is lost, nothing is assumed.
 func (w *world) apply(write plan.Write, response bool) error {
 	key := types.NamespacedName{Namespace: write.Cluster, Name: write.Name}
 	before := w.stored[key]
@@ -264,7 +266,7 @@ func (w *world) apply(write plan.Write, response bool) error {
 	if write.Verb == plan.Delete {
 		w.deleteWork(key)
 		if response {
-			w.memory.Deleted(key, write.UID)
+			w.own.Delete(key, write.UID)
 		}
 		return nil
 	}
@@ -315,7 +317,7 @@ func (w *world) store(work *workv1.ManifestWork, response bool) {
 	work.ResourceVersion = strconv.Itoa(w.version)
 	w.stored[types.NamespacedName{Namespace: work.Namespace, Name: work.Name}] = work
 	if response {
-		w.memory.Stored(work, w.now)
+		w.own.Set(plan.Strip(work.DeepCopy()), w.now)
 	}
 }
 
