@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -54,7 +55,7 @@ func newSimulatedHub(t *testing.T, seed uint64) *simulatedHub {
 	}
 	r.hubRun = &hubRun{hubPair: &hubPair{fleet: f, managed: &measuredHub{admin: fakeClient{simulatedHub: r}}}, options: Options{Progress: io.Discard}, created: f.Placements}
 	enqueue := func(key fleet.Key, _ explain.Cause) { r.queued[key] = true }
-	r.world = live.New(enginetest.Env(t), enqueue, enqueue)
+	r.world = live.New(enginetest.Env(t), clock.RealClock{}, enqueue, enqueue)
 	for _, set := range f.Sets {
 		r.stored.Add(set)
 		r.world.SetSet(nil, set)

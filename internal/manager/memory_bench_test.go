@@ -78,7 +78,7 @@ func newMemory(b *testing.B) *memory {
 		m.record.AddCause(key, cause)
 		m.queued = append(m.queued, key)
 	}
-	m.state = live.New(env, enqueue, enqueue)
+	m.state = live.New(env, m.clock, enqueue, enqueue)
 	return m
 }
 

@@ -56,7 +56,7 @@ func startLoop(t *testing.T, h *fakeHub) *loop {
 	}
 	enqueue := func(key fleet.Key) { l.queued[key] = true }
 	l.scores = newScoreDebouncer(h.clock, enqueue)
-	l.world = live.New(env,
+	l.world = live.New(env, h.clock,
 		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); enqueue(key) },
 		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); l.scores.add(key) })
 	h.list(l.world)

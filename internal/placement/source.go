@@ -47,7 +47,7 @@ type source struct {
 func newSource(cache cache.Cache, options Options) *source {
 	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub}
 	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
-	s.world = live.New(options.Env, s.enqueueNow, s.enqueueDebounced)
+	s.world = live.New(options.Env, options.Clock, s.enqueueNow, s.enqueueDebounced)
 	if options.BuiltIn {
 		s.world.AssumeBuiltInSets()
 	}

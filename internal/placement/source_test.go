@@ -39,7 +39,7 @@ func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 				if test.canceled {
 					cancel()
 				}
-				s := &source{clock: clock.RealClock{}, cache: &informertest.FakeInformers{Scheme: scheme}, world: live.New(nil, nil, nil)}
+				s := &source{clock: clock.RealClock{}, cache: &informertest.FakeInformers{Scheme: scheme}, world: live.New(nil, nil, nil, nil)}
 				if !test.none {
 					tainted := make(chan struct{})
 					stop := time.AfterFunc(test.after, func() { close(tainted) })

@@ -41,7 +41,7 @@ func newFixture(t *testing.T) *fixture {
 	env := enginetest.Env(t)
 	b := &fixture{t: t, clock: clocktesting.NewFakeClock(start)}
 	b.Record = New(Options{Clock: b.clock, Env: env})
-	b.world = live.New(env, b.AddCause, b.AddCause)
+	b.world = live.New(env, b.clock, b.AddCause, b.AddCause)
 	b.world.SetSet(nil, enginetest.Set("sea").Obj())
 	b.world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})
 	for _, name := range []string{"a", "b", "c"} {

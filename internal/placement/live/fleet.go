@@ -10,6 +10,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/kube/assumed"
 	"github.com/berth-project/berth/internal/kube/builtin"
 )
 
@@ -38,7 +39,7 @@ func (s *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
 		if !known {
 			continue
 		}
-		if cluster := s.snapshot.Cluster(id); cluster != nil && newer(&clusters[i], cluster.Object) {
+		if cluster := s.snapshot.Cluster(id); cluster != nil && assumed.Newer(&clusters[i], cluster.Object) {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/enginetest"
@@ -73,7 +74,7 @@ func newHeartbeats(b testing.TB, f *generate.Fleet) *heartbeats {
 	b.Helper()
 	h := &heartbeats{transformer: transform.New()}
 	wake := func(fleet.Key, explain.Cause) { h.enqueued++ }
-	h.state = live.New(enginetest.Env(b), wake, wake)
+	h.state = live.New(enginetest.Env(b), clock.RealClock{}, wake, wake)
 	for _, object := range f.Sets {
 		h.state.SetSet(nil, object)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -50,7 +51,7 @@ func Read(ctx context.Context, from client.Reader, env *celenv.Env) (*State, err
 		return nil, err
 	}
 	ignore := func(fleet.Key, explain.Cause) {}
-	w := New(env, ignore, ignore)
+	w := New(env, clock.RealClock{}, ignore, ignore)
 	each(objects.Clusters.Items, w.SetCluster)
 	each(objects.Scores.Items, w.SetScore)
 	each(objects.Sets.Items, func(set *clusterv1beta2.ManagedClusterSet) { w.SetSet(nil, set) })

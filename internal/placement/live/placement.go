@@ -3,20 +3,20 @@ package live
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/kube/assumed"
 )
 
 // placementState is the state of one Placement.
 type placementState struct {
 	cached *clusterv1beta1.Placement
 	// own is the last write of the status, or the status that needed no write.
-	own ownWrite[*clusterv1beta1.Placement]
+	own assumed.Write[*clusterv1beta1.Placement]
 	// specCount counts the specs so far; program and faults belong to the spec number compiledSpec.
 	specCount, compiledSpec int
 	program                 *program.Program
@@ -41,17 +41,6 @@ func (p *placementState) managed() bool { return managed(p.cached) }
 
 func managed(object *clusterv1beta1.Placement) bool {
 	return object.DeletionTimestamp.IsZero() && object.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
-}
-
-// newer returns whether a is a later version than b of the same object.
-func newer(a, b metav1.Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order > 0
-}
-
-// sameVersion returns whether a and b are the same version of the same object.
-func sameVersion(a, b metav1.Object) bool {
-	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
 // SetPlacement records a placement from the API server. A write of this process enqueues nothing.
@@ -114,7 +103,7 @@ func (s *State) compile(key fleet.Key) (p *placementState, known bool) {
 // changedExternally returns whether the stored status differs from what this process left.
 func (p *placementState) changedExternally() bool {
 	written := p.own.Get()
-	return written != nil && newer(p.cached, written) && !equality.Semantic.DeepEqual(written.Status, p.cached.Status)
+	return written != nil && assumed.Newer(p.cached, written) && !equality.Semantic.DeepEqual(written.Status, p.cached.Status)
 }
 
 // DeletePlacement records that a placement is deleted. It is enqueued once more, so that metrics and records drop it.
@@ -179,6 +168,6 @@ func (s *State) AfterStatusWrite(object *clusterv1beta1.Placement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p, known := s.placements[placementKey(object)]; known && p.cached.UID == object.UID {
-		p.own.Set(object, p.cached)
+		p.own.Set(object, p.cached, s.clock.Now())
 	}
 }

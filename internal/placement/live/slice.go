@@ -4,6 +4,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/kube/assumed"
 	"github.com/berth-project/berth/internal/source"
 )
 
@@ -11,7 +12,7 @@ import (
 type sliceState struct {
 	// cached is the object in the informer; nil if the informer does not have it.
 	cached *clusterv1beta1.PlacementDecision
-	own    ownWrite[*clusterv1beta1.PlacementDecision]
+	own    assumed.Write[*clusterv1beta1.PlacementDecision]
 	owner  fleet.Key
 	// mentions are the placements that the name or label of the slice names.
 	mentions []fleet.Key
@@ -41,7 +42,7 @@ func (s *State) recognizeWrite(name fleet.Key, slice *sliceState) {
 	if !known || !slice.own.Changed(slice.cached) {
 		return
 	}
-	if written := slice.own.Get(); written != nil && !newer(slice.cached, written) {
+	if written := slice.own.Get(); written != nil && !assumed.Newer(slice.cached, written) {
 		return
 	}
 	if p.attempts.has(name, plan.ReadSlice(slice.cached)) {
@@ -103,7 +104,7 @@ func (s *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
 		slice = &sliceState{}
 		s.slices[name] = slice
 	}
-	slice.own.Set(object, slice.cached)
+	slice.own.Set(object, slice.cached, s.clock.Now())
 	if !known {
 		s.indexMentions(name, slice, object)
 		s.assignOwner(name, slice)
@@ -132,7 +133,7 @@ func (s *State) AfterApply(found plan.Stored, written plan.Plan) {
 	}
 	for _, object := range found.Slices {
 		name := sliceKey(object)
-		if slice, known := s.slices[name]; known && !settled[name] && (slice.own.Get() == nil || !newer(slice.own.Get(), object)) {
+		if slice, known := s.slices[name]; known && !settled[name] && (slice.own.Get() == nil || !assumed.Newer(slice.own.Get(), object)) {
 			slice.own.Accept(object)
 		}
 		settled[name] = true

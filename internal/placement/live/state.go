@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/celenv"
@@ -19,6 +20,7 @@ import (
 // State is the fleet as it is known now. Its methods may be called from any goroutine.
 type State struct {
 	env                    *celenv.Env
+	clock                  clock.PassiveClock
 	enqueue, enqueueScored func(fleet.Key, explain.Cause)
 
 	mu sync.Mutex
@@ -48,9 +50,9 @@ type State struct {
 
 // New returns an empty State. For each placement that a change can affect, enqueueScored is called where only a score
 // changed, and enqueue for any other change. Neither may block or call the State.
-func New(env *celenv.Env, enqueue, scored func(fleet.Key, explain.Cause)) *State {
+func New(env *celenv.Env, at clock.PassiveClock, enqueue, scored func(fleet.Key, explain.Cause)) *State {
 	return &State{
-		env: env, enqueue: enqueue, enqueueScored: scored,
+		env: env, clock: at, enqueue: enqueue, enqueueScored: scored,
 		snapshot:    fleet.Empty(),
 		index:       wake.NewIndex(),
 		placements:  map[fleet.Key]*placementState{},
@@ -218,15 +220,15 @@ func (s *State) externalChange(key fleet.Key, p *placementState) (what explain.C
 	return what, ok
 }
 
-// Audit ends the wait for writes that were already pending at the last audit: the informer never shows an object that was
-// created and deleted while its watch was broken. From then on the state of the informer counts. Audit also publishes
-// pending heartbeats, so that their objects can be freed.
+// Audit ends the wait for writes that the informer will never show, by the rule of package assumed. From then on the
+// informer counts. Audit also publishes pending heartbeats, so that their objects can be freed.
 func (s *State) Audit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.publish()
+	now := s.clock.Now()
 	for name, slice := range s.slices {
-		if slice.own.Expire() {
+		if slice.own.Expire(slice.cached, now) {
 			s.enqueue(slice.owner, causeFor(kindSlice, name, writeLost))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
@@ -19,6 +21,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/kube/assumed"
 )
 
 var keyP, keyQ = fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns", Name: "q"}
@@ -27,6 +30,7 @@ var keyP, keyQ = fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns
 type harness struct {
 	*State
 	t        *testing.T
+	clock    *clocktesting.FakeClock
 	enqueued []string
 	version  int
 }
@@ -39,8 +43,8 @@ func newHarness(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &harness{t: t}
-	b.State = New(env,
+	b := &harness{t: t, clock: clocktesting.NewFakeClock(enginetest.Epoch)}
+	b.State = New(env, b.clock,
 		func(key fleet.Key, _ explain.Cause) { b.enqueued = append(b.enqueued, key.String()) },
 		func(key fleet.Key, _ explain.Cause) { b.enqueued = append(b.enqueued, key.String()+" by a score") })
 	b.SetSet(nil, enginetest.Set("sea").Obj())
@@ -338,15 +342,22 @@ func TestAnUnneededDeletedSliceIsRemoved(t *testing.T) {
 	}
 }
 
-func TestTheSecondAuditEndsThePendingWrite(t *testing.T) {
+func TestAnAuditEndsTheWriteThatIsNeverShown(t *testing.T) {
 	b := newHarness(t)
 	b.Gather(keyP, enginetest.Epoch)
 	b.AfterWrite(b.slice("p", 1, "c1")) // and the informer never shows it
 	b.Finish(keyP, false)
+	b.clock.Step(assumed.Timeout)
 	b.Audit()
 	b.wantEnqueued()
+	if c, _ := b.Peek(keyP, enginetest.Epoch); len(c.Stored.Slices) != 1 {
+		t.Errorf("stored %v, want the slice that was written", c.Stored.Slices)
+	}
+	b.clock.Step(time.Nanosecond)
 	b.Audit()
 	b.wantEnqueued("ns/p")
+	b.Audit()
+	b.wantEnqueued()
 	if c, _ := b.Gather(keyP, enginetest.Epoch); len(c.Stored.Slices) != 0 {
 		t.Errorf("stored %v, want what the informer has: nothing", c.Stored.Slices)
 	}
@@ -539,7 +550,7 @@ func TestNothingIsDecidedBeforeTheStateIsReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	ignore := func(fleet.Key, explain.Cause) {}
-	w := New(env, ignore, ignore)
+	w := New(env, clock.RealClock{}, ignore, ignore)
 	w.SetPlacement(enginetest.Placement("ns", "p").Obj())
 	if _, ok := w.Gather(keyP, time.Time{}); ok {
 		t.Error("decided from caches that are still filling")
@@ -584,7 +595,7 @@ func TestHasClusters(t *testing.T) {
 		out.ResourceVersion = version
 		return out
 	}
-	w := New(nil, nil, nil)
+	w := New(nil, nil, nil, nil)
 	w.SetCluster(version("a", "5"))
 	for sentence, test := range map[string]struct {
 		cluster *clusterv1.ManagedCluster

@@ -46,7 +46,7 @@ func newHandler(f *testing.F) *placementapi.Handler {
 	f.Helper()
 	clock, env := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), enginetest.Env(f)
 	recorded := history.New(history.Options{Clock: clock, Env: env})
-	world := live.New(env, recorded.AddCause, recorded.AddCause)
+	world := live.New(env, clock, recorded.AddCause, recorded.AddCause)
 	world.SetSet(nil, enginetest.Set("sea").Obj())
 	world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})
 	world.SetCluster(enginetest.Cluster("a").In("sea").Obj())
