@@ -31,15 +31,17 @@ import (
 // workers is how many placements are decided side by side, as by a manager.
 const workers = 24
 
-// simulatedHub is a run without processes. Its hub is a world in memory. Its manager receives every write at once, and decides
+// simulatedHub is a run without processes. Its hub is in memory. Its manager receives every write at once, and decides
 // on request.
 type simulatedHub struct {
 	*hubRun
 	t      *testing.T
 	random *rand.Rand
 	stored *enginetest.World
-	world  *live.State
-	queued map[fleet.Key]bool
+	// managerFleet and managerStored are what the manager knows.
+	managerFleet  *live.Fleet
+	managerStored *live.Stored
+	queued        map[fleet.Key]bool
 	// seen is the fleet at the last decision of a placement.
 	seen    map[fleet.Key]*fleet.Snapshot
 	version int
@@ -55,14 +57,14 @@ func newSimulatedHub(t *testing.T, seed uint64) *simulatedHub {
 	}
 	r.hubRun = &hubRun{hubPair: &hubPair{fleet: f, managed: &measuredHub{admin: fakeClient{simulatedHub: r}}}, options: Options{Progress: io.Discard}, created: f.Placements}
 	enqueue := func(key fleet.Key, _ explain.Cause) { r.queued[key] = true }
-	r.world = live.New(enginetest.Env(t), clock.RealClock{}, enqueue, enqueue)
+	r.managerFleet, r.managerStored = live.New(enginetest.Env(t), clock.RealClock{}, enqueue, enqueue)
 	for _, set := range f.Sets {
 		r.stored.Add(set)
-		r.world.SetSet(nil, set)
+		r.managerFleet.SetSet(nil, set)
 	}
 	for _, binding := range f.Bindings {
 		r.stored.Add(binding)
-		r.world.SetBinding(binding)
+		r.managerFleet.SetBinding(binding)
 	}
 	for _, cluster := range f.Clusters {
 		r.clusters = append(r.clusters, cluster.DeepCopy())
@@ -74,7 +76,7 @@ func newSimulatedHub(t *testing.T, seed uint64) *simulatedHub {
 	for _, placement := range f.Placements {
 		r.put(placement.DeepCopy())
 	}
-	r.world.Ready()
+	r.managerStored.Ready()
 	r.drainQueue()
 	return r
 }
@@ -89,15 +91,15 @@ func (s *simulatedHub) put(object client.Object) {
 	s.stored.Add(object)
 	switch o := object.(type) {
 	case *clusterv1.ManagedCluster:
-		s.world.SetCluster(o)
+		s.managerFleet.SetCluster(o)
 	case *clusterv1alpha1.AddOnPlacementScore:
-		s.world.SetScore(o)
+		s.managerFleet.SetScore(o)
 	case *clusterv1beta1.Placement:
-		s.world.AfterStatusWrite(o)
-		s.world.SetPlacement(o)
+		s.managerStored.AfterStatusWrite(o)
+		s.managerStored.SetPlacement(o)
 	case *clusterv1beta1.PlacementDecision:
-		s.world.AfterWrite(o)
-		s.world.SetSlice(o)
+		s.managerStored.AfterWrite(o)
+		s.managerStored.SetSlice(o)
 	default:
 		s.t.Fatalf("no place for %T", object)
 	}
@@ -140,7 +142,7 @@ func (s *simulatedHub) decideQueued() {
 	cases := make([]live.Input, 0, len(taken))
 	for _, key := range taken {
 		delete(s.queued, key)
-		c, ok := s.world.Gather(key, s.stored.Now)
+		c, ok := s.managerStored.Gather(key, s.stored.Now)
 		if !ok || c.Program == nil {
 			s.t.Fatalf("%s cannot be decided: %v", key, c.Faults)
 		}
@@ -152,8 +154,8 @@ func (s *simulatedHub) decideQueued() {
 		for _, write := range writes.Writes {
 			s.applyWrite(write)
 		}
-		s.world.AfterApply(c.Stored, writes)
-		s.world.Finish(taken[i], false)
+		s.managerStored.AfterApply(c.Stored, writes)
+		s.managerStored.Finish(taken[i], false)
 	}
 }
 
@@ -168,8 +170,8 @@ func (s *simulatedHub) applyWrite(write plan.Write) {
 		s.put(object.DeepCopy())
 		return
 	}
-	s.world.AfterDelete(write.Slice)
-	s.world.DeleteSlice(write.Slice)
+	s.managerStored.AfterDelete(write.Slice)
+	s.managerStored.DeleteSlice(write.Slice)
 }
 
 // fakeClient is a client of a simulated hub. It supports the requests of changes.

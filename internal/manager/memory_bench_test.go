@@ -49,7 +49,8 @@ func BenchmarkMemory(b *testing.B) {
 type memory struct {
 	b       *testing.B
 	clock   *clocktesting.FakeClock
-	state   *live.State
+	fleet   *live.Fleet
+	stored  *live.Stored
 	views   *visibility.Snapshot
 	record  *history.Record
 	caches  cache.Options
@@ -78,7 +79,7 @@ func newMemory(b *testing.B) *memory {
 		m.record.AddCause(key, cause)
 		m.queued = append(m.queued, key)
 	}
-	m.state = live.New(env, m.clock, enqueue, enqueue)
+	m.fleet, m.stored = live.New(env, m.clock, enqueue, enqueue)
 	return m
 }
 
@@ -88,23 +89,23 @@ func (m *memory) fill(f *generate.Fleet) {
 	clusters := cached[clusterv1.ManagedCluster](m, f.Clusters)
 	m.measure("clusters in the cache")
 	for _, object := range clusters {
-		m.state.SetCluster(object)
+		m.fleet.SetCluster(object)
 	}
 	m.measure("clusters in the state")
 	for _, object := range f.Sets {
-		m.state.SetSet(nil, object)
+		m.fleet.SetSet(nil, object)
 	}
 	for _, object := range f.Bindings {
-		m.state.SetBinding(object)
+		m.fleet.SetBinding(object)
 	}
 	m.measure("sets and bindings")
 	placements := cached[clusterv1beta1.Placement](m, f.Placements)
 	m.measure("placements in the cache")
 	for _, object := range placements {
-		m.state.SetPlacement(object)
+		m.stored.SetPlacement(object)
 	}
 	m.measure("programs")
-	m.state.Ready()
+	m.stored.Ready()
 	m.measure("index, queue")
 	if len(m.queued) != len(f.Placements) {
 		m.b.Fatalf("%d placements are enqueued, want %d", len(m.queued), len(f.Placements))
@@ -179,11 +180,11 @@ func received[T any, P interface {
 // decide decides a placement and delivers its writes as responses and as events.
 func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
 	turn := m.record.Begin(key)
-	c, ok := m.state.Gather(key, m.clock.Now())
+	c, ok := m.stored.Gather(key, m.clock.Now())
 	if !ok {
 		m.b.Fatalf("%s cannot be decided", key)
 	}
-	defer m.state.Finish(key, false)
+	defer m.stored.Finish(key, false)
 	result := engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement))
 	turn.Decided(c, result)
 	writes := plan.Diff(result, c.Stored, m.clock.Now())
@@ -192,16 +193,16 @@ func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
 		if write.Slice != nil {
 			slice := write.Slice.DeepCopy()
 			slice.UID, slice.ResourceVersion = types.UID(fmt.Sprintf("0b7f4e5c-0000-4000-9000-%012d", m.version)), strconv.Itoa(m.version)
-			m.state.AfterWrite(received[clusterv1beta1.PlacementDecision](m, nil, slice))
-			m.state.SetSlice(received[clusterv1beta1.PlacementDecision](m, decisions, slice))
+			m.stored.AfterWrite(received[clusterv1beta1.PlacementDecision](m, nil, slice))
+			m.stored.SetSlice(received[clusterv1beta1.PlacementDecision](m, decisions, slice))
 		} else {
 			placement := write.Placement.DeepCopy()
 			placement.ResourceVersion = strconv.Itoa(m.version)
-			m.state.AfterStatusWrite(received[clusterv1beta1.Placement](m, nil, placement))
-			m.state.SetPlacement(received[clusterv1beta1.Placement](m, placements, placement))
+			m.stored.AfterStatusWrite(received[clusterv1beta1.Placement](m, nil, placement))
+			m.stored.SetPlacement(received[clusterv1beta1.Placement](m, placements, placement))
 		}
 	}
-	m.state.AfterApply(c.Stored, writes)
+	m.stored.AfterApply(c.Stored, writes)
 	turn.Finish(writes, nil)
 }
 

@@ -142,7 +142,7 @@ func randomBudgetHistory(t *testing.T, seed uint64) {
 	for range 80 {
 		switch n := random.IntN(100); {
 		case n < 35:
-			h.deliver(random.IntN(3), l.world)
+			h.deliver(random.IntN(3), l.informed)
 		case n < 65 && len(l.queued) > 0:
 			l.reconcileOne(l.queuedKeys()[0])
 		case n < 85:

@@ -66,7 +66,7 @@ type Hub interface {
 func Add(mgr manager.Manager, options Options) error {
 	source := newSource(mgr.GetCache(), options)
 	decider := &reconciler{
-		client: mgr.GetClient(), world: source.world, scores: source.scores, record: options.Record,
+		client: mgr.GetClient(), stored: source.stored, scores: source.scores, record: options.Record,
 		hub: options.Hub, clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
 		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
 	}
@@ -92,7 +92,7 @@ func Add(mgr manager.Manager, options Options) error {
 // reconciler reconciles placements.
 type reconciler struct {
 	client   client.Client
-	world    *live.State
+	stored   *live.Stored
 	scores   *scoreDebouncer
 	record   *history.Record
 	hub      Hub

@@ -132,7 +132,7 @@ func TestALostResponseMakesNoNewcomers(t *testing.T) {
 	}
 	l.reconcileOne(keyOf(p))
 	h.putCluster(enginetest.Cluster("a1").In("sea").Obj())
-	for h.deliver(0, l.world) {
+	for h.deliver(0, l.informed) {
 	}
 	l.drain()
 	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"m1", "m2"}) {
@@ -162,7 +162,7 @@ func TestNothingIsWrittenTwiceWhileInformersLag(t *testing.T) {
 	next := h.stored.Placements[keyOf(p)].DeepCopy()
 	next.Spec.NumberOfClusters = new(int32(1))
 	h.putPlacement(next)
-	h.deliver(1, l.world)
+	h.deliver(1, l.informed)
 	again("deleting")
 	l.drain()
 	if err := l.pendingWrites(); err != nil {
@@ -178,7 +178,7 @@ func TestExternalWritesDuringADecisionAreDetected(t *testing.T) {
 	l := startLoop(t, h)
 	l.drain()
 	h.putCluster(enginetest.Cluster("c99").In("sea").Obj())
-	h.deliver(0, l.world)
+	h.deliver(0, l.informed)
 	h.betweenWrites = func() {
 		h.betweenWrites = func() {}
 		edited := h.stored.Slices[fleet.Key{Namespace: "ns", Name: "p-decision-1"}].DeepCopy()
@@ -187,7 +187,7 @@ func TestExternalWritesDuringADecisionAreDetected(t *testing.T) {
 		status := h.stored.Placements[keyOf(p)].DeepCopy()
 		status.Status.NumberOfSelectedClusters = 77
 		h.putPlacement(status)
-		for h.deliver(2, l.world) || h.deliver(1, l.world) {
+		for h.deliver(2, l.informed) || h.deliver(1, l.informed) {
 		}
 	}
 	l.drain()
@@ -206,7 +206,7 @@ func TestPlacementDeletedWhileDecided(t *testing.T) {
 	h.betweenWrites = func() {
 		h.betweenWrites = func() {}
 		h.deletePlacement(h.stored.Placements[keyOf(first)])
-		for h.deliver(1, l.world) {
+		for h.deliver(1, l.informed) {
 		}
 	}
 	l.reconcileOne(keyOf(first))
@@ -301,7 +301,7 @@ func randomHistory(t *testing.T, seed uint64, otherClients bool) {
 	h.betweenWrites = func() {
 		look()
 		if random.IntN(3) == 0 {
-			h.deliver(random.IntN(3), l.world)
+			h.deliver(random.IntN(3), l.informed)
 		}
 		if otherClients && random.IntN(20) == 0 {
 			externalWrite(random, h)
@@ -329,7 +329,7 @@ func randomHistory(t *testing.T, seed uint64, otherClients bool) {
 func randomStep(random *rand.Rand, h *fakeHub, l **loop, otherClients bool) {
 	switch n := random.IntN(100); {
 	case n < 35:
-		h.deliver(random.IntN(3), (*l).world)
+		h.deliver(random.IntN(3), (*l).informed)
 	case n < 65:
 		if waking := (*l).queuedKeys(); len(waking) > 0 {
 			(*l).reconcileOne(waking[random.IntN(len(waking))])

@@ -116,7 +116,7 @@ func TestAFailureLosesNoScore(t *testing.T) {
 	h.betweenWrites = func() {
 		h.betweenWrites = func() {}
 		h.putScore("c02", 30)
-		h.deliver(0, l.world)
+		h.deliver(0, l.informed)
 	}
 	l.reconcileOne(key)
 	if !l.queued[key] || waitingKeys(l.scores) != 1 {
@@ -155,12 +155,12 @@ func randomScoreHistory(t *testing.T, seed uint64) {
 		if random.IntN(3) == 0 {
 			h.putScore(fmt.Sprintf("c%02d", random.IntN(5)), random.Int32N(100))
 		}
-		h.deliver(random.IntN(3), l.world)
+		h.deliver(random.IntN(3), l.informed)
 	}
 	for range 100 {
 		switch n := random.IntN(100); {
 		case n < 25:
-			h.deliver(random.IntN(3), l.world)
+			h.deliver(random.IntN(3), l.informed)
 		case n < 50 && len(l.queued) > 0:
 			l.reconcileOne(l.queuedKeys()[random.IntN(len(l.queued))])
 		case n < 75:

@@ -95,7 +95,7 @@ func waitingKeys(g *scoreDebouncer) int {
 func TestNoScoreIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const readers, providers, scores = 4, 3, 400
-		var world [readers]atomic.Int64
+		var written [readers]atomic.Int64
 		var seen [readers]int64
 		due, done := make(chan fleet.Key, readers*providers*scores), make(chan struct{})
 		key := func(i int) fleet.Key { return fleet.Key{Name: strconv.Itoa(i)} }
@@ -103,14 +103,14 @@ func TestNoScoreIsLost(t *testing.T) {
 		look := func(key fleet.Key) {
 			g.remove(key)
 			i, _ := strconv.Atoi(key.Name)
-			seen[i] = world[i].Load()
+			seen[i] = written[i].Load()
 		}
 		var all, worker sync.WaitGroup
 		for provider := range providers {
 			all.Go(func() {
 				for n := range scores {
 					for i := range readers {
-						world[i].Add(1)
+						written[i].Add(1)
 						g.add(key(i))
 					}
 					time.Sleep(time.Duration(n*(provider+1)%7) * quietPeriod / 5)
@@ -137,8 +137,8 @@ func TestNoScoreIsLost(t *testing.T) {
 		close(done)
 		worker.Wait()
 		for i := range readers {
-			if seen[i] != world[i].Load() {
-				t.Errorf("reader %d has seen %d of %d scores", i, seen[i], world[i].Load())
+			if seen[i] != written[i].Load() {
+				t.Errorf("reader %d has seen %d of %d scores", i, seen[i], written[i].Load())
 			}
 		}
 		if g.batch != nil || len(due) > 0 {

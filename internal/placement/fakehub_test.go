@@ -46,12 +46,18 @@ type fakeHub struct {
 	stored  *enginetest.World
 	version int
 	// pending are the events that the informers have not shown yet, one queue per kind.
-	pending [3][]func(*live.State)
+	pending [3][]func(informed)
 	// fault returns the outcome of the next write.
 	fault  func() fault
 	writes []string
 	// betweenWrites runs before every write.
 	betweenWrites func()
+}
+
+// informed is what the events of informers reach.
+type informed struct {
+	*live.Fleet
+	*live.Stored
 }
 
 func newHub(t *testing.T) *fakeHub {
@@ -71,7 +77,7 @@ func (h *fakeHub) stamp(object client.Object, fresh bool) {
 func (h *fakeHub) putCluster(c *clusterv1.ManagedCluster) {
 	h.stamp(c, false)
 	h.stored.Add(c)
-	h.deliverLater(0, func(w *live.State) { w.SetCluster(c) })
+	h.deliverLater(0, func(to informed) { to.SetCluster(c) })
 }
 
 // putScore stores a score of the add-on "load" for a cluster.
@@ -79,13 +85,13 @@ func (h *fakeHub) putScore(cluster string, value int32) {
 	s := enginetest.Score(cluster, "load").Value("cpu", value).Obj()
 	h.stamp(s, false)
 	h.stored.Add(s)
-	h.deliverLater(0, func(w *live.State) { w.SetScore(s) })
+	h.deliverLater(0, func(to informed) { to.SetScore(s) })
 }
 
 func (h *fakeHub) deleteCluster(name string) {
 	c := h.stored.Clusters[name]
 	delete(h.stored.Clusters, name)
-	h.deliverLater(0, func(w *live.State) { w.DeleteCluster(c) })
+	h.deliverLater(0, func(to informed) { to.DeleteCluster(c) })
 }
 
 func (h *fakeHub) putPlacement(p *clusterv1beta1.Placement) {
@@ -95,7 +101,7 @@ func (h *fakeHub) putPlacement(p *clusterv1beta1.Placement) {
 		p.Generation = old.Generation + 1
 	}
 	h.stored.Add(p)
-	h.deliverLater(1, func(w *live.State) { w.SetPlacement(p) })
+	h.deliverLater(1, func(to informed) { to.SetPlacement(p) })
 }
 
 func sameSpec(a, b *clusterv1beta1.Placement) bool {
@@ -107,7 +113,7 @@ func sameSpec(a, b *clusterv1beta1.Placement) bool {
 // deletePlacement deletes a placement. The garbage collector deletes its slices later.
 func (h *fakeHub) deletePlacement(p *clusterv1beta1.Placement) {
 	delete(h.stored.Placements, keyOf(p))
-	h.deliverLater(1, func(w *live.State) { w.DeletePlacement(p) })
+	h.deliverLater(1, func(to informed) { to.DeletePlacement(p) })
 }
 
 // collectGarbage does the work of the garbage collector.
@@ -133,46 +139,46 @@ func (h *fakeHub) putSlice(s *clusterv1beta1.PlacementDecision) {
 	_, exists := h.stored.Slices[nameOf(s)]
 	h.stamp(s, !exists)
 	h.stored.Add(s)
-	h.deliverLater(2, func(w *live.State) { w.SetSlice(s) })
+	h.deliverLater(2, func(to informed) { to.SetSlice(s) })
 }
 
 func (h *fakeHub) deleteSlice(s *clusterv1beta1.PlacementDecision) {
 	delete(h.stored.Slices, nameOf(s))
-	h.deliverLater(2, func(w *live.State) { w.DeleteSlice(s) })
+	h.deliverLater(2, func(to informed) { to.DeleteSlice(s) })
 }
 
-func (h *fakeHub) deliverLater(kind int, event func(*live.State)) {
+func (h *fakeHub) deliverLater(kind int, event func(informed)) {
 	h.pending[kind] = append(h.pending[kind], event)
 }
 
 // deliver shows the next event of a kind. Ok is false without an event.
-func (h *fakeHub) deliver(kind int, w *live.State) (ok bool) {
+func (h *fakeHub) deliver(kind int, to informed) (ok bool) {
 	if len(h.pending[kind]) == 0 {
 		return false
 	}
 	event := h.pending[kind][0]
 	h.pending[kind] = h.pending[kind][1:]
-	event(w)
+	event(to)
 	return true
 }
 
 // list shows every stored object, as the first lists of informers do, and drops the pending events.
-func (h *fakeHub) list(w *live.State) {
-	h.pending = [3][]func(*live.State){}
+func (h *fakeHub) list(to informed) {
+	h.pending = [3][]func(informed){}
 	for _, c := range h.stored.Clusters {
-		w.SetCluster(c)
+		to.SetCluster(c)
 	}
 	for _, s := range h.stored.Scores {
-		w.SetScore(s)
+		to.SetScore(s)
 	}
 	for _, set := range h.stored.Sets {
-		w.SetSet(nil, set)
+		to.SetSet(nil, set)
 	}
 	for _, key := range h.stored.Keys() {
-		w.SetPlacement(h.stored.Placements[key])
+		to.SetPlacement(h.stored.Placements[key])
 	}
 	for _, s := range h.sliceList() {
-		w.SetSlice(s)
+		to.SetSlice(s)
 	}
 }
 

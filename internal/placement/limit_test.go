@@ -57,7 +57,7 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 			l.drain()
 			before := h.clusters(keyOf(p))
 			decide := func() uint64 {
-				for h.deliver(0, l.world) || h.deliver(1, l.world) || h.deliver(2, l.world) {
+				for h.deliver(0, l.informed) || h.deliver(1, l.informed) || h.deliver(2, l.informed) {
 				}
 				var from, to runtime.MemStats
 				runtime.ReadMemStats(&from)

@@ -54,7 +54,7 @@ func TestAChangeIsOneLine(t *testing.T) {
 	} {
 		step.do()
 		for informer := range 3 {
-			for h.deliver(informer, l.world) {
+			for h.deliver(informer, l.informed) {
 			}
 		}
 		lines = nil

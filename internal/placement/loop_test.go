@@ -30,13 +30,14 @@ import (
 // loop is the placement controller of a manager on a hub. The test controls its work queue.
 type loop struct {
 	*reconciler
-	t      *testing.T
-	hub    *fakeHub
-	env    *celenv.Env
-	queued map[fleet.Key]bool
-	due    map[fleet.Key]time.Time
-	events []string
-	steps  int
+	informed informed
+	t        *testing.T
+	hub      *fakeHub
+	env      *celenv.Env
+	queued   map[fleet.Key]bool
+	due      map[fleet.Key]time.Time
+	events   []string
+	steps    int
 }
 
 // startLoop starts a manager, which lists the stored objects.
@@ -56,17 +57,18 @@ func startLoop(t *testing.T, h *fakeHub) *loop {
 	}
 	enqueue := func(key fleet.Key) { l.queued[key] = true }
 	l.scores = newScoreDebouncer(h.clock, enqueue)
-	l.world = live.New(env, h.clock,
+	l.informed.Fleet, l.informed.Stored = live.New(env, h.clock,
 		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); enqueue(key) },
 		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); l.scores.add(key) })
-	h.list(l.world)
+	l.stored = l.informed.Stored
+	h.list(l.informed)
 	for namespace, sets := range h.stored.Bindings {
 		for set := range sets {
-			l.world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}})
+			l.informed.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}})
 		}
 	}
-	l.world.Ready()
-	l.record.SetLeader(l.world)
+	l.informed.Ready()
+	l.record.SetLeader(l.stored)
 	return l
 }
 
@@ -122,7 +124,7 @@ func (l *loop) drain() {
 	l.t.Helper()
 	for range 1000 {
 		switch {
-		case l.hub.deliver(0, l.world), l.hub.deliver(1, l.world), l.hub.deliver(2, l.world):
+		case l.hub.deliver(0, l.informed), l.hub.deliver(1, l.informed), l.hub.deliver(2, l.informed):
 		case len(l.queued) > 0:
 			l.reconcileOne(l.queuedKeys()[l.nextIndex()%len(l.queued)])
 		default:
@@ -134,15 +136,15 @@ func (l *loop) drain() {
 
 // pendingWrites returns an error if a decision on the stored objects would write.
 func (l *loop) pendingWrites() error {
-	world := l.hub.stored
-	world.Now = l.clock.Now()
-	snapshot := world.Snapshot()
-	for _, key := range world.Keys() {
-		placement := world.Placements[key]
+	stored := l.hub.stored
+	stored.Now = l.clock.Now()
+	snapshot := stored.Snapshot()
+	for _, key := range stored.Keys() {
+		placement := stored.Placements[key]
 		if placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 			continue
 		}
-		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, l.env), world.Stored(key), world.Now)
+		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, l.env), stored.Stored(key), stored.Now)
 		if !writes.Empty() {
 			return fmt.Errorf("placement %s: +%v -%v, %d writes, first to %s", key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb)
 		}

@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	h.putPlacement(p)
-	for h.deliver(0, l.world) || h.deliver(1, l.world) || h.deliver(2, l.world) {
+	for h.deliver(0, l.informed) || h.deliver(1, l.informed) || h.deliver(2, l.informed) {
 	}
 	h.fault = func() fault { return writeRefused }
 	l.reconcileOne(keyOf(p))
@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 
 	l.advance(time.Minute)
 	h.putCluster(enginetest.Cluster("c02").In("sea").Obj())
-	for h.deliver(0, l.world) || h.deliver(1, l.world) || h.deliver(2, l.world) {
+	for h.deliver(0, l.informed) || h.deliver(1, l.informed) || h.deliver(2, l.informed) {
 	}
 	l.advance(2 * time.Second)
 	l.drain()

@@ -47,7 +47,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.releaseCore(request)
 		return r.result(ctx, request, time.Time{}, r.revoke(ctx, a.key))
 	}
-	defer func() { r.world.Finish(a.key, !a.stored()) }() // deferred, so that a panic does not block the placement
+	defer func() { r.stored.Finish(a.key, !a.stored()) }() // deferred, so that a panic does not block the placement
 	r.decide(a)
 	r.diff(a)
 	r.releaseCore(request)
@@ -61,7 +61,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *reconciler) gather(key fleet.Key, dropped plan.Dropped) (a *attempt, ok bool) {
 	r.scores.remove(key)
 	a = &attempt{key: key, record: r.record.Begin(key)}
-	if a.input, ok = r.world.Gather(key, r.clock.Now()); !ok {
+	if a.input, ok = r.stored.Gather(key, r.clock.Now()); !ok {
 		r.record.Remove(key)
 		r.metrics.Remove(key)
 		return a, false
@@ -86,10 +86,10 @@ func (r *reconciler) diff(a *attempt) {
 
 // apply sends the writes, up to the first that fails.
 func (r *reconciler) apply(ctx context.Context, a *attempt) {
-	a.applied, a.err = apply.Apply(ctx, r.client, a.plan, r.world)
+	a.applied, a.err = apply.Apply(ctx, r.client, a.plan, r.stored)
 	a.written = r.clock.Now()
 	if a.stored() {
-		r.world.AfterApply(a.input.Stored, a.plan)
+		r.stored.AfterApply(a.input.Stored, a.plan)
 	}
 }
 

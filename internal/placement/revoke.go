@@ -15,7 +15,7 @@ import (
 
 // revoke removes the clusters that a namespace may no longer reach from the slices of a placement that Berth does not decide.
 func (r *reconciler) revoke(ctx context.Context, key fleet.Key) error {
-	found, ok := r.world.Unmanaged(key, r.clock.Now())
+	found, ok := r.stored.Unmanaged(key, r.clock.Now())
 	if !ok {
 		_, total := r.orphans.set(key, 0)
 		r.metrics.SetOrphaned(total)

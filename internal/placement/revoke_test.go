@@ -58,18 +58,18 @@ func TestRevocationReachesPlacementsThatBerthDoesNotDecide(t *testing.T) {
 		want            []string
 	}{
 		"a binding is being deleted": {
-			func(_ *fakeHub, l *loop) { l.world.SetBinding(bindingOf("lake", true)) },
-			func(_ *fakeHub, l *loop) { l.world.SetBinding(bindingOf("lake", false)) },
+			func(_ *fakeHub, l *loop) { l.informed.SetBinding(bindingOf("lake", true)) },
+			func(_ *fakeHub, l *loop) { l.informed.SetBinding(bindingOf("lake", false)) },
 			[]string{"c00", "c01"},
 		},
 		"a binding is deleted": {
-			func(_ *fakeHub, l *loop) { l.world.DeleteBinding(bindingOf("lake", false)) },
-			func(_ *fakeHub, l *loop) { l.world.SetBinding(bindingOf("lake", false)) },
+			func(_ *fakeHub, l *loop) { l.informed.DeleteBinding(bindingOf("lake", false)) },
+			func(_ *fakeHub, l *loop) { l.informed.SetBinding(bindingOf("lake", false)) },
 			[]string{"c00", "c01"},
 		},
 		"a set is deleted": {
-			func(_ *fakeHub, l *loop) { l.world.DeleteSet(enginetest.Set("lake").Obj()) },
-			func(_ *fakeHub, l *loop) { l.world.SetSet(nil, enginetest.Set("lake").Obj()) },
+			func(_ *fakeHub, l *loop) { l.informed.DeleteSet(enginetest.Set("lake").Obj()) },
+			func(_ *fakeHub, l *loop) { l.informed.SetSet(nil, enginetest.Set("lake").Obj()) },
 			[]string{"c00", "c01"},
 		},
 		"a cluster changes its set": {

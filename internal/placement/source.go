@@ -28,13 +28,14 @@ const (
 	taintTimeout = 30 * time.Second
 )
 
-// source enqueues the placements that a change may affect. It is a controller-runtime source, synced once the world has every
+// source enqueues the placements that a change may affect. It is a controller-runtime source, synced once its state has every
 // object that existed at the start.
 type source struct {
 	cache  cache.Cache
 	clock  clock.WithTicker
 	record *history.Record
-	world  *live.State
+	fleet  *live.Fleet
+	stored *live.Stored
 	scores *scoreDebouncer
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	synced func() bool
@@ -47,9 +48,9 @@ type source struct {
 func newSource(cache cache.Cache, options Options) *source {
 	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub}
 	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
-	s.world = live.New(options.Env, options.Clock, s.enqueueNow, s.enqueueDebounced)
+	s.fleet, s.stored = live.New(options.Env, options.Clock, s.enqueueNow, s.enqueueDebounced)
 	if options.BuiltIn {
-		s.world.AssumeBuiltInSets()
+		s.fleet.AssumeBuiltInSets()
 	}
 	return s
 }
@@ -57,7 +58,7 @@ func newSource(cache cache.Cache, options Options) *source {
 // Start starts the watches. It does not block.
 func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	s.queue = queue
-	synced, err := s.world.Watch(ctx, s.cache)
+	synced, err := live.Watch(ctx, s.cache, s.fleet, s.stored)
 	if err != nil {
 		return fmt.Errorf("watching the fleet: %w", err)
 	}
@@ -75,8 +76,8 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	if err := s.waitForTaints(ctx); err != nil {
 		return err
 	}
-	s.world.Ready()
-	s.record.SetLeader(s.world)
+	s.stored.Ready()
+	s.record.SetLeader(s.stored)
 	return nil
 }
 
@@ -104,7 +105,9 @@ func (s *source) waitForClusters(ctx context.Context) error {
 	if err := s.cache.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing clusters: %w", err)
 	}
-	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) { return s.world.HasClusters(clusters.Items), nil })
+	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) {
+		return s.fleet.HasClusters(clusters.Items), nil
+	})
 	if err != nil {
 		return fmt.Errorf("waiting for the taints of clusters to be read: %w", err)
 	}
@@ -127,7 +130,8 @@ func (s *source) enqueue(key fleet.Key) {
 	s.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}})
 }
 
-// audit audits the world periodically, and enqueues every placement after a change of the CustomResourceDefinitions.
+// audit ends lost writes and publishes heartbeats periodically. It enqueues every placement after a change of the
+// CustomResourceDefinitions.
 func (s *source) audit(ctx context.Context) {
 	ticker := s.clock.NewTicker(auditInterval)
 	defer ticker.Stop()
@@ -140,9 +144,10 @@ func (s *source) audit(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			s.world.Refresh(causeDefinitionsChanged)
+			s.stored.Refresh(causeDefinitionsChanged)
 		case <-ticker.C():
-			s.world.Audit()
+			s.stored.Audit()
+			s.fleet.Publish()
 		}
 	}
 }

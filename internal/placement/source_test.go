@@ -39,7 +39,8 @@ func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 				if test.canceled {
 					cancel()
 				}
-				s := &source{clock: clock.RealClock{}, cache: &informertest.FakeInformers{Scheme: scheme}, world: live.New(nil, nil, nil, nil)}
+				s := &source{clock: clock.RealClock{}, cache: &informertest.FakeInformers{Scheme: scheme}}
+				s.fleet, s.stored = live.New(nil, s.clock, nil, nil)
 				if !test.none {
 					tainted := make(chan struct{})
 					stop := time.AfterFunc(test.after, func() { close(tainted) })

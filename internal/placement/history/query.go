@@ -49,14 +49,14 @@ type Explanation struct {
 // Explain returns the last run of a placement. If the run is not in memory, or was made for other clusters than there are now, Explain
 // computes a run of the current state: a cluster that cannot change a decision starts none, and has a verdict all the same.
 func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, error) {
-	world, err := r.stateFor(ctx)
+	stored, err := r.storedFor(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out *Explanation
 	for range maxAttempts {
 		found, held := r.runs.last(key)
-		now, ok := world.Peek(key, r.options.Clock.Now())
+		now, ok := stored.Peek(key, r.options.Clock.Now())
 		if !ok {
 			return nil, ErrUnknown
 		}
@@ -71,10 +71,10 @@ func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, erro
 	return out, nil
 }
 
-// stateFor returns the world of this process if it is the leader, and otherwise reads one from the API server.
-func (r *Record) stateFor(ctx context.Context) (*live.State, error) {
+// storedFor returns what this process has stored if it is the leader, and otherwise reads it from the API server.
+func (r *Record) storedFor(ctx context.Context) (*live.Stored, error) {
 	if leads := r.leader.Load(); leads != nil {
-		return leads.world, nil
+		return leads.stored, nil
 	}
 	select {
 	case r.reading <- struct{}{}:
@@ -131,12 +131,12 @@ func staleReason(run Run, stored plan.Stored) string {
 // Try decides a placement that is not stored, or a changed spec of a stored one, and stores nothing. A placement with the uid of
 // the stored one has its decisions and budget. Any other is new: the stored decisions of its name are not its own.
 func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (*Explanation, error) {
-	world, err := r.stateFor(ctx)
+	stored, err := r.storedFor(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now := r.options.Clock.Now()
-	snapshot, ok := world.Fleet(now)
+	snapshot, ok := stored.Snapshot(now)
 	if !ok {
 		return nil, errNotReady
 	}
@@ -149,9 +149,9 @@ func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (
 	}
 	key := fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
 	past := ledger.Ledger{}
-	if stored, ok := world.Peek(key, now); ok && stored.Stored.Placement.UID == placement.UID {
-		past = plan.ReadLedger(stored.Stored.Placement)
-		past.SameSpec = past.SameSpec && equality.Semantic.DeepEqual(stored.Stored.Placement.Spec, placement.Spec)
+	if found, ok := stored.Peek(key, now); ok && found.Stored.Placement.UID == placement.UID {
+		past = plan.ReadLedger(found.Stored.Placement)
+		past.SameSpec = past.SameSpec && equality.Semantic.DeepEqual(found.Stored.Placement.Spec, placement.Spec)
 	} else {
 		edit := snapshot.Edit()
 		edit.SetSlices(key, nil)
@@ -209,7 +209,7 @@ func (r *Record) History(key fleet.Key, since time.Time, cluster string, visible
 	if leads == nil {
 		return explain.History{}, ErrIdle
 	}
-	if _, ok := leads.world.Peek(key, r.options.Clock.Now()); !ok {
+	if _, ok := leads.stored.Peek(key, r.options.Clock.Now()); !ok {
 		return explain.History{}, ErrUnknown
 	}
 	out := explain.History{

@@ -34,10 +34,10 @@ type Record struct {
 	reading chan struct{}
 }
 
-// leaderState is the world of a leader, and when it became the leader.
+// leaderState is what a leader knows of the hub, and since when it is the leader.
 type leaderState struct {
-	world *live.State
-	since time.Time
+	stored *live.Stored
+	since  time.Time
 }
 
 // New returns an empty record.
@@ -48,9 +48,9 @@ func New(options Options) *Record {
 	}
 }
 
-// SetLeader sets the world of this process, which becomes the leader. The world must be ready.
-func (r *Record) SetLeader(world *live.State) {
-	r.leader.Store(&leaderState{world: world, since: r.options.Clock.Now()})
+// SetLeader sets what this process knows of the hub, which must be ready. The process becomes the leader.
+func (r *Record) SetLeader(stored *live.Stored) {
+	r.leader.Store(&leaderState{stored: stored, since: r.options.Clock.Now()})
 }
 
 // IsLeader reports whether this process is the leader.

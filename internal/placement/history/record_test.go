@@ -27,13 +27,14 @@ var (
 	start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 )
 
-// fixture is a record with a world of clusters a, b and c. The placement selects those with the label fit=yes.
+// fixture is a record of a fleet of clusters a, b and c. The placement selects those with the label fit=yes.
 type fixture struct {
 	*Record
 
-	t     *testing.T
-	clock *clocktesting.FakeClock
-	world *live.State
+	t      *testing.T
+	clock  *clocktesting.FakeClock
+	fleet  *live.Fleet
+	stored *live.Stored
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -41,16 +42,16 @@ func newFixture(t *testing.T) *fixture {
 	env := enginetest.Env(t)
 	b := &fixture{t: t, clock: clocktesting.NewFakeClock(start)}
 	b.Record = New(Options{Clock: b.clock, Env: env})
-	b.world = live.New(env, b.clock, b.AddCause, b.AddCause)
-	b.world.SetSet(nil, enginetest.Set("sea").Obj())
-	b.world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})
+	b.fleet, b.stored = live.New(env, b.clock, b.AddCause, b.AddCause)
+	b.fleet.SetSet(nil, enginetest.Set("sea").Obj())
+	b.fleet.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})
 	for _, name := range []string{"a", "b", "c"} {
 		b.setMatching(name, true)
 	}
 	p := enginetest.Placement("ns", "p").Labels("fit", "yes").Obj()
 	p.UID, p.ResourceVersion, p.Generation = "uid", "1", 1
-	b.world.SetPlacement(p)
-	b.world.Ready()
+	b.stored.SetPlacement(p)
+	b.stored.Ready()
 	return b
 }
 
@@ -59,17 +60,17 @@ func (f *fixture) setMatching(name string, fit bool) {
 	if fit {
 		c.Label("fit", "yes")
 	}
-	f.world.SetCluster(c.Obj())
+	f.fleet.SetCluster(c.Obj())
 }
 
 // decide decides the placement, and stores the plan if stored is set.
 func (f *fixture) decide(stored bool) {
 	f.t.Helper()
-	c, ok := f.world.Gather(key, f.clock.Now())
+	c, ok := f.stored.Gather(key, f.clock.Now())
 	if !ok {
 		f.t.Fatal("nothing to decide")
 	}
-	defer f.world.Finish(key, !stored)
+	defer f.stored.Finish(key, !stored)
 	turn := f.Begin(key)
 	result := decide(key, c)
 	turn.Decided(c, result)
@@ -82,13 +83,13 @@ func (f *fixture) decide(stored bool) {
 		if write.Slice != nil {
 			slice := write.Slice.DeepCopy()
 			slice.UID, slice.ResourceVersion = "slice", fmt.Sprint(f.clock.Now().UnixNano()+int64(i))
-			f.world.AfterWrite(slice)
-			f.world.SetSlice(slice)
+			f.stored.AfterWrite(slice)
+			f.stored.SetSlice(slice)
 		} else {
 			p := write.Placement.DeepCopy()
 			p.ResourceVersion = fmt.Sprint(f.clock.Now().UnixNano() + int64(i))
-			f.world.AfterStatusWrite(p)
-			f.world.SetPlacement(p)
+			f.stored.AfterStatusWrite(p)
+			f.stored.SetPlacement(p)
 		}
 	}
 	turn.Finish(writes, nil)
@@ -131,13 +132,13 @@ func TestHistory(t *testing.T) {
 	if _, err := b.History(key, time.Time{}, "", visibleToAll); !errors.Is(err, ErrIdle) {
 		t.Errorf("the history of a manager that does not lead: %v", err)
 	}
-	b.SetLeader(b.world)
+	b.SetLeader(b.stored)
 	b.decide(true)
 	b.clock.Step(time.Minute)
 	b.setMatching("b", false)
 	b.decide(true)
 	b.clock.Step(time.Minute)
-	b.world.DeleteCluster(enginetest.Cluster("c").Obj())
+	b.fleet.DeleteCluster(enginetest.Cluster("c").Obj())
 	b.decide(false)
 	b.setMatching("b", true)
 	b.decide(true)
@@ -167,10 +168,10 @@ func TestHistory(t *testing.T) {
 // each of them.
 func TestRegroupingIsOneEntry(t *testing.T) {
 	b := newFixture(t)
-	b.SetLeader(b.world)
+	b.SetLeader(b.stored)
 	b.decide(true)
 	b.clock.Step(time.Minute)
-	c, _ := b.world.Peek(key, b.clock.Now())
+	c, _ := b.stored.Peek(key, b.clock.Now())
 	turn := b.Begin(key)
 	turn.Decided(c, decide(key, c))
 	change := turn.Finish(plan.Plan{Removed: []string{"x"}, Regrouped: []string{"b", "c"}}, nil).Change
@@ -204,10 +205,10 @@ func TestRegroupingIsOneEntry(t *testing.T) {
 // history, and the entry has the reason why others changed their group.
 func TestRestoredSlices(t *testing.T) {
 	b := newFixture(t)
-	b.SetLeader(b.world)
+	b.SetLeader(b.stored)
 	b.decide(true)
 	b.clock.Step(time.Minute)
-	c, _ := b.world.Peek(key, b.clock.Now())
+	c, _ := b.stored.Peek(key, b.clock.Now())
 	turn := b.Begin(key)
 	turn.Decided(c, decide(key, c))
 	change := turn.Finish(plan.Plan{
@@ -234,7 +235,7 @@ func TestRestoredSlices(t *testing.T) {
 // TestExplain covers the run that decided, a run that is computed again, and how the stored decisions differ from each.
 func TestExplain(t *testing.T) {
 	b := newFixture(t)
-	b.SetLeader(b.world)
+	b.SetLeader(b.stored)
 	check := func(sentence string, replayed bool, stale string, chosen ...string) {
 		t.Helper()
 		got, err := b.Explain(t.Context(), key)
@@ -277,7 +278,7 @@ func TestExplain(t *testing.T) {
 // TestTryIsBounded by what it takes to run all expressions, which is known before one is compiled.
 func TestTryIsBounded(t *testing.T) {
 	b := newFixture(t)
-	b.SetLeader(b.world)
+	b.SetLeader(b.stored)
 	const all = "true"
 	one := enginetest.Placement("ns", "q").CEL(all).Obj()
 	if got, err := b.Try(t.Context(), one); err != nil || got.Result.Selected != 3 {
@@ -299,7 +300,7 @@ func TestTryIsBounded(t *testing.T) {
 
 func TestRunsAreBounded(t *testing.T) {
 	b := newFixture(t)
-	c, _ := b.world.Peek(key, start)
+	c, _ := b.stored.Peek(key, start)
 	run := Run{Placement: c.Stored.Placement, Result: decide(key, c)}
 	each := cellCount(run.Result)
 	r := newRunCache(3*each+each/2, maxAge)
@@ -336,7 +337,7 @@ func TestOldRunsAreDropped(t *testing.T) {
 		for _, cluster := range []string{"a", "b", "c"} {
 			b.setMatching(cluster, true)
 		}
-		c, _ := b.world.Peek(key, start)
+		c, _ := b.stored.Peek(key, start)
 		run := Run{Placement: c.Stored.Placement, Result: decide(key, c), changes: c.Changes}
 		r.put(name(i), run, run)
 		r.put(name(0), run, r.stored(name(0)))
@@ -425,9 +426,9 @@ func TestCausesAreMerged(t *testing.T) {
 
 func TestConcurrentUse(t *testing.T) {
 	b := newFixture(t)
-	b.SetLeader(b.world)
+	b.SetLeader(b.stored)
 	b.decide(true)
-	c, _ := b.world.Peek(key, start)
+	c, _ := b.stored.Peek(key, start)
 	result := decide(key, c)
 	var all sync.WaitGroup
 	for worker := range 4 {

@@ -13,7 +13,7 @@ const (
 	// maxCells bounds the size of all traces, in cells: one for each cluster of the fleet, and for each candidate one more
 	// than it has scores.
 	maxCells = 1 << 20
-	// maxAge bounds the size of all snapshots: a run is dropped after so many later changes of the world. Snapshots share
+	// maxAge bounds the size of all snapshots: a run is dropped after so many later changes. Snapshots share
 	// equal parts, so together they hold one fleet and at most so many older states.
 	maxAge = 1 << 15
 )
@@ -22,7 +22,7 @@ const (
 type Run struct {
 	Placement *clusterv1beta1.Placement
 	Result    *engine.Result
-	// changes is how many changes the world had seen before the run.
+	// changes is how many changes there were before the run.
 	changes uint64
 }
 

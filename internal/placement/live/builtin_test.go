@@ -57,7 +57,7 @@ func TestBuiltInSetsStay(t *testing.T) {
 
 // inGlobalSet returns whether a cluster is a member of the set global.
 func (h *harness) inGlobalSet(cluster string) bool {
-	snapshot, _ := h.Fleet(enginetest.Epoch)
+	snapshot, _ := h.Fleet.Snapshot(enginetest.Epoch)
 	id, _ := snapshot.ID(cluster)
 	set, there := snapshot.Set(clusterv1beta2.GlobalClusterSetName)
 	return there && set.Has(snapshot.Cluster(id))

@@ -2,204 +2,222 @@ package live
 
 import (
 	"slices"
-
-	"k8s.io/apimachinery/pkg/api/equality"
+	"sync"
+	"time"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
 	"github.com/berth-project/berth/internal/kube/assumed"
-	"github.com/berth-project/berth/internal/kube/builtin"
 )
 
-// SetCluster records a cluster from the API server.
-func (s *State) SetCluster(object *clusterv1.ManagedCluster) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before, after, changed := s.nextEdit().SetManagedCluster(object)
-	if before == nil || changed&fleet.TermFacets != 0 {
-		s.publish()
-		s.enqueueUnmanaged(s.unmanagedWith(object.Name), func() explain.Cause { return clusterCause(object.Name, before, after) })
-	}
-	s.enqueueAll(s.enqueue, func() []fleet.Key { return s.index.ClusterChanged(s.snapshot, before, after) },
-		func() explain.Cause { return clusterCause(object.Name, before, after) })
+// Fleet is the clusters, sets, bindings and scores of a hub as they are known now. It builds snapshots of them and of the decisions that
+// Stored passes, and enqueues the placements that a change of them can affect. Its methods may be called from any goroutine. It never calls
+// Stored.
+type Fleet struct {
+	enqueue, enqueueScored func(fleet.Key, explain.Cause)
+
+	mu sync.Mutex
+	// ready is set once the caches are filled. Until then nothing is enqueued and no snapshot is made.
+	ready    bool
+	snapshot *fleet.Snapshot
+	// pending holds the changes since the snapshot; nil without changes. Once the fleet is ready, these are heartbeats and
+	// scores, which the index does not read from a snapshot. They are published when a snapshot is read.
+	pending *fleet.Edit
+	// changes counts the changes so far.
+	changes uint64
+	// index finds the placements that a change can affect, by their programs.
+	index    *wake.Index
+	programs map[fleet.Key]*program.Program
+	// unmanaged lists the clusters in slices that Berth wrote and does not decide, by placement.
+	unmanaged map[fleet.Key]map[string]struct{}
+	// boundTo lists for each set the namespaces with a binding to it.
+	boundTo map[string]map[string]struct{}
+	// assumeBuiltIn is set if the manager restores the built-in sets.
+	assumeBuiltIn bool
 }
 
-// HasClusters returns whether the state has each cluster in the given version or a newer one. Clusters that it lacks were deleted.
-func (s *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pending != nil { // before the state is ready, publish does nothing
-		s.snapshot, s.pending = s.pending.Snapshot(), nil
+func newFleet(enqueue, scored func(fleet.Key, explain.Cause)) *Fleet {
+	return &Fleet{
+		enqueue: enqueue, enqueueScored: scored,
+		snapshot:  fleet.Empty(),
+		index:     wake.NewIndex(),
+		programs:  map[fleet.Key]*program.Program{},
+		unmanaged: map[fleet.Key]map[string]struct{}{},
+		boundTo:   map[string]map[string]struct{}{},
+	}
+}
+
+// Snapshot returns the fleet as of now, with every change so far, and the number of changes so far. Stored must be ready.
+func (f *Fleet) Snapshot(now time.Time) (snapshot *fleet.Snapshot, changes uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publish()
+	return f.snapshot.At(now), f.changes
+}
+
+// setProgram records what a placement reads from the fleet: from now on a change of that enqueues it. The program is nil if the placement
+// does not compile.
+func (f *Fleet) setProgram(key fleet.Key, compiled *program.Program) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.programs[key] = compiled
+	f.index.Put(f.snapshot, key, compiled)
+}
+
+// deleteProgram records that a placement reads nothing from now on.
+func (f *Fleet) deleteProgram(key fleet.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.programs, key)
+	f.index.Remove(key)
+}
+
+// start ends the initial filling.
+func (f *Fleet) start() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ready = true
+	f.publish()
+}
+
+// Publish puts pending heartbeats and scores into the snapshot, so that the objects before them can be freed.
+func (f *Fleet) Publish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publish()
+}
+
+// SetCluster records a cluster from the API server.
+func (f *Fleet) SetCluster(object *clusterv1.ManagedCluster) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before, after, changed := f.nextEdit().SetManagedCluster(object)
+	f.clusterChanged(object.Name, before, after, before == nil || changed&fleet.TermFacets != 0)
+}
+
+// DeleteCluster records that a cluster is deleted.
+func (f *Fleet) DeleteCluster(object *clusterv1.ManagedCluster) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clusterChanged(object.Name, f.nextEdit().DeleteCluster(object.Name), nil, true)
+}
+
+// clusterChanged ends a change of a cluster: it enqueues the placements that the change can affect. Terms is whether it changes what sets
+// and predicates select by. Any other change is published with the next snapshot that is read.
+func (f *Fleet) clusterChanged(name string, before, after *fleet.Cluster, terms bool) {
+	var unmanaged []fleet.Key
+	if terms {
+		f.publish()
+		unmanaged = f.unmanagedWith(name)
+	}
+	if f.ready {
+		f.enqueueAll(f.enqueue, merge(f.index.ClusterChanged(f.snapshot, before, after), unmanaged),
+			func() explain.Cause { return clusterCause(name, before, after) })
+	}
+}
+
+// HasClusters returns whether the fleet has each cluster in the given version or a newer one. Clusters that it lacks were deleted.
+func (f *Fleet) HasClusters(clusters []clusterv1.ManagedCluster) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pending != nil { // before the fleet is ready, publish does nothing
+		f.snapshot, f.pending = f.pending.Snapshot(), nil
 	}
 	for i := range clusters {
-		id, known := s.snapshot.ID(clusters[i].Name)
+		id, known := f.snapshot.ID(clusters[i].Name)
 		if !known {
 			continue
 		}
-		if cluster := s.snapshot.Cluster(id); cluster != nil && assumed.Newer(&clusters[i], cluster.Object) {
+		if cluster := f.snapshot.Cluster(id); cluster != nil && assumed.Newer(&clusters[i], cluster.Object) {
 			return false
 		}
 	}
 	return true
 }
 
-// DeleteCluster records that a cluster is deleted.
-func (s *State) DeleteCluster(object *clusterv1.ManagedCluster) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.nextEdit().DeleteCluster(object.Name)
-	s.publish()
-	s.enqueueUnmanaged(s.unmanagedWith(object.Name), func() explain.Cause { return clusterCause(object.Name, before, nil) })
-	s.enqueueAll(s.enqueue, func() []fleet.Key { return s.index.ClusterChanged(s.snapshot, before, nil) },
-		func() explain.Cause { return clusterCause(object.Name, before, nil) })
-}
-
 // SetScore records an add-on score.
-func (s *State) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.nextEdit().SetScore(object.Namespace, fleet.NewScore(object)) {
-		s.scoreChanged(object, changed)
+func (f *Fleet) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.nextEdit().SetScore(object.Namespace, fleet.NewScore(object)) {
+		f.scoreChanged(object, changed)
 	}
 }
 
 // DeleteScore records that an add-on score is deleted.
-func (s *State) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.nextEdit().DeleteScore(object.Namespace, object.Name) {
-		s.scoreChanged(object, deleted)
+func (f *Fleet) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.nextEdit().DeleteScore(object.Namespace, object.Name) {
+		f.scoreChanged(object, deleted)
 	}
 }
 
 // scoreChanged enqueues the placements that read a score.
-func (s *State) scoreChanged(object *clusterv1alpha1.AddOnPlacementScore, what string) {
-	s.enqueueAll(s.enqueueScored, func() []fleet.Key {
-		id, known := s.snapshot.ID(object.Namespace)
-		if !known {
-			return nil
+func (f *Fleet) scoreChanged(object *clusterv1alpha1.AddOnPlacementScore, what string) {
+	id, known := f.snapshot.ID(object.Namespace)
+	if !f.ready || !known {
+		return
+	}
+	f.enqueueAll(f.enqueueScored, f.index.ScoreChanged(f.snapshot.Cluster(id), object.Name),
+		func() explain.Cause { return causeOf(kindScore, object, what) })
+}
+
+// nextEdit counts a change and returns the edit for it.
+func (f *Fleet) nextEdit() *fleet.Edit {
+	f.changes++
+	if f.pending == nil {
+		f.pending = f.snapshot.Edit()
+	}
+	return f.pending
+}
+
+// publish puts the pending changes into the snapshot, once the fleet is ready.
+func (f *Fleet) publish() {
+	if f.ready && f.pending != nil {
+		f.snapshot, f.pending = f.pending.Snapshot(), nil
+	}
+}
+
+// enqueueAll enqueues placements with a cause.
+func (f *Fleet) enqueueAll(enqueue func(fleet.Key, explain.Cause), keys []fleet.Key, why func() explain.Cause) {
+	if len(keys) == 0 {
+		return
+	}
+	cause := why()
+	for _, key := range keys {
+		enqueue(key, cause)
+	}
+}
+
+// unmanagedWith returns the unmanaged placements whose slices name a cluster.
+func (f *Fleet) unmanagedWith(cluster string) []fleet.Key {
+	return f.unmanagedWhere(func(_ fleet.Key, clusters map[string]struct{}) bool {
+		_, found := clusters[cluster]
+		return found
+	})
+}
+
+func (f *Fleet) unmanagedWhere(holds func(fleet.Key, map[string]struct{}) bool) []fleet.Key {
+	var out []fleet.Key
+	for key, clusters := range f.unmanaged {
+		if holds(key, clusters) {
+			out = append(out, key)
 		}
-		return s.index.ScoreChanged(s.snapshot.Cluster(id), object.Name)
-	}, func() explain.Cause { return causeOf(kindScore, object, what) })
-}
-
-// AssumeBuiltInSets makes the state contain the sets `default` and `global` with their required selectors from now on,
-// whatever the hub holds. Call it where a controller restores them: no decision may change in the meantime.
-func (s *State) AssumeBuiltInSets() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.assumeBuiltIn = true
-	for _, name := range builtin.Names() {
-		s.setSet(nil, builtin.Set(name))
 	}
-}
-
-// SetSet records a cluster set. before is the previous object, or nil for a new set.
-func (s *State) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.setSet(before, object)
-}
-
-func (s *State) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
-	if s.assumeBuiltIn {
-		object = builtin.Restored(object)
-		if before != nil {
-			before = builtin.Restored(before)
-		}
-	}
-	if before != nil && equality.Semantic.DeepEqual(before.Spec, object.Spec) {
-		return
-	}
-	what := changed
-	if before == nil {
-		what = created
-	}
-	s.nextEdit().SetSet(fleet.NewSet(object))
-	s.bindingsChanged(causeOf(kindSet, object, what), s.namespacesOf(object.Name)...)
-}
-
-// DeleteSet records that a cluster set is deleted.
-func (s *State) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if kept := builtin.Set(object.Name); s.assumeBuiltIn && kept != nil {
-		s.setSet(object, kept)
-		return
-	}
-	s.nextEdit().DeleteSet(object.Name)
-	s.bindingsChanged(causeOf(kindSet, object, deleted), s.namespacesOf(object.Name)...)
-}
-
-// SetBinding records a binding. Its name is the name of the set. A binding that is being deleted does not count, whatever
-// finalizer it has.
-func (s *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
-	if !object.DeletionTimestamp.IsZero() {
-		s.DeleteBinding(object)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if addMember(s.boundTo, object.Name, object.Namespace) {
-		s.nextEdit().Bind(object.Namespace, object.Name)
-		s.bindingsChanged(causeOf(kindBinding, object, created), object.Namespace)
-	}
-}
-
-// DeleteBinding records that a binding is deleted or being deleted.
-func (s *State) DeleteBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, bound := s.boundTo[object.Name][object.Namespace]; !bound {
-		return
-	}
-	removeMember(s.boundTo, object.Name, object.Namespace)
-	s.nextEdit().Unbind(object.Namespace, object.Name)
-	s.bindingsChanged(causeOf(kindBinding, object, deleted), object.Namespace)
-}
-
-func (s *State) namespacesOf(set string) []string {
-	var out []string
-	for namespace := range s.boundTo[set] {
-		out = append(out, namespace)
-	}
-	slices.Sort(out)
 	return out
 }
 
-// bindingsChanged ends a change of the sets that the placements of namespaces may choose from: they are indexed again and
-// enqueued.
-func (s *State) bindingsChanged(why explain.Cause, namespaces ...string) {
-	s.publish()
-	s.enqueueAll(s.enqueue, func() (touched []fleet.Key) {
-		for _, namespace := range namespaces {
-			keys := s.index.ByNamespace(namespace)
-			s.reindex(keys)
-			touched = append(touched, keys...)
-		}
-		return append(touched, s.unmanagedIn(namespaces)...)
-	}, func() explain.Cause { return why })
-}
-
-// addMember adds a member to the set at a key and returns whether it is new.
-func addMember[K, M comparable](in map[K]map[M]struct{}, key K, member M) bool {
-	if in[key] == nil {
-		in[key] = map[M]struct{}{}
+// merge returns the placements of two lists, each once: a disabled placement may read the cluster and have it in its slices.
+func merge(indexed, unmanaged []fleet.Key) []fleet.Key {
+	if len(unmanaged) == 0 {
+		return indexed
 	}
-	if _, there := in[key][member]; there {
-		return false
-	}
-	in[key][member] = struct{}{}
-	return true
-}
-
-// removeMember removes a member from the set at a key.
-func removeMember[K, M comparable](in map[K]map[M]struct{}, key K, member M) {
-	delete(in[key], member)
-	if len(in[key]) == 0 {
-		delete(in, key)
-	}
+	out := slices.Concat(unmanaged, indexed)
+	slices.SortFunc(out, fleet.Key.Compare)
+	return slices.Compact(out)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // BenchmarkHeartbeat is a heartbeat of a cluster that enqueues nothing: decoding it, transforming it, and recording it in
-// the state.
+// the fleet.
 func BenchmarkHeartbeat(b *testing.B) {
 	f := generate.New(generate.Shape{Clusters: 10000, Placements: 1000, Seed: 7})
 	b.Run("decoding", func(b *testing.B) {
@@ -37,11 +37,11 @@ func BenchmarkHeartbeat(b *testing.B) {
 			h.next(b)
 		}
 	})
-	b.Run("the world", func(b *testing.B) {
+	b.Run("the fleet", func(b *testing.B) {
 		h := newHeartbeats(b, f)
 		b.ReportAllocs()
 		for b.Loop() {
-			h.state.SetCluster(h.next(b))
+			h.fleet.SetCluster(h.next(b))
 		}
 		if h.enqueued > 0 {
 			b.Fatalf("%d placements were enqueued", h.enqueued)
@@ -53,7 +53,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 func TestAHeartbeatAllocatesLittle(t *testing.T) {
 	h := newHeartbeats(t, generate.New(generate.Shape{Clusters: 300, Placements: 100, Seed: 7}))
 	const most = 10
-	if got := testing.AllocsPerRun(1000, func() { h.state.SetCluster(h.next(t)) }); got > most {
+	if got := testing.AllocsPerRun(1000, func() { h.fleet.SetCluster(h.next(t)) }); got > most {
 		t.Errorf("%v allocations, want at most %d", got, most)
 	}
 	if h.enqueued > 0 {
@@ -61,9 +61,9 @@ func TestAHeartbeatAllocatesLittle(t *testing.T) {
 	}
 }
 
-// heartbeats is a state whose clusters send heartbeats one after another.
+// heartbeats is a fleet whose clusters send heartbeats one after another.
 type heartbeats struct {
-	state       *live.State
+	fleet       *live.Fleet
 	transformer *transform.Transformer
 	clusters    []*clusterv1.ManagedCluster
 	count       int
@@ -74,22 +74,23 @@ func newHeartbeats(b testing.TB, f *generate.Fleet) *heartbeats {
 	b.Helper()
 	h := &heartbeats{transformer: transform.New()}
 	wake := func(fleet.Key, explain.Cause) { h.enqueued++ }
-	h.state = live.New(enginetest.Env(b), clock.RealClock{}, wake, wake)
+	var stored *live.Stored
+	h.fleet, stored = live.New(enginetest.Env(b), clock.RealClock{}, wake, wake)
 	for _, object := range f.Sets {
-		h.state.SetSet(nil, object)
+		h.fleet.SetSet(nil, object)
 	}
 	for _, object := range f.Bindings {
-		h.state.SetBinding(object)
+		h.fleet.SetBinding(object)
 	}
 	for _, object := range f.Clusters {
 		object = h.transform(b, object.DeepCopy())
 		h.clusters = append(h.clusters, object)
-		h.state.SetCluster(object)
+		h.fleet.SetCluster(object)
 	}
 	for _, object := range f.Placements {
-		h.state.SetPlacement(object)
+		stored.SetPlacement(object)
 	}
-	h.state.Ready()
+	stored.Ready()
 	h.enqueued = 0
 	return h
 }

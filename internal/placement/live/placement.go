@@ -2,12 +2,10 @@ package live
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/internal/kube/assumed"
 )
@@ -37,14 +35,15 @@ func (p *placementState) current() *clusterv1beta1.Placement {
 }
 
 // managed returns whether Berth decides the placement.
-func (p *placementState) managed() bool { return managed(p.cached) }
+func (p *placementState) managed() bool { return Managed(p.cached) }
 
-func managed(object *clusterv1beta1.Placement) bool {
+// Managed returns whether Berth decides a placement: it is neither being deleted nor disabled by its annotation.
+func Managed(object *clusterv1beta1.Placement) bool {
 	return object.DeletionTimestamp.IsZero() && object.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
 }
 
 // SetPlacement records a placement from the API server. A write of this process enqueues nothing.
-func (s *State) SetPlacement(object *clusterv1beta1.Placement) {
+func (s *Stored) SetPlacement(object *clusterv1beta1.Placement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := placementKey(object)
@@ -69,7 +68,7 @@ func (s *State) SetPlacement(object *clusterv1beta1.Placement) {
 	case before.Generation != object.Generation:
 		p.specCount++
 		s.specChanged(key, specChanged)
-	case managed(before) != managed(object):
+	case Managed(before) != Managed(object):
 		s.enqueue(key, causeFor(kindPlacement, key, managementChanged))
 	case !p.inProgress && p.changedExternally():
 		s.enqueue(key, causeFor(kindPlacement, key, changedExternally))
@@ -77,27 +76,10 @@ func (s *State) SetPlacement(object *clusterv1beta1.Placement) {
 }
 
 // specChanged enqueues a placement with a new spec. Gather compiles the spec.
-func (s *State) specChanged(key fleet.Key, what string) {
+func (s *Stored) specChanged(key fleet.Key, what string) {
 	if s.ready {
 		s.enqueue(key, causeFor(kindPlacement, key, what))
 	}
-}
-
-// compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so
-// the caller does it instead of the informer, and without the lock. The caller holds the lock before and after. Known is
-// false if the placement does not exist.
-func (s *State) compile(key fleet.Key) (p *placementState, known bool) {
-	for p, known = s.placements[key]; known && p.compiledSpec < p.specCount; p, known = s.placements[key] {
-		spec, object := p.specCount, p.cached
-		s.mu.Unlock()
-		made, faults := program.Compile(object, s.env)
-		s.mu.Lock()
-		if s.placements[key] == p && p.specCount == spec {
-			p.program, p.faults, p.compiledSpec = made, faults, spec
-			s.index.Put(s.snapshot, key, made)
-		}
-	}
-	return p, known
 }
 
 // changedExternally returns whether the stored status differs from what this process left.
@@ -107,7 +89,7 @@ func (p *placementState) changedExternally() bool {
 }
 
 // DeletePlacement records that a placement is deleted. It is enqueued once more, so that metrics and records drop it.
-func (s *State) DeletePlacement(object *clusterv1beta1.Placement) {
+func (s *Stored) DeletePlacement(object *clusterv1beta1.Placement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removePlacement(placementKey(object))
@@ -116,19 +98,19 @@ func (s *State) DeletePlacement(object *clusterv1beta1.Placement) {
 	}
 }
 
-func (s *State) removePlacement(key fleet.Key) {
+func (s *Stored) removePlacement(key fleet.Key) {
 	if p, known := s.placements[key]; known {
 		s.recordFormer(key, p.cached.UID)
 		s.release(key, p)
 	}
 	delete(s.placements, key)
-	s.index.Remove(key)
+	s.fleet.deleteProgram(key)
 	s.reassignOwners(key)
 	s.publishDecisions(key)
 }
 
 // release drops what this process stored of a placement that it no longer decides.
-func (s *State) release(key fleet.Key, p *placementState) {
+func (s *Stored) release(key fleet.Key, p *placementState) {
 	p.own.Reset()
 	p.initialized, p.attempts = false, nil
 	s.resetWrites(key)
@@ -136,38 +118,10 @@ func (s *State) release(key fleet.Key, p *placementState) {
 }
 
 // resetWrites drops what this process stored of the slices of a placement.
-func (s *State) resetWrites(key fleet.Key) {
+func (s *Stored) resetWrites(key fleet.Key) {
 	for name := range s.slicesOf[key] {
 		slice := s.slices[name]
 		slice.own.Reset()
 		s.deleteIfGone(name, slice)
-	}
-}
-
-// initialize takes the existing slices of a placement as written by this process: those with its name that no other
-// placement controls. It runs once, before the first decision.
-func (s *State) initialize(key fleet.Key, p *placementState) {
-	p.initialized, p.attempts = true, attempts{}
-	for name := range s.slicesOf[key] {
-		slice := s.slices[name]
-		if slice.cached == nil {
-			continue
-		}
-		if owner, _, named := plan.Owner(slice.cached); !named || owner != key {
-			continue
-		}
-		if controller := metav1.GetControllerOf(slice.cached); controller == nil || controller.UID == p.cached.UID {
-			slice.own.Accept(slice.cached)
-		}
-	}
-	s.publishDecisions(key)
-}
-
-// AfterStatusWrite records a placement as the API server returned it after a status update.
-func (s *State) AfterStatusWrite(object *clusterv1beta1.Placement) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p, known := s.placements[placementKey(object)]; known && p.cached.UID == object.UID {
-		p.own.Set(object, p.cached, s.clock.Now())
 	}
 }

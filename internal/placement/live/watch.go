@@ -12,13 +12,16 @@ import (
 	"github.com/berth-project/berth/internal/source/informer"
 )
 
-// Watch updates the state from the informers of every kind that it reads. The caller calls Ready once synced returns true.
-func (s *State) Watch(ctx context.Context, informers cache.Cache) (synced func() bool, err error) {
+// Watch updates the fleet and what is stored from the informers of every kind that decisions read. The caller calls Ready once synced
+// returns true.
+func Watch(ctx context.Context, informers cache.Cache, f *Fleet, s *Stored) (synced func() bool, err error) {
 	return informer.Watch(ctx, informers,
-		informer.To(&clusterv1.ManagedCluster{}, func(_, c *clusterv1.ManagedCluster) { s.SetCluster(c) }, s.DeleteCluster),
-		informer.To(&clusterv1alpha1.AddOnPlacementScore{}, func(_, slice *clusterv1alpha1.AddOnPlacementScore) { s.SetScore(slice) }, s.DeleteScore),
-		informer.To(&clusterv1beta2.ManagedClusterSet{}, s.SetSet, s.DeleteSet),
-		informer.To(&clusterv1beta2.ManagedClusterSetBinding{}, func(_, b *clusterv1beta2.ManagedClusterSetBinding) { s.SetBinding(b) }, s.DeleteBinding),
+		informer.To(&clusterv1.ManagedCluster{}, func(_, c *clusterv1.ManagedCluster) { f.SetCluster(c) }, f.DeleteCluster),
+		informer.To(&clusterv1alpha1.AddOnPlacementScore{},
+			func(_, score *clusterv1alpha1.AddOnPlacementScore) { f.SetScore(score) }, f.DeleteScore),
+		informer.To(&clusterv1beta2.ManagedClusterSet{}, f.SetSet, f.DeleteSet),
+		informer.To(&clusterv1beta2.ManagedClusterSetBinding{},
+			func(_, b *clusterv1beta2.ManagedClusterSetBinding) { f.SetBinding(b) }, f.DeleteBinding),
 		informer.To(&clusterv1beta1.Placement{}, func(_, p *clusterv1beta1.Placement) { s.SetPlacement(p) }, s.DeletePlacement),
 		informer.To(&clusterv1beta1.PlacementDecision{}, func(_, d *clusterv1beta1.PlacementDecision) { s.SetSlice(d) }, s.DeleteSlice),
 	)

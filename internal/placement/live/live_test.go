@@ -26,16 +26,17 @@ import (
 
 var keyP, keyQ = fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns", Name: "q"}
 
-// harness is a state with a list of the enqueued placements.
+// harness is a Fleet and a Stored with a list of the enqueued placements.
 type harness struct {
-	*State
+	*Fleet
+	*Stored
 	t        *testing.T
 	clock    *clocktesting.FakeClock
 	enqueued []string
 	version  int
 }
 
-// newHarness returns a ready state with placements p and q, and cluster c1 in the set that both may choose from. No
+// newHarness returns both, ready, with placements p and q, and cluster c1 in the set that both may choose from. No
 // placement is enqueued.
 func newHarness(t *testing.T) *harness {
 	t.Helper()
@@ -44,7 +45,7 @@ func newHarness(t *testing.T) *harness {
 		t.Fatal(err)
 	}
 	b := &harness{t: t, clock: clocktesting.NewFakeClock(enginetest.Epoch)}
-	b.State = New(env, b.clock,
+	b.Fleet, b.Stored = New(env, b.clock,
 		func(key fleet.Key, _ explain.Cause) { b.enqueued = append(b.enqueued, key.String()) },
 		func(key fleet.Key, _ explain.Cause) { b.enqueued = append(b.enqueued, key.String()+" by a score") })
 	b.SetSet(nil, enginetest.Set("sea").Obj())
@@ -323,8 +324,11 @@ func TestDeletedObjectsLeaveNoState(t *testing.T) {
 	b.DeleteSlice(slice)
 	b.DeletePlacement(b.placement("q"))
 	b.DeleteBinding(binding("sea"))
-	if len(b.slices)+len(b.placements)+len(b.slicesOf)+len(b.mentionedBy)+len(b.boundTo)+b.index.Len() != 0 {
-		t.Errorf("left: slices %v, placements %v, owns %v, mentions %v, bound to %v", b.slices, b.placements, b.slicesOf, b.mentionedBy, b.boundTo)
+	if len(b.slices)+len(b.placements)+len(b.slicesOf)+len(b.mentionedBy)+len(b.Stored.unmanaged) != 0 {
+		t.Errorf("left: slices %v, placements %v, owns %v, mentions %v", b.slices, b.placements, b.slicesOf, b.mentionedBy)
+	}
+	if len(b.boundTo)+b.index.Len()+len(b.programs)+len(b.Fleet.unmanaged) != 0 {
+		t.Errorf("left: bound to %v, %d indexed, programs %v, unmanaged %v", b.boundTo, b.index.Len(), b.programs, b.Fleet.unmanaged)
 	}
 }
 
@@ -503,8 +507,8 @@ func TestEachReaderSeesTheLastHeartbeat(t *testing.T) {
 			c, _ := b.Peek(keyP, enginetest.Epoch)
 			return c.Snapshot
 		},
-		"Fleet": func(b *harness) *fleet.Snapshot {
-			s, _ := b.Fleet(enginetest.Epoch)
+		"Snapshot": func(b *harness) *fleet.Snapshot {
+			s, _ := b.Stored.Snapshot(enginetest.Epoch)
 			return s
 		},
 	} {
@@ -538,9 +542,9 @@ func TestAHeartbeatHidesNoOtherChange(t *testing.T) {
 	b.wantEnqueued()
 	b.SetCluster(enginetest.Cluster("c1").In("lake").Obj())
 	b.wantEnqueued("ns/p", "ns/q")
-	b.Audit()
+	b.Publish()
 	if id, _ := b.snapshot.ID("c1"); b.pending != nil || b.snapshot.Cluster(id).Object.Labels[clusterv1beta2.ClusterSetLabel] != "lake" {
-		t.Error("an audit lets nothing go")
+		t.Error("nothing is freed")
 	}
 }
 
@@ -550,7 +554,7 @@ func TestNothingIsDecidedBeforeTheStateIsReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	ignore := func(fleet.Key, explain.Cause) {}
-	w := New(env, clock.RealClock{}, ignore, ignore)
+	_, w := New(env, clock.RealClock{}, ignore, ignore)
 	w.SetPlacement(enginetest.Placement("ns", "p").Obj())
 	if _, ok := w.Gather(keyP, time.Time{}); ok {
 		t.Error("decided from caches that are still filling")
@@ -595,7 +599,7 @@ func TestHasClusters(t *testing.T) {
 		out.ResourceVersion = version
 		return out
 	}
-	w := New(nil, nil, nil, nil)
+	w, _ := New(nil, nil, nil, nil)
 	w.SetCluster(version("a", "5"))
 	for sentence, test := range map[string]struct {
 		cluster *clusterv1.ManagedCluster

@@ -1,0 +1,90 @@
+package live
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// publishDecisions passes the decisions of a placement to the fleet, once Stored is ready. They are the decisions that this process stored,
+// or the decisions in the informer if this process has not decided the placement.
+func (s *Stored) publishDecisions(key fleet.Key) {
+	if !s.ready {
+		return
+	}
+	s.updateUnmanaged(key)
+	s.updateFormer(key)
+	p, known := s.placements[key]
+	decidedHere := known && p.initialized
+	var decided []fleet.Slice
+	for name := range s.slicesOf[key] {
+		object := s.slices[name].cached
+		if decidedHere {
+			object = s.slices[name].own.Get()
+		}
+		if object != nil {
+			decided = append(decided, plan.ReadSlice(object))
+		}
+	}
+	s.fleet.setDecisions(key, decided, s.unmanaged[key])
+}
+
+// setDecisions records what Stored counts as the decisions of a placement. Unmanaged are the clusters in slices that Berth wrote and
+// does not decide; nil without such slices. It must not be changed any more.
+func (f *Fleet) setDecisions(key fleet.Key, decided []fleet.Slice, unmanaged map[string]struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unmanaged[key] = unmanaged; unmanaged == nil {
+		delete(f.unmanaged, key)
+	}
+	if f.nextEdit().SetSlices(key, decided) {
+		f.publish()
+	}
+}
+
+// updateUnmanaged records the clusters in the slices of a placement that Berth wrote and does not decide.
+func (s *Stored) updateUnmanaged(key fleet.Key) {
+	delete(s.unmanaged, key)
+	if p, known := s.placements[key]; known && p.managed() {
+		return
+	}
+	for _, object := range s.currentSlices(key) {
+		if !plan.WrittenByBerth(object) {
+			continue
+		}
+		if s.unmanaged[key] == nil {
+			s.unmanaged[key] = map[string]struct{}{}
+		}
+		for _, name := range plan.Clusters(object) {
+			s.unmanaged[key][name] = struct{}{}
+		}
+	}
+}
+
+// recordFormer records the UID of a deleted placement that still controls slices.
+func (s *Stored) recordFormer(key fleet.Key, uid types.UID) {
+	for name := range s.slicesOf[key] {
+		for _, object := range []*clusterv1beta1.PlacementDecision{s.slices[name].cached, s.slices[name].own.Get()} {
+			if object == nil {
+				continue
+			}
+			if controller := metav1.GetControllerOf(object); controller != nil && controller.UID == uid {
+				s.former[key] = uid
+				return
+			}
+		}
+	}
+}
+
+// updateFormer removes a deleted placement whose slices are gone.
+func (s *Stored) updateFormer(key fleet.Key) {
+	uid, known := s.former[key]
+	if !known {
+		return
+	}
+	delete(s.former, key)
+	s.recordFormer(key, uid)
+}

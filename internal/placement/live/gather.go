@@ -1,0 +1,112 @@
+package live
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// Input is everything that the decision of one placement needs. It is read-only.
+type Input struct {
+	Snapshot *fleet.Snapshot
+	// Changes is the number of changes so far. The difference of two inputs bounds how much their snapshots differ.
+	Changes uint64
+	// Program is nil if the placement does not compile; Faults are the reasons.
+	Program *program.Program
+	Faults  field.ErrorList
+	Stored  plan.Stored
+}
+
+// Gather begins an attempt and returns the input of a placement as of now. Ok is false if the placement does not exist, is being deleted,
+// or is disabled by its annotation. The caller must call Finish before the placement is gathered again.
+func (s *Stored) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, known := s.compile(key)
+	if !known || !p.managed() {
+		return Input{}, false
+	}
+	if !p.initialized {
+		s.initialize(key, p)
+	}
+	p.inProgress = true
+	return s.input(key, p, now), true
+}
+
+// Peek returns the input of a placement as of now without beginning an attempt, so Finish is not needed. Unlike Gather it
+// also returns the input of a placement that Berth does not decide. Ok is false if the placement does not exist.
+func (s *Stored) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, known := s.compile(key)
+	if !known {
+		return Input{}, false
+	}
+	return s.input(key, p, now), true
+}
+
+// compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so
+// the caller does it instead of the informer, and without the lock. The caller holds the lock before and after. Known is
+// false if the placement does not exist, and before Ready.
+func (s *Stored) compile(key fleet.Key) (p *placementState, known bool) {
+	if !s.ready {
+		return nil, false
+	}
+	for p, known = s.placements[key]; known && p.compiledSpec < p.specCount; p, known = s.placements[key] {
+		spec, object := p.specCount, p.cached
+		s.mu.Unlock()
+		made, faults := program.Compile(object, s.env)
+		s.mu.Lock()
+		if s.placements[key] == p && p.specCount == spec {
+			p.program, p.faults, p.compiledSpec = made, faults, spec
+			s.fleet.setProgram(key, made)
+		}
+	}
+	return p, known
+}
+
+// initialize takes the existing slices of a placement as written by this process: those with its name that no other
+// placement controls. It runs once, before the first decision.
+func (s *Stored) initialize(key fleet.Key, p *placementState) {
+	p.initialized, p.attempts = true, attempts{}
+	for name := range s.slicesOf[key] {
+		slice := s.slices[name]
+		if slice.cached == nil {
+			continue
+		}
+		if owner, _, named := plan.Owner(slice.cached); !named || owner != key {
+			continue
+		}
+		if controller := metav1.GetControllerOf(slice.cached); controller == nil || controller.UID == p.cached.UID {
+			slice.own.Accept(slice.cached)
+		}
+	}
+	s.publishDecisions(key)
+}
+
+// input returns the input of a placement. The lock is held while the fleet is read, so that the decisions in the snapshot are those of the
+// stored slices. The program is indexed before the snapshot is made, so that a change that the snapshot lacks enqueues the placement.
+func (s *Stored) input(key fleet.Key, p *placementState, now time.Time) Input {
+	snapshot, changes := s.fleet.Snapshot(now)
+	return Input{
+		Snapshot: snapshot, Changes: changes, Program: p.program, Faults: p.faults,
+		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]},
+	}
+}
+
+// currentSlices returns the stored slices of a placement, including the writes of this process.
+func (s *Stored) currentSlices(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+	var out []*clusterv1beta1.PlacementDecision
+	for name := range s.slicesOf[key] {
+		if object := s.slices[name].own.Stored(s.slices[name].cached); object != nil {
+			out = append(out, object)
+		}
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package live
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// Stored is the placements and slices of a hub as they are most probably stored: as the informers show them, and as this process wrote them
+// since. It passes the decisions to the Fleet. Its methods may be called from any goroutine. They may call the Fleet while they hold the
+// lock; the Fleet never calls back.
+type Stored struct {
+	fleet   *Fleet
+	env     *celenv.Env
+	clock   clock.PassiveClock
+	enqueue func(fleet.Key, explain.Cause)
+
+	mu sync.Mutex
+	// ready is set once the caches are filled. Until then nothing is gathered; then every placement is enqueued.
+	ready      bool
+	placements map[fleet.Key]*placementState
+	slices     map[fleet.Key]*sliceState
+	// mentionedBy lists for each placement the slices that name it in their name or label, slicesOf those that belong to it.
+	mentionedBy, slicesOf map[fleet.Key]map[fleet.Key]struct{}
+	// former is the UID of the deleted placement of a name while slices that it controls exist.
+	former map[fleet.Key]types.UID
+	// unmanaged lists the clusters in slices that Berth wrote and does not decide now: their placement is disabled, being
+	// deleted or gone.
+	unmanaged map[fleet.Key]map[string]struct{}
+}
+
+// New returns an empty Fleet and an empty Stored. For each placement that a change can affect, scored is called where only a score
+// changed, and enqueue for any other change. Both are called with a lock held: neither may block, or call the Fleet or the Stored.
+func New(env *celenv.Env, at clock.PassiveClock, enqueue, scored func(fleet.Key, explain.Cause)) (*Fleet, *Stored) {
+	f := newFleet(enqueue, scored)
+	return f, &Stored{
+		fleet: f, env: env, clock: at, enqueue: enqueue,
+		placements:  map[fleet.Key]*placementState{},
+		slices:      map[fleet.Key]*sliceState{},
+		mentionedBy: map[fleet.Key]map[fleet.Key]struct{}{},
+		slicesOf:    map[fleet.Key]map[fleet.Key]struct{}{},
+		former:      map[fleet.Key]types.UID{},
+		unmanaged:   map[fleet.Key]map[string]struct{}{},
+	}
+}
+
+// Ready ends the initial filling of both: every placement is enqueued.
+func (s *Stored) Ready() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ready {
+		return
+	}
+	s.ready = true
+	for key := range s.slicesOf {
+		s.publishDecisions(key)
+	}
+	s.fleet.start()
+	for key := range s.placements {
+		s.enqueue(key, explain.Cause{Kind: kindManager, What: started})
+	}
+	for key := range s.unmanaged {
+		if _, known := s.placements[key]; !known {
+			s.enqueue(key, explain.Cause{Kind: kindManager, What: started})
+		}
+	}
+}
+
+// Refresh enqueues every placement, for a change that affects all decisions or writes.
+func (s *Stored) Refresh(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ready {
+		return
+	}
+	for key := range s.placements {
+		s.enqueue(key, explain.Cause{Kind: kindManager, What: what})
+	}
+}
+
+// Audit ends the wait for writes that the informer will never show, by the rule of package assumed. From then on the informer counts.
+func (s *Stored) Audit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	for name, slice := range s.slices {
+		if slice.own.Expire(slice.cached, now) {
+			s.enqueue(slice.owner, causeFor(kindSlice, name, writeLost))
+		}
+	}
+}
+
+// Snapshot returns the fleet as of now. Ok is false before Ready.
+func (s *Stored) Snapshot(now time.Time) (snapshot *fleet.Snapshot, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ready {
+		return nil, false
+	}
+	snapshot, _ = s.fleet.Snapshot(now)
+	return snapshot, true
+}
+
+func placementKey(object *clusterv1beta1.Placement) fleet.Key {
+	return fleet.Key{Namespace: object.Namespace, Name: object.Name}
+}
+
+func sliceKey(object *clusterv1beta1.PlacementDecision) fleet.Key {
+	return fleet.Key{Namespace: object.Namespace, Name: object.Name}
+}
