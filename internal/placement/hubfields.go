@@ -17,14 +17,6 @@ const hubRetry = time.Minute
 // causeDefinitionsChanged is the cause of the attempts after a change of the CustomResourceDefinitions.
 const causeDefinitionsChanged = "the CustomResourceDefinitions on the hub changed"
 
-// droppedFields returns the status fields that the API server drops. Ok is false while a field is missing that every decision needs.
-func (r *reconciler) droppedFields() (dropped plan.Dropped, ok bool) {
-	if r.hub == nil {
-		return plan.Dropped{}, true
-	}
-	return r.hub.DroppedFields()
-}
-
 // withDroppedFields returns the input on a hub that drops status fields. A placement with a policy whose status field is dropped is
 // misconfigured and keeps its decisions: without the stored budget, every evaluation would spend the budget again.
 func withDroppedFields(c live.Input, dropped plan.Dropped) live.Input {

@@ -113,6 +113,14 @@ func (r *reconciler) result(ctx context.Context, request reconcile.Request, agai
 	}
 }
 
+// droppedFields returns the status fields that the API server drops. Ok is false while a field is missing that every decision needs.
+func (r *reconciler) droppedFields() (dropped plan.Dropped, ok bool) {
+	if r.hub == nil {
+		return plan.Dropped{}, true
+	}
+	return r.hub.DroppedFields()
+}
+
 // keyOfRequest returns the key of the placement of a request.
 func keyOfRequest(request reconcile.Request) fleet.Key {
 	return fleet.Key{Namespace: request.Namespace, Name: request.Name}
