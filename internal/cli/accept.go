@@ -8,6 +8,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/membership/join"
@@ -67,27 +69,22 @@ func newSetAccepted(streams genericiooptions.IOStreams, accepted bool, cmd *cobr
 	o := &acceptOptions{streams: streams, flags: reader.NewHubFlags(), accepted: accepted}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return reader.NewUsageError(cmd, fmt.Errorf("name the clusters: %s NAME", cmd.Name()))
+			return command.NewUsageError(cmd, fmt.Errorf("name the clusters: %s NAME", cmd.Name()))
 		}
 		return nil
 	}
-	cmd.ValidArgsFunction = completer{o.flags}.completeAll(reader.ClusterKind())
+	cmd.ValidArgsFunction = completion.Of(o.flags).All(reader.ClusterKind())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }
 	cmd.DisableFlagsInUseLine = true
 	if accepted {
 		cmd.Flags().BoolVar(&o.replace, "replace", false, "accept the other member that requests to take over the cluster, in place of the recorded one")
 	}
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeHubFlags(cmd)
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
 func (o *acceptOptions) run(ctx context.Context, names []string) error {
-	config, err := o.flags.RESTConfig(o.streams.ErrOut)
-	if err != nil {
-		return err
-	}
-	hub, err := join.NewClient(config)
+	hub, err := reader.NewClient(o.flags, o.streams.ErrOut, join.NewClient)
 	if err != nil {
 		return err
 	}

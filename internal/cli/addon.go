@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/addons"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 )
@@ -33,12 +35,7 @@ const addOnStatusExamples = `  # Which clusters lack the add-on metrics, and why
   kubectl berth addon status metrics -o json`
 
 func newAddOn(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "addon", Short: "Show how far add-ons are",
-		Args: unknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newAddOnStatus(streams, clock))
-	return cmd
+	return command.NewGroup("addon", "Show how far add-ons are", newAddOnStatus(streams, clock))
 }
 
 // addOnStatusOptions is the command line of `kubectl berth addon status`.
@@ -47,7 +44,7 @@ type addOnStatusOptions struct {
 	clock   clock.PassiveClock
 	flags   *reader.HubFlags
 
-	output string
+	output command.OutputFlag
 	all    bool
 }
 
@@ -58,31 +55,26 @@ func newAddOnStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock
 		Short:             "Show how far an add-on is on each cluster, and why",
 		Long:              addOnStatusLong,
 		Example:           addOnStatusExamples,
-		ValidArgsFunction: completer{o.flags}.completeOne(reader.AddOnKind()),
+		ValidArgsFunction: completion.Of(o.flags).One(reader.AddOnKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return reader.NewUsageError(cmd, fmt.Errorf("name one add-on: %s NAME", cmd.CommandPath()))
+				return command.NewUsageError(cmd, fmt.Errorf("name one add-on: %s NAME", cmd.CommandPath()))
 			}
-			if err := checkOutput(o.output, "table", "yaml", "json"); err != nil {
-				return reader.NewUsageError(cmd, err)
+			if err := o.output.Check(); err != nil {
+				return command.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context(), args[0])
 		},
 		DisableFlagsInUseLine: true,
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, yaml or json")
+	o.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
 	cmd.Flags().BoolVar(&o.all, "all", false, "list every cluster in the table")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeFlags(cmd, []string{"table", "yaml", "json"})
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
 func (o *addOnStatusOptions) run(ctx context.Context, name string) error {
-	config, err := o.flags.RESTConfig(o.streams.ErrOut)
-	if err != nil {
-		return err
-	}
-	hub, err := addons.NewHub(config)
+	hub, err := reader.NewClient(o.flags, o.streams.ErrOut, addons.NewHub)
 	if err != nil {
 		return err
 	}
@@ -93,9 +85,9 @@ func (o *addOnStatusOptions) run(ctx context.Context, name string) error {
 	}
 	report := addons.New(in)
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
-		if o.output == "table" {
+		if o.output.Form == "table" {
 			return addons.PrintTable(w, &report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
 		}
-		return printer.WriteData(w, o.output, report)
+		return printer.WriteData(w, o.output.Form, report)
 	})
 }

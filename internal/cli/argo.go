@@ -12,6 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/berth-project/berth/internal/bridge/argocd"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 )
@@ -49,12 +51,8 @@ Without --yes the command prints what it would do, and changes nothing. You need
 and patch Secrets in the namespace of Argo CD (-n, argocd by default).`
 
 func newArgo(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "argo", Short: "Let Argo CD follow decisions, and check what it lacks",
-		Args: unknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newArgoSetup(streams), newArgoCheck(streams), newArgoLabels(streams))
-	return cmd
+	return command.NewGroup("argo", "Let Argo CD follow decisions, and check what it lacks",
+		newArgoSetup(streams), newArgoCheck(streams), newArgoLabels(streams))
 }
 
 func newArgoSetup(streams genericiooptions.IOStreams) *cobra.Command {
@@ -65,11 +63,11 @@ func newArgoSetup(streams genericiooptions.IOStreams) *cobra.Command {
   kubectl berth argo setup web --repo https://git.example.com/app.git --path deploy | kubectl apply -f -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return reader.NewUsageError(cmd, errors.New("name one placement: argo setup PLACEMENT"))
+				return command.NewUsageError(cmd, errors.New("name one placement: argo setup PLACEMENT"))
 			}
 			setup.Placement = args[0]
 			if err := setup.Check(); err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			return printer.WriteBuffered(streams.Out, setup.Print)
 		},
@@ -81,7 +79,7 @@ func newArgoSetup(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&setup.Repository, "repo", "https://git.example.com/app.git", "`URL` of the repository of the Applications")
 	flags.StringVar(&setup.Path, "path", "deploy", "`path` in the repository")
 	flags.DurationVar(&setup.Poll, "poll", 30*time.Second, "how `often` the generator reads the decision")
-	registerCompletion(cmd, "namespace", cobra.NoFileCompletions) // the command reads no hub
+	completion.Register(cmd, "namespace", cobra.NoFileCompletions) // the command reads no hub
 	return cmd
 }
 
@@ -90,7 +88,8 @@ type argoCheckOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
 
-	account, output string
+	account string
+	output  command.OutputFlag
 }
 
 func newArgoCheck(streams genericiooptions.IOStreams) *cobra.Command {
@@ -98,28 +97,23 @@ func newArgoCheck(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check [PLACEMENT...] [flags]", Short: "Check what Argo CD lacks to follow decisions", Long: argoCheckLong,
 		Example:           "  # Does Argo CD have all that it needs?\n  kubectl berth argo check",
-		ValidArgsFunction: completer{o.flags}.completeAll(reader.PlacementKind()),
+		ValidArgsFunction: completion.Of(o.flags).All(reader.PlacementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(o.output, "", "json"); err != nil {
-				return reader.NewUsageError(cmd, err)
+			if err := o.output.Check(); err != nil {
+				return command.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context(), args)
 		},
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().StringVar(&o.account, "service-account", argocd.ServiceAccount, "service `account` of the ApplicationSet controller")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`form` of the answer: json (default: steps and notes)")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeFlags(cmd, []string{"json"})
+	o.output.Add(cmd, "`form` of the answer: json (default: steps and notes)", "", "json")
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
 func (o *argoCheckOptions) run(ctx context.Context, placements []string) error {
-	config, err := o.flags.RESTConfig(o.streams.ErrOut)
-	if err != nil {
-		return err
-	}
-	hub, err := argocd.NewClient(config)
+	hub, err := reader.NewClient(o.flags, o.streams.ErrOut, argocd.NewClient)
 	if err != nil {
 		return err
 	}
@@ -130,13 +124,13 @@ func (o *argoCheckOptions) run(ctx context.Context, placements []string) error {
 		return fmt.Errorf("checking Argo CD: %w", err)
 	}
 	err = printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
-		if o.output != "" {
-			return printer.WriteData(w, o.output, report)
+		if o.output.Form != "" {
+			return printer.WriteData(w, o.output.Form, report)
 		}
 		return report.Print(w)
 	})
 	if err == nil && len(report.Steps) > 0 {
-		return hubNotReadyError{}
+		return command.UnsatisfiedError{}
 	}
 	return err
 }
@@ -147,10 +141,10 @@ func newArgoLabels(streams genericiooptions.IOStreams) *cobra.Command {
 		Use: "labels [flags]", Short: "Copy labels and claims of clusters to their cluster Secrets", Long: argoLabelsLong,
 		Example: `  # Which cluster Secrets would get the region and the platform of their cluster?
   kubectl berth argo labels --label region --claim platform.open-cluster-management.io`,
-		Args: noArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.Check(); err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			options.Namespace = cmp.Or(flags.Namespace(), argocd.Namespace)
 			return copyLabels(cmd.Context(), streams, flags, options, yes)
@@ -160,17 +154,12 @@ func newArgoLabels(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringArrayVar(&options.Labels, "label", nil, "`key` of a label of clusters; may be repeated")
 	cmd.Flags().StringArrayVar(&options.Claims, "claim", nil, "`name` of a claim of clusters; may be repeated")
 	cmd.Flags().BoolVar(&yes, "yes", false, "label the Secrets; without this flag the command is a dry run")
-	flags.Add(cmd.Flags())
-	completer{flags}.completeHubFlags(cmd)
+	command.AddHubFlags(cmd, flags)
 	return cmd
 }
 
 func copyLabels(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, options argocd.LabelOptions, yes bool) error {
-	config, err := flags.RESTConfig(streams.ErrOut)
-	if err != nil {
-		return err
-	}
-	hub, err := argocd.NewClient(config)
+	hub, err := reader.NewClient(flags, streams.ErrOut, argocd.NewClient)
 	if err != nil {
 		return err
 	}

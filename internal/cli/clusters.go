@@ -8,38 +8,29 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/membership/join"
 )
 
 func newClusters(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "clusters", Short: "Show which clusters wait to join",
-		Args: unknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	flags := reader.NewHubFlags()
 	pending := &cobra.Command{
 		Use: "pending [flags]", Short: "Show the clusters that have not joined, and what they wait for",
 		Example: "  # Which clusters wait for me?\n  kubectl berth clusters pending",
-		Args:    noArguments,
+		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printPending(cmd.Context(), streams, flags)
 		},
 		DisableFlagsInUseLine: true,
 	}
-	flags.Add(pending.Flags())
-	completer{flags}.completeHubFlags(pending)
-	cmd.AddCommand(pending)
-	return cmd
+	command.AddHubFlags(pending, flags)
+	return command.NewGroup("clusters", "Show which clusters wait to join", pending)
 }
 
 func printPending(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags) error {
-	config, err := flags.RESTConfig(streams.ErrOut)
-	if err != nil {
-		return err
-	}
-	hub, err := join.NewClient(config)
+	hub, err := reader.NewClient(flags, streams.ErrOut, join.NewClient)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
@@ -64,14 +66,14 @@ func newConsole(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	c := &consoleOptions{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use: "console [flags]", Short: "Serve web pages of the fleet, the reasons and the next move",
-		Long: consoleLong, Example: consoleExamples, Args: noArguments,
+		Long: consoleLong, Example: consoleExamples, Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			now, err := instantOf(c.now, c.Clock)
+			now, err := command.Now(c.now, c.Clock)
 			if err == nil && c.now != "" && !c.Offline() {
 				err = errors.New("--now needs files: a hub is shown as it is; give files with -f")
 			}
 			if err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			return c.run(cmd.Context(), now)
 		},
@@ -80,7 +82,7 @@ func newConsole(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	cmd.Flags().StringVar(&c.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	cmd.Flags().Uint16Var(&c.port, "port", 0, "`port` on 127.0.0.1 (default: a free one)")
 	c.AddFlags(cmd.Flags())
-	completer{c.HubFlags}.completeHubFlags(cmd)
+	completion.Of(c.HubFlags).HubFlags(cmd)
 	return cmd
 }
 

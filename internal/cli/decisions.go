@@ -14,6 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/decided"
 	"github.com/berth-project/berth/internal/cli/printer"
 	clireader "github.com/berth-project/berth/internal/cli/reader"
@@ -61,21 +63,17 @@ const (
 	maxMatrix = 256
 )
 
-// incompleteDecisionError sets exit code 1 and prints why there is no complete decision.
-type incompleteDecisionError struct{ text string }
-
-func (e incompleteDecisionError) Error() string { return e.text }
-
 // decisionsOptions is the command line of `kubectl berth decisions`.
 type decisionsOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
 	flags   *clireader.HubFlags
 
-	output, group, contextName string
-	watch                      bool
-	timeout                    time.Duration
-	name                       string
+	output             command.OutputFlag
+	group, contextName string
+	watch              bool
+	timeout            time.Duration
+	name               string
 }
 
 func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -83,10 +81,10 @@ func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 	cmd := &cobra.Command{
 		Use: "decisions PLACEMENT [flags]", Short: "Print the clusters that a placement selected, for scripts",
 		Long: decisionsLong, Example: decisionsExamples,
-		ValidArgsFunction: completer{o.flags}.completePlacement,
+		ValidArgsFunction: completion.Of(o.flags).Placement,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.complete(args, cmd.Flags().Changed("timeout")); err != nil {
-				return clireader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			if o.watch {
 				return o.follow(cmd.Context())
@@ -96,13 +94,12 @@ func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 		DisableFlagsInUseLine: true,
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.output, "output", "o", decided.Names, "`form` of the result: names, json, matrix or kubeconfig-list")
+	o.output.Add(cmd, "`form` of the result: names, json, matrix or kubeconfig-list", decided.Forms()...)
 	flags.StringVar(&o.group, "group", "", "print the clusters of the decision groups with this `name` only")
 	flags.StringVar(&o.contextName, "context-name", "{cluster}", "`name` of the contexts for -o kubeconfig-list, where {cluster} stands for the cluster")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "print each complete decision as a line, until interrupted")
 	flags.DurationVar(&o.timeout, "timeout", defaultDecisionTimeout, "how `long` to wait for a complete decision; 0 reads once")
-	o.flags.Add(flags)
-	completer{o.flags}.completeFlags(cmd, decided.Forms())
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
@@ -121,11 +118,11 @@ func (o *decisionsOptions) complete(args []string, timeoutGiven bool) error {
 		return errors.New("--timeout must not be negative: 0 reads once")
 	case o.watch && timeoutGiven:
 		return errors.New("--watch and --timeout exclude each other: leave one of them out")
-	case o.watch && o.output == decided.KubeconfigList:
+	case o.watch && o.output.Form == decided.KubeconfigList:
 		return fmt.Errorf("--watch prints names, json or matrix: use it without -o %s", decided.KubeconfigList)
 	}
 	o.name = args[0]
-	if err := checkOutput(o.output, decided.Forms()...); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 	return decided.CheckContextName(o.contextName)
@@ -155,7 +152,7 @@ func (o *decisionsOptions) run(ctx context.Context) error {
 	if err := found.SelectGroup(o.group); err != nil {
 		return err
 	}
-	if o.output == decided.Matrix && found.Selected > maxMatrix {
+	if o.output.Form == decided.Matrix && found.Selected > maxMatrix {
 		printer.Printf(o.streams.ErrOut, "warning: the matrix has %d clusters, and GitHub Actions runs at most %d: use --group\n", found.Selected, maxMatrix)
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.write(w, found) })
@@ -174,9 +171,9 @@ func (o *decisionsOptions) readOnce(ctx context.Context, reader *decided.Reader)
 func (o *decisionsOptions) failure(reader *decided.Reader, err error) error {
 	switch {
 	case errors.Is(err, decided.ErrIncomplete), errors.Is(err, context.DeadlineExceeded):
-		return incompleteDecisionError{fmt.Sprintf("the decision of placement %s is not complete after %s: %s", reader.Placement(), o.timeout, reader.Obstacle())}
+		return command.UnsatisfiedError{Text: fmt.Sprintf("the decision of placement %s is not complete after %s: %s", reader.Placement(), o.timeout, reader.Obstacle())}
 	case errors.Is(err, decided.ErrDeleted):
-		return incompleteDecisionError{fmt.Sprintf("the placement %s was deleted: this is no decision to remove anything", reader.Placement())}
+		return command.UnsatisfiedError{Text: fmt.Sprintf("the placement %s was deleted: this is no decision to remove anything", reader.Placement())}
 	default:
 		return err
 	}
@@ -184,8 +181,8 @@ func (o *decisionsOptions) failure(reader *decided.Reader, err error) error {
 
 // write writes a decision in the form of the command line.
 func (o *decisionsOptions) write(w io.Writer, found *decided.Clusters) error {
-	if o.output != decided.KubeconfigList {
-		return found.Write(w, o.output)
+	if o.output.Form != decided.KubeconfigList {
+		return found.Write(w, o.output.Form)
 	}
 	raw, err := o.flags.Loader().RawConfig()
 	if err != nil {
@@ -207,7 +204,7 @@ func (o *decisionsOptions) follow(ctx context.Context) error {
 		}
 		revision = found.Revision
 		if err = found.SelectGroup(o.group); err == nil {
-			err = printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return found.WriteLine(w, o.output) })
+			err = printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return found.WriteLine(w, o.output.Form) })
 		}
 	}
 	if ctx.Err() != nil {

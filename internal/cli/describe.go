@@ -11,6 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 )
@@ -48,53 +50,32 @@ func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 		Short:             "Show all that is known of a placement, cluster, set or binding",
 		Long:              describeLong,
 		Example:           describeExamples,
-		ValidArgsFunction: d.completeArguments,
+		ValidArgsFunction: describeArguments().Complete(completion.Of(d.source.HubFlags)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := d.complete(args); err != nil {
-				return reader.NewUsageError(cmd, err)
+			at, name, err := describeArguments().Parse(args)
+			if err != nil {
+				return command.NewUsageError(cmd, err)
 			}
+			d.kind, d.name = describableKinds()[at], name
 			return d.run(cmd.Context())
 		},
 		DisableFlagsInUseLine: true,
 	}
 	d.source.AddFlags(cmd.Flags())
-	completer{d.source.HubFlags}.completeHubFlags(cmd)
+	completion.Of(d.source.HubFlags).HubFlags(cmd)
 	return cmd
 }
 
-// completeArguments names kinds, then objects of one.
-func (d *describeOptions) completeArguments(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
-	var out []string
-	switch len(args) {
-	case 0:
-		for _, described := range describableKinds() {
-			out = append(out, described.kind.Plural())
-		}
-		out = withPrefix(out, start)
-	case 1:
-		if described, known := describableKindFor(args[0]); known {
-			out = completer{d.source.HubFlags}.suggestNames(cmd.Context(), described.kind, start)
-		}
+// describeArguments are the arguments of the command. Its kinds are those of describableKinds.
+func describeArguments() command.KindArguments {
+	out := command.KindArguments{
+		Missing: "say what to describe: placement, cluster, set or binding, and its name", Excess: "one name at a time",
+		Unknown: "use placement, cluster, set or binding",
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// complete reads the arguments.
-func (d *describeOptions) complete(args []string) error {
-	word, name, err := reader.KindAndOptionalName(args, "say what to describe: placement, cluster, set or binding, and its name", "one name at a time")
-	if err != nil {
-		return err
+	for _, described := range describableKinds() {
+		out.Kinds = append(out.Kinds, command.NamedKind{Names: described.kind.Names, Object: described.kind})
 	}
-	d.name = name
-	var known bool
-	if d.kind, known = describableKindFor(word); !known {
-		var all [][]string
-		for _, described := range describableKinds() {
-			all = append(all, described.kind.Names)
-		}
-		return reader.UnknownKind(word, "use placement, cluster, set or binding", all...)
-	}
-	return nil
+	return out
 }
 
 func (d *describeOptions) run(ctx context.Context) error {

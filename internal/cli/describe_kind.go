@@ -33,16 +33,6 @@ func describableKinds() []describableKind {
 	}
 }
 
-// describableKindFor returns the kind that a word names.
-func describableKindFor(word string) (describableKind, bool) {
-	for _, described := range describableKinds() {
-		if described.kind.Is(word) {
-			return described, true
-		}
-	}
-	return describableKind{}, false
-}
-
 // metadataFields returns the facts that every object has.
 func metadataFields(object metav1.Object, now time.Time) []descriptionField {
 	out := []descriptionField{newField("Name", object.GetName())}

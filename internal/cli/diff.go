@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/change"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
@@ -65,8 +68,9 @@ type diffOptions struct {
 	*reader.Fleet
 
 	changes, deletions, cordoned, drained, removed []string
-	now, output                                    string
-	validate                                       validateFlag
+	now                                            string
+	output                                         command.OutputFlag
+	validate                                       command.ValidateFlag
 	// base holds the files of --base once they are read.
 	base *file.Bundle
 }
@@ -88,11 +92,11 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		Short:   "Show which clusters and objects a change would touch",
 		Long:    diffLong,
 		Example: diffExamples,
-		Args:    noArguments,
+		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			form, now, err := d.complete()
 			if err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			return d.run(cmd.Context(), now, form)
 		},
@@ -107,13 +111,32 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.StringArrayVar(&d.drained, "drain", nil, "label `selector` of clusters to remove every placement from; may be repeated")
 	flags.StringArrayVar(&d.removed, "remove", nil, "`cluster` to delete; may be repeated")
 	flags.StringVar(&d.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
-	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
-	d.validate.add(cmd)
+	d.output.Add(cmd, "`form` of the answer: json (default: a summary)", "", "json")
+	d.validate.Add(cmd)
 	d.HubFlags.FilesFlag = "--base"
-	d.HubFlags.Add(flags)
-	completer{d.HubFlags}.completeFlags(cmd, []string{"json"}, "cordon", "remove")
-	registerCompletion(cmd, "delete", completer{d.HubFlags}.completeDeletion)
+	command.AddHubFlags(cmd, d.HubFlags, "cordon", "remove")
+	completion.Register(cmd, "delete", d.completeDeletion)
 	return cmd
+}
+
+// completeDeletion names kinds, then objects as KIND/NAME, or files.
+func (d *diffOptions) completeDeletion(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+	word, name, named := strings.Cut(start, "/")
+	var out []string
+	for _, k := range change.Deletable() {
+		switch {
+		case !named:
+			out = append(out, k.Singular()+"/")
+		case k.Is(word) && k.Kind != reader.ScoreKind().Kind:
+			for _, found := range completion.Of(d.HubFlags).Names(cmd.Context(), k, name) {
+				out = append(out, word+"/"+found)
+			}
+		}
+	}
+	if named {
+		return out, cobra.ShellCompDirectiveDefault
+	}
+	return completion.WithPrefix(out, start), cobra.ShellCompDirectiveNoSpace
 }
 
 // diffPrinter writes what moves in one of the forms.
@@ -121,17 +144,17 @@ type diffPrinter = func(w io.Writer, of *change.Report, on printer.Screen) error
 
 // complete checks the flags.
 func (d *diffOptions) complete() (diffPrinter, time.Time, error) {
-	now, err := instantOf(d.now, d.Clock)
-	form, known := map[string]diffPrinter{"": change.Print, "json": nil}[d.output]
+	now, err := command.Now(d.now, d.Clock)
+	form, known := map[string]diffPrinter{"": change.Print, "json": nil}[d.output.Form]
 	switch {
 	case err != nil:
 		return nil, now, err
 	case !known:
-		return nil, now, checkOutput(d.output, "", "json")
+		return nil, now, d.output.Check()
 	case len(d.changes)+len(d.deletions)+len(d.cordoned)+len(d.drained)+len(d.removed) == 0:
 		return nil, now, errors.New("no change to look at: give one with -f, --delete, --cordon, --drain or --remove")
 	}
-	return form, now, errors.Join(d.validate.Check(), d.check())
+	return form, now, errors.Join(d.validate.Level.Check(), d.check())
 }
 
 // check checks the proposed change as far as the command line shows it.
@@ -177,13 +200,8 @@ func (d *diffOptions) check() error {
 var errEmptyChange = errors.New("the change holds no object that Berth knows; check that -f and --delete name manifests of clusters, sets, " +
 	"bindings, placements, scores, ManifestWorkReplicaSets or ManifestWorks")
 
-// decisionsChangedError sets exit code 1. It prints nothing, because the result shows the changes.
-type decisionsChangedError struct{}
-
-func (decisionsChangedError) Error() string { return "decisions move" }
-
 func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) error {
-	d.Validation = d.validate.Validation
+	d.Validation = d.validate.Level
 	proposed, err := d.readChange(ctx)
 	if err != nil {
 		return err
@@ -206,15 +224,15 @@ func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) 
 		return err
 	}
 	if found.Report != nil && found.Moved > 0 || found.deliveryDiff != nil && found.touched() {
-		return decisionsChangedError{}
+		return command.UnsatisfiedError{}
 	}
 	return nil
 }
 
 // write writes what moves and what is touched.
 func (d *diffOptions) write(w io.Writer, found wholeDiff, form diffPrinter) error {
-	if d.output == "json" {
-		return printer.WriteData(w, d.output, found)
+	if d.output.Form == "json" {
+		return printer.WriteData(w, d.output.Form, found)
 	}
 	on := printer.ScreenOf(d.Streams.Out, os.Getenv)
 	if found.Report != nil {
@@ -238,7 +256,7 @@ func (d *diffOptions) decisionDiff(ctx context.Context, proposed *change.Proposa
 		return nil, err
 	}
 	if d.Offline() && len(bundle.Placements)+len(proposed.Applied.Placements) == 0 {
-		return nil, errNoPlacement
+		return nil, command.ErrNoPlacement
 	}
 	progress := printer.NewProgress(d.Streams.ErrOut, d.Clock)
 	defer progress.Done()
@@ -265,7 +283,7 @@ func (d *diffOptions) readChange(ctx context.Context) (*change.Proposal, error) 
 	}
 	out := &change.Proposal{Cordoned: d.cordoned, Drained: d.drained, Removed: d.removed, Namespace: namespace}
 	load := func(names []string) (*file.Bundle, error) {
-		loader := file.Loader{Stdin: d.Streams.In, Recursive: d.Recursive, Namespace: namespace, Validation: d.validate.Validation}
+		loader := file.Loader{Stdin: d.Streams.In, Recursive: d.Recursive, Namespace: namespace, Validation: d.validate.Level}
 		bundle, err := loader.Load(ctx, names)
 		if err == nil {
 			reader.PrintWarnings(d.Streams.ErrOut, bundle)

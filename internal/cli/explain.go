@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/delivery/report"
@@ -63,7 +65,8 @@ const explainPlacementExamples = `  # Why does this placement select what it sel
 type explainOptions struct {
 	*reader.Fleet
 
-	now, output, cluster string
+	now, cluster string
+	output       command.OutputFlag
 	// bundle holds the files once they are read.
 	bundle *file.Bundle
 }
@@ -86,15 +89,15 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		Long:              explainPlacementLong,
 		Example:           explainPlacementExamples,
 		Args:              explainArgs,
-		ValidArgsFunction: completer{e.HubFlags}.completeExplain,
+		ValidArgsFunction: e.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, now, err := e.complete(cmd)
 			if err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			target, err := parseExplainTarget(args)
 			if err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			e.cluster = cmp.Or(target.cluster, e.cluster)
 			switch target.kind.Kind {
@@ -111,9 +114,9 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	// pflag keeps the first flag of a name, so this one replaces kubectl's --cluster, an entry of the kubeconfig.
 	cmd.Flags().StringVar(&e.cluster, "cluster", "", "`name` of a cluster to explain in full")
 	cmd.Flags().StringVar(&e.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
-	cmd.Flags().StringVarP(&e.output, "output", "o", "", "`form` of the answer: wide, json or yaml (default: a summary)")
+	e.output.Add(cmd, "`form` of the answer: wide, json or yaml (default: a summary)", "", "wide", "json", "yaml")
 	e.AddFlags(cmd.Flags())
-	completer{e.HubFlags}.completeFlags(cmd, []string{"wide", "json", "yaml"}, "cluster")
+	completion.Of(e.HubFlags).HubFlags(cmd, "cluster")
 	return cmd
 }
 
@@ -131,35 +134,23 @@ type explanationPrinter = func(w io.Writer, of *explain.Explanation, on printer.
 func (e *explainOptions) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
 	form, known := map[string]explanationPrinter{
 		"": printSummary, "wide": printWide, "json": nil, "yaml": nil,
-	}[e.output]
-	now, err := instantOf(e.now, e.Clock)
+	}[e.output.Form]
+	now, err := command.Now(e.now, e.Clock)
 	switch {
 	case !known:
-		return nil, now, checkOutput(e.output, "", "wide", "json", "yaml")
+		return nil, now, e.output.Check()
 	case err != nil:
 		return nil, now, err
 	case e.now != "" && !e.Offline():
 		return nil, now, errors.New("--now needs files: a hub explains the run that it made; give files with -f")
 	case cmd.Flags().Changed("cluster") && e.cluster == "":
 		return nil, now, errors.New("--cluster is empty: name a cluster")
-	case e.cluster != "" && e.output == "wide":
+	case e.cluster != "" && e.output.Form == "wide":
 		return nil, now, errors.New("--cluster and -o wide exclude each other: leave one of them out")
-	case e.cluster != "" && e.output == "":
+	case e.cluster != "" && e.output.Form == "":
 		form = printClusterReport
 	}
 	return form, now, nil
-}
-
-// instantOf returns the instant that a flag gives, or that of the clock.
-func instantOf(text string, clock clock.PassiveClock) (time.Time, error) {
-	if text == "" {
-		return clock.Now(), nil
-	}
-	now, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", text)
-	}
-	return now, nil
 }
 
 func (e *explainOptions) run(ctx context.Context, name string, now time.Time, form explanationPrinter) error {
@@ -178,7 +169,7 @@ func (e *explainOptions) run(ctx context.Context, name string, now time.Time, fo
 	}
 	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error {
 		if form == nil {
-			return printer.WriteData(w, e.output, deliveredExplanation{found, delivered})
+			return printer.WriteData(w, e.output.Form, deliveredExplanation{found, delivered})
 		}
 		if err := form(w, found, printer.ScreenOf(e.Streams.Out, os.Getenv)); err != nil {
 			return err

@@ -27,7 +27,7 @@ func (e *explainOptions) explainSet(ctx context.Context, name string, now time.T
 		return e.writeCluster(found, now)
 	}
 	return e.write(found, func(w io.Writer, on printer.Screen) error {
-		if e.output == "wide" {
+		if e.output.Form == "wide" {
 			return rollouts.PrintTable(w, found, on, now, true)
 		}
 		rollouts.PrintExplanation(w, found, on, now)
@@ -50,8 +50,8 @@ func (e *explainOptions) writeCluster(of *report.Report, now time.Time) error {
 // write writes a value as data, or as a text for a screen.
 func (e *explainOptions) write(value any, text func(io.Writer, printer.Screen) error) error {
 	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error {
-		if e.output == "json" || e.output == "yaml" {
-			return printer.WriteData(w, e.output, value)
+		if e.output.Form == "json" || e.output.Form == "yaml" {
+			return printer.WriteData(w, e.output.Form, value)
 		}
 		return text(w, printer.ScreenOf(e.Streams.Out, os.Getenv))
 	})

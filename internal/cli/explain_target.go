@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/reader"
 )
 
@@ -59,28 +61,28 @@ func parseExplainTarget(args []string) (explainTarget, error) {
 // explainArgs checks the arguments of explain.
 func explainArgs(cmd *cobra.Command, args []string) error {
 	if _, err := parseExplainTarget(args); err != nil {
-		return reader.NewUsageError(cmd, err)
+		return command.NewUsageError(cmd, err)
 	}
 	return nil
 }
 
-// completeExplain names kinds and placements, then what there is of one kind, then clusters of a set.
-func (c completer) completeExplain(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+// completeTarget names kinds and placements, then what there is of one kind, then clusters of a set.
+func (e *explainOptions) completeTarget(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		var out []string
 		for _, k := range explainedKinds() {
 			out = append(out, k.Singular())
 		}
-		return append(withPrefix(out, start), c.suggestNames(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
+		return append(completion.WithPrefix(out, start), completion.Of(e.HubFlags).Names(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, k := range explainedKinds()[1:] {
 		switch {
 		case !k.Is(args[0]):
 		case len(args) == 2 && k.Kind == reader.WorkSetKind().Kind:
-			return c.suggestNames(cmd.Context(), reader.ClusterKind(), start), cobra.ShellCompDirectiveNoFileComp
+			return completion.Of(e.HubFlags).Names(cmd.Context(), reader.ClusterKind(), start), cobra.ShellCompDirectiveNoFileComp
 		default:
-			return c.completeOne(k)(cmd, args[1:], start)
+			return completion.Of(e.HubFlags).One(k)(cmd, args[1:], start)
 		}
 	}
-	return c.completePlacement(cmd, args, start)
+	return completion.Of(e.HubFlags).Placement(cmd, args, start)
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
@@ -55,10 +57,10 @@ func newGather(streams genericiooptions.IOStreams, clock clock.PassiveClock) *co
 	o := &gatherOptions{streams: streams, flags: reader.NewHubFlags(), clock: clock}
 	cmd := &cobra.Command{
 		Use: "gather [flags]", Short: "Collect the state of a hub for a report, without Secrets", Long: gatherLong, Example: gatherExamples,
-		Args: noArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.maxObjects < 1 || o.maxMiB < 1 {
-				return reader.NewUsageError(cmd, errors.New("--max-objects and --max-size must be 1 or more"))
+				return command.NewUsageError(cmd, errors.New("--max-objects and --max-size must be 1 or more"))
 			}
 			return o.run(cmd.Context())
 		},
@@ -67,9 +69,8 @@ func newGather(streams genericiooptions.IOStreams, clock clock.PassiveClock) *co
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`file` of the archive, which must not exist (default: berth-gather-TIME.tar.gz)")
 	cmd.Flags().IntVar(&o.maxObjects, "max-objects", gather.DefaultMaxObjects, "`number` of objects of one kind that are collected")
 	cmd.Flags().Int64Var(&o.maxMiB, "max-size", gather.DefaultMaxBytes/mebibyte, "`MiB` of the files before they are compressed")
-	o.flags.Add(cmd.Flags())
-	registerCompletion(cmd, "output", cobra.FixedCompletions([]string{"gz"}, cobra.ShellCompDirectiveFilterFileExt))
-	completer{o.flags}.completeHubFlags(cmd)
+	completion.Register(cmd, "output", cobra.FixedCompletions([]string{"gz"}, cobra.ShellCompDirectiveFilterFileExt))
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 

@@ -13,6 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
@@ -90,10 +92,10 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 		Short:             "Show placements, clusters, sets or groups",
 		Long:              getLong,
 		Example:           getExamples,
-		ValidArgsFunction: completer{g.source.HubFlags}.completeGet,
+		ValidArgsFunction: getArguments().Complete(completion.Of(g.source.HubFlags)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.complete(args); err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			if g.watch {
 				return g.watchRows(cmd.Context())
@@ -111,17 +113,32 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 	flags.StringVar(&g.sortBy, "sort-by", "", "`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
 	flags.BoolVarP(&g.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
 	g.source.AddFlags(flags)
-	completer{g.source.HubFlags}.completeFlags(cmd, outputs())
-	registerCompletion(cmd, "sort-by", cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
+	completion.Register(cmd, "output", completion.Outputs(outputs()))
+	completion.Of(g.source.HubFlags).HubFlags(cmd)
+	completion.Register(cmd, "sort-by", cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
 		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
+// getArguments are the arguments of the command. Its kinds are those of resource.Printers.
+func getArguments() command.KindArguments {
+	out := command.KindArguments{
+		Missing: "say what to show: placements, clusters, sets or groups", Excess: "one name at a time, or -l for several",
+		Unknown: "use placements, clusters, sets or groups",
+	}
+	for _, of := range resource.Printers() {
+		out.Kinds = append(out.Kinds, command.NamedKind{Names: of.Names(), Object: of.Object})
+	}
+	return out
+}
+
 // complete checks the command line.
 func (g *getOptions) complete(args []string) error {
-	if err := g.completeArguments(args); err != nil {
+	at, name, err := getArguments().Parse(args)
+	if err != nil {
 		return err
 	}
+	g.resource, g.name = resource.Printers()[at], name
 	namespace := g.source.HubFlags.Namespace()
 	switch {
 	case g.all && g.name != "":
@@ -137,7 +154,6 @@ func (g *getOptions) complete(args []string) error {
 	case g.watch && g.sortBy != "":
 		return errors.New("--watch prints each row when it changes: leave out --sort-by")
 	}
-	var err error
 	if g.expressionPrinter, err = completeOutput(g.output); err != nil {
 		return err
 	}
@@ -148,19 +164,6 @@ func (g *getOptions) complete(args []string) error {
 	}
 	if g.labels, err = labels.Parse(g.selector); err != nil {
 		return fmt.Errorf("-l %q is no label selector: %w", g.selector, err)
-	}
-	return nil
-}
-
-func (g *getOptions) completeArguments(args []string) error {
-	word, name, err := reader.KindAndOptionalName(args, "say what to show: placements, clusters, sets or groups", "one name at a time, or -l for several")
-	if err != nil {
-		return err
-	}
-	g.name = name
-	var known bool
-	if g.resource, known = resource.PrinterFor(word); !known {
-		return reader.UnknownKind(word, "use placements, clusters, sets or groups", resource.Names()...)
 	}
 	return nil
 }

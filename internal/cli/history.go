@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 )
@@ -38,24 +40,28 @@ type historyOptions struct {
 	clock   clock.PassiveClock
 	flags   *reader.HubFlags
 
-	cluster, since, output string
+	cluster, since string
+	output         command.OutputFlag
 }
 
 func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	s := &historyOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
-		Use:               "history [placement] NAME [flags]",
-		Short:             "Show how the decisions of a placement changed",
-		Long:              historyLong,
-		Example:           historyExamples,
-		Args:              onePlacement,
-		ValidArgsFunction: completer{s.flags}.completePlacement,
+		Use:     "history [placement] NAME [flags]",
+		Short:   "Show how the decisions of a placement changed",
+		Long:    historyLong,
+		Example: historyExamples,
+		Args: func(cmd *cobra.Command, args []string) error {
+			_, err := command.PlacementName(cmd, args)
+			return err
+		},
+		ValidArgsFunction: completion.Of(s.flags).Placement,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parameters, err := s.complete(cmd)
 			if err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
-			name, err := placementName(cmd, args)
+			name, err := command.PlacementName(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -66,16 +72,15 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	// pflag keeps the first flag of a name, so this one replaces kubectl's --cluster, an entry of the kubeconfig.
 	cmd.Flags().StringVar(&s.cluster, "cluster", "", "`name` of the cluster whose moves to show (default: all)")
 	cmd.Flags().StringVar(&s.since, "since", "", "how `long` ago to begin, such as 1h, or an instant such as 2026-11-20T10:00:00Z (default: all that is kept)")
-	cmd.Flags().StringVarP(&s.output, "output", "o", "table", "`form` of the answer: table, json or yaml")
-	s.flags.Add(cmd.Flags())
-	completer{s.flags}.completeFlags(cmd, []string{"table", "json", "yaml"}, "cluster")
+	s.output.Add(cmd, "`form` of the answer: table, json or yaml", "table", "json", "yaml")
+	command.AddHubFlags(cmd, s.flags, "cluster")
 	return cmd
 }
 
 // complete checks the flags and returns the parameters of the request.
 func (o *historyOptions) complete(cmd *cobra.Command) (url.Values, error) {
 	out := url.Values{}
-	if err := checkOutput(o.output, "table", "json", "yaml"); err != nil {
+	if err := o.output.Check(); err != nil {
 		return nil, err
 	}
 	if o.cluster != "" {
@@ -111,7 +116,7 @@ func (o *historyOptions) run(ctx context.Context, name string, parameters url.Va
 		return h.ViewError(err, "reading the history of "+h.Namespace+"/"+name)
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
-		return writeHistory(w, &found, o.output, printer.ScreenOf(o.streams.Out, os.Getenv))
+		return writeHistory(w, &found, o.output.Form, printer.ScreenOf(o.streams.Out, os.Getenv))
 	})
 }
 

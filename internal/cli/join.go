@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/membership/join"
@@ -74,7 +76,7 @@ func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.agentFlags = args
 			if err := o.check(); err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context())
 		},
@@ -91,10 +93,9 @@ func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&o.dir, "dir", "", "`folder` for the agent's certificate when it runs here (default: berth/agents/NAME in your configuration folder)")
 	cmd.Flags().BoolVar(&o.reportUsage, "report-usage", false,
 		"let the agent report how much CPU, memory, GPUs and pods of the member are free, as scores by which placements rank")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeHubFlags(cmd, "cluster")
-	registerCompletion(cmd, "driver", completeOutputs([]string{registration.DriverCSR, registration.DriverToken}))
-	registerCompletion(cmd, "profile", completeOutputs([]string{join.ProfileBound, join.ProfileAdmin}))
+	command.AddHubFlags(cmd, o.flags, "cluster")
+	completion.Register(cmd, "driver", completion.Outputs([]string{registration.DriverCSR, registration.DriverToken}))
+	completion.Register(cmd, "profile", completion.Outputs([]string{join.ProfileBound, join.ProfileAdmin}))
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/install/migrate"
@@ -35,13 +36,12 @@ func newMigrate(streams genericiooptions.IOStreams) *cobra.Command {
 	flags, yes := reader.NewHubFlags(), false
 	cmd := &cobra.Command{
 		Use: "migrate [flags]", Short: "Convert what earlier versions stored on a hub", Long: migrateLong, Example: migrateExamples,
-		Args:                  noArguments,
+		Args:                  command.NoArguments,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return runMigrate(cmd.Context(), streams, flags, yes) },
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "convert it; without this flag the command is a dry run")
-	flags.Add(cmd.Flags())
-	completer{flags}.completeHubFlags(cmd)
+	command.AddHubFlags(cmd, flags)
 	return cmd
 }
 

@@ -16,22 +16,6 @@ import (
 	"github.com/berth-project/berth/internal/cli/resource"
 )
 
-// checkOutput refuses an output that is not among the forms. The form "" stands for an absent flag.
-func checkOutput(output string, forms ...string) error {
-	if slices.Contains(forms, output) {
-		return nil
-	}
-	named := slices.DeleteFunc(slices.Clone(forms), func(form string) bool { return form == "" })
-	usage := named[len(named)-1]
-	if rest := named[:len(named)-1]; len(rest) > 0 {
-		usage = strings.Join(rest, ", ") + " or " + usage
-	}
-	if len(named) < len(forms) {
-		usage += ", or leave it out"
-	}
-	return fmt.Errorf("unknown output %q: use %s", output, usage)
-}
-
 // rowsPrinter writes rows by an expression of the user.
 type rowsPrinter func(w io.Writer, g *getOptions, rows []resource.Row) error
 

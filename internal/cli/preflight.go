@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/install/preflight/upgrade"
@@ -23,38 +24,28 @@ agents a change of the hub's CA may cut off; -o json names all of them.
 The command changes nothing. Exit code 0 means that Berth may start, 1 that there are steps left. You need the permission to read
 Deployments, webhooks and definitions, and to create SubjectAccessReviews.`
 
-// hubNotReadyError sets exit code 1. It prints nothing, because the result shows the steps.
-type hubNotReadyError struct{}
-
-func (hubNotReadyError) Error() string { return "the hub is not ready" }
-
 // newPreflight returns the command that checks a hub before Berth takes it over.
 func newPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	flags, output := reader.NewHubFlags(), ""
+	flags, output := reader.NewHubFlags(), command.OutputFlag{}
 	cmd := &cobra.Command{
 		Use: "preflight [flags]", Short: "Check what to do before Berth takes over a hub", Long: preflightLong,
 		Example: "  # May Berth register the clusters of this hub?\n  kubectl berth preflight",
-		Args:    noArguments,
+		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output, "", "json"); err != nil {
-				return reader.NewUsageError(cmd, err)
+			if err := output.Check(); err != nil {
+				return command.NewUsageError(cmd, err)
 			}
-			return runPreflight(cmd.Context(), streams, flags, clock, output)
+			return runPreflight(cmd.Context(), streams, flags, clock, output.Form)
 		},
 		DisableFlagsInUseLine: true,
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`form` of the answer: json (default: steps and notes)")
-	flags.Add(cmd.Flags())
-	completer{flags}.completeFlags(cmd, []string{"json"})
+	output.Add(cmd, "`form` of the answer: json (default: steps and notes)", "", "json")
+	command.AddHubFlags(cmd, flags)
 	return cmd
 }
 
 func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock, output string) error {
-	config, err := flags.RESTConfig(streams.ErrOut)
-	if err != nil {
-		return err
-	}
-	hub, err := upgrade.NewClient(config)
+	hub, err := reader.NewClient(flags, streams.ErrOut, upgrade.NewClient)
 	if err != nil {
 		return err
 	}
@@ -69,7 +60,7 @@ func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags
 		return printReport(w, report)
 	})
 	if err == nil && len(report.Steps) > 0 {
-		return hubNotReadyError{}
+		return command.UnsatisfiedError{}
 	}
 	return err
 }

@@ -15,6 +15,8 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	reading "github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
@@ -65,7 +67,8 @@ type rolloutPlanOptions struct {
 	clock  clock.PassiveClock
 
 	strategyFile, statusFile string
-	output, now              string
+	now                      string
+	output                   command.OutputFlag
 	simulate                 bool
 	fleet                    simulation.Fleet
 
@@ -75,15 +78,9 @@ type rolloutPlanOptions struct {
 }
 
 func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "rollout",
-		Short: "Plan how a change comes to clusters, and watch and steer it",
-		Args:  unknownCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newRolloutPlan(streams, clock), newRolloutStatus(streams, clock), newRolloutPause(streams), newRolloutResume(streams), newRolloutApprove(streams),
-		newRolloutHistory(streams), newRolloutUndo(streams))
-	return cmd
+	return command.NewGroup("rollout", "Plan how a change comes to clusters, and watch and steer it",
+		newRolloutPlan(streams, clock), newRolloutStatus(streams, clock), newRolloutPause(streams), newRolloutResume(streams),
+		newRolloutApprove(streams), newRolloutHistory(streams), newRolloutUndo(streams))
 }
 
 func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -93,10 +90,10 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 		Short:             "Show the waves of a rollout, its next step, or a simulation",
 		Long:              rolloutPlanLong,
 		Example:           rolloutPlanExamples,
-		ValidArgsFunction: completer{p.source.HubFlags}.completeOne(reader.PlacementKind()),
+		ValidArgsFunction: completion.Of(p.source.HubFlags).One(reader.PlacementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.complete(cmd, args); err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			return p.run(cmd.Context())
 		},
@@ -106,7 +103,7 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 	flags.StringVar(&p.strategyFile, "strategy", "", "`file` with the strategy")
 	flags.StringVar(&p.statusFile, "status", "", "`file` with how far the clusters have come")
 	flags.StringVar(&p.now, "now", "", "`instant` to plan for, such as 2026-11-20T10:00:00Z (default: now)")
-	flags.StringVarP(&p.output, "output", "o", "table", "`form` of the result: table, yaml or json")
+	p.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
 	flags.BoolVar(&p.simulate, "simulate", false, "simulate the whole rollout")
 	flags.Float64Var(&p.fleet.FailureRate, "failure-rate", 0, "`share` of the clusters that fail, from 0 to 1, with --simulate")
 	flags.Float64Var(&p.fleet.HangRate, "hang-rate", 0, "`share` of the clusters that never report, from 0 to 1, with --simulate")
@@ -114,7 +111,7 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
 	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that the outcome of each cluster follows from, with --simulate")
 	p.source.AddFlags(flags)
-	completer{p.source.HubFlags}.completeFlags(cmd, []string{"table", "yaml", "json"})
+	completion.Of(p.source.HubFlags).HubFlags(cmd)
 	return cmd
 }
 
@@ -133,11 +130,11 @@ func (p *rolloutPlanOptions) complete(cmd *cobra.Command, args []string) error {
 	if p.strategyFile == "" {
 		return errors.New("no strategy is given: name its file with --strategy")
 	}
-	if err := checkOutput(p.output, "table", "yaml", "json"); err != nil {
+	if err := p.output.Check(); err != nil {
 		return err
 	}
 	var err error
-	if p.at, err = instantOf(p.now, p.clock); err != nil {
+	if p.at, err = command.Now(p.now, p.clock); err != nil {
 		return err
 	}
 	return p.completeSimulation(cmd)
@@ -195,10 +192,10 @@ func (p *rolloutPlanOptions) run(ctx context.Context) error {
 		made.waves(play)
 	}
 	return printer.WriteBuffered(p.source.Streams.Out, func(w io.Writer) error {
-		if p.output == "table" {
+		if p.output.Form == "table" {
 			return made.printTable(w)
 		}
-		return printer.WriteData(w, p.output, made)
+		return printer.WriteData(w, p.output.Form, made)
 	})
 }
 

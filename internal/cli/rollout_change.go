@@ -7,6 +7,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
@@ -76,13 +78,12 @@ func newRolloutApprove(streams genericiooptions.IOStreams) *cobra.Command {
 func (o *rolloutChangeOptions) command(streams genericiooptions.IOStreams, cmd *cobra.Command) *cobra.Command {
 	o.streams, o.flags = streams, reader.NewHubFlags()
 	cmd.Args = oneWorkSet
-	cmd.ValidArgsFunction = completer{o.flags}.completeOne(reader.WorkSetKind())
+	cmd.ValidArgsFunction = completion.Of(o.flags).One(reader.WorkSetKind())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) }
 	cmd.DisableFlagsInUseLine = true
 	cmd.Flags().StringVar(&o.placement, "placement", "", "`name` of the placement whose rollout to change (default: all of the set)")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeHubFlags(cmd)
-	registerCompletion(cmd, "placement", completer{o.flags}.completeAll(reader.PlacementKind()))
+	command.AddHubFlags(cmd, o.flags)
+	completion.Register(cmd, "placement", completion.Of(o.flags).All(reader.PlacementKind()))
 	return cmd
 }
 

@@ -10,6 +10,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
@@ -32,7 +34,7 @@ type rolloutHistoryOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
 
-	output string
+	output command.OutputFlag
 	number int64
 }
 
@@ -41,18 +43,17 @@ func newRolloutHistory(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history SET [flags]", Short: "List the templates that a set of works had", Long: rolloutHistoryLong,
 		Example: "  # Which templates did the set web have?\n  kubectl berth rollout history web -n shop",
-		Args:    oneWorkSet, ValidArgsFunction: completer{o.flags}.completeOne(reader.WorkSetKind()),
+		Args:    oneWorkSet, ValidArgsFunction: completion.Of(o.flags).One(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(o.output, "table", "yaml", "json"); err != nil {
-				return reader.NewUsageError(cmd, err)
+			if err := o.output.Check(); err != nil {
+				return command.NewUsageError(cmd, err)
 			}
 			return o.history(cmd.Context(), args[0])
 		},
 		DisableFlagsInUseLine: true,
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, yaml or json")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeFlags(cmd, []string{"table", "yaml", "json"})
+	o.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
@@ -70,8 +71,8 @@ func (o *rolloutHistoryOptions) history(ctx context.Context, name string) error 
 		return err
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
-		if o.output != "table" {
-			return printer.WriteData(w, o.output, found)
+		if o.output.Form != "table" {
+			return printer.WriteData(w, o.output.Form, found)
 		}
 		table := printer.NewTable(w, "")
 		table.Row("REVISION", "STATE", "CREATED", "HASH")
@@ -87,18 +88,17 @@ func newRolloutUndo(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undo SET [flags]", Short: "Return a set of works to a former template", Long: rolloutUndoLong,
 		Example: "  # Return to the last template that all clusters reached\n  kubectl berth rollout undo web -n shop",
-		Args:    oneWorkSet, ValidArgsFunction: completer{o.flags}.completeOne(reader.WorkSetKind()),
+		Args:    oneWorkSet, ValidArgsFunction: completion.Of(o.flags).One(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.number < 0 {
-				return reader.NewUsageError(cmd, errors.New("--to-revision must be 1 or more: `kubectl berth rollout history` lists the revisions"))
+				return command.NewUsageError(cmd, errors.New("--to-revision must be 1 or more: `kubectl berth rollout history` lists the revisions"))
 			}
 			return o.undo(cmd.Context(), args[0])
 		},
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().Int64Var(&o.number, "to-revision", 0, "`number` of the template to return to (default: the last that all clusters reached)")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeHubFlags(cmd)
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 

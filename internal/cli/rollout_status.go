@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
@@ -43,7 +45,7 @@ type rolloutStatusOptions struct {
 	clock   clock.PassiveClock
 	flags   *reader.HubFlags
 
-	output  string
+	output  command.OutputFlag
 	all     bool
 	watch   bool
 	timeout time.Duration
@@ -57,10 +59,10 @@ func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClo
 		Long:              rolloutStatusLong,
 		Example:           rolloutStatusExamples,
 		Args:              oneWorkSet,
-		ValidArgsFunction: completer{o.flags}.completeOne(reader.WorkSetKind()),
+		ValidArgsFunction: completion.Of(o.flags).One(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			if o.watch {
 				return o.watchRollout(cmd.Context(), args[0])
@@ -69,12 +71,11 @@ func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClo
 		},
 		DisableFlagsInUseLine: true,
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, yaml or json")
+	o.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
 	cmd.Flags().BoolVar(&o.all, "all", false, "list every cluster in the table")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show the rollout until it has finished or stands still")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", defaultWatch, "how `long` to watch at most")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeFlags(cmd, []string{"table", "yaml", "json"})
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
@@ -84,21 +85,21 @@ const defaultWatch = time.Hour
 // check checks the flags.
 func (o *rolloutStatusOptions) check() error {
 	switch {
-	case o.watch && o.output != "table":
+	case o.watch && o.output.Form != "table":
 		return errors.New("--watch and -o exclude each other: leave one of them out")
 	case o.watch && o.all:
 		return errors.New("--watch and --all exclude each other: leave one of them out")
 	case o.timeout <= 0:
 		return errors.New("--timeout must be more than 0, such as 30m")
 	default:
-		return checkOutput(o.output, "table", "yaml", "json")
+		return o.output.Check()
 	}
 }
 
 // oneWorkSet checks that the command line has the name of one set.
 func oneWorkSet(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return reader.NewUsageError(cmd, fmt.Errorf("name one ManifestWorkReplicaSet: %s NAME", cmd.CommandPath()))
+		return command.NewUsageError(cmd, fmt.Errorf("name one ManifestWorkReplicaSet: %s NAME", cmd.CommandPath()))
 	}
 	return nil
 }
@@ -114,10 +115,10 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
-		if o.output == "table" {
+		if o.output.Form == "table" {
 			return rollouts.PrintTable(w, report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
 		}
-		return printer.WriteData(w, o.output, report)
+		return printer.WriteData(w, o.output.Form, report)
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
@@ -29,11 +30,6 @@ const (
 	// maxViewFailures is how often in a row the manager may fail to answer.
 	maxViewFailures = 5
 )
-
-// rolloutStandsStillError sets exit code 1 and prints why.
-type rolloutStandsStillError struct{ text string }
-
-func (e rolloutStandsStillError) Error() string { return e.text }
 
 // reporter returns the present report of a set.
 type reporter struct {
@@ -58,7 +54,7 @@ func (o *rolloutStatusOptions) watchRollout(ctx context.Context, name string) er
 		case ctx.Err() != nil:
 			return nil // interrupted
 		case timed.Err() != nil:
-			return rolloutStandsStillError{fmt.Sprintf("the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s`", name, o.timeout)}
+			return command.UnsatisfiedError{Text: fmt.Sprintf("the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s`", name, o.timeout)}
 		case err != nil:
 			if failures++; failures == maxViewFailures || !apierrors.IsServiceUnavailable(err) {
 				return err
@@ -82,7 +78,7 @@ func ended(set string, outcome rollouts.Outcome) error {
 	if outcome.Reason == "" {
 		return nil
 	}
-	return rolloutStandsStillError{fmt.Sprintf("the rollout of %s stands still: %s\nnext: it %s", set, outcome.Reason, outcome.Next)}
+	return command.UnsatisfiedError{Text: fmt.Sprintf("the rollout of %s stands still: %s\nnext: it %s", set, outcome.Reason, outcome.Next)}
 }
 
 // reporter returns what reads the set: watches where the caller may list works, else the view of the manager.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
@@ -83,9 +86,9 @@ type simulateOptions struct {
 	namespace        string
 	now              string
 	at               []string
-	output           string
+	output           command.OutputFlag
 	requireSatisfied bool
-	validate         validateFlag
+	validate         command.ValidateFlag
 	generated        reader.GeneratedFleet
 }
 
@@ -96,11 +99,11 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 		Short:   "Decide placements offline, from files",
 		Long:    simulateLong,
 		Example: simulateExamples,
-		Args:    noArguments,
+		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked, err := s.complete(cmd.Flags())
 			if err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			return s.run(cmd.Context(), asked)
 		},
@@ -112,12 +115,11 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	flags.StringVarP(&s.namespace, "namespace", "n", "default", "`namespace` of objects that do not say theirs")
 	flags.StringVar(&s.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	flags.StringArrayVar(&s.at, "at", nil, "later `instant` to decide for too, offset from now such as +10m, or next; may be repeated, in order")
-	flags.StringVarP(&s.output, "output", "o", "table", "`form` of the result: table, yaml or json")
+	s.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
 	flags.BoolVar(&s.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
-	s.validate.add(cmd)
+	s.validate.Add(cmd)
 	s.generated.AddFlags(flags)
-	registerCompletion(cmd, "output", completeOutputs([]string{"table", "yaml", "json"}))
-	registerCompletion(cmd, "namespace", cobra.NoFileCompletions) // files have namespaces of their own
+	completion.Register(cmd, "namespace", cobra.NoFileCompletions) // files have namespaces of their own
 	return cmd
 }
 
@@ -129,7 +131,7 @@ type simulateInput struct {
 
 // complete checks the flags.
 func (s *simulateOptions) complete(flags *pflag.FlagSet) (simulateInput, error) {
-	if err := errors.Join(s.generated.Check(flags), s.validate.Check()); err != nil {
+	if err := errors.Join(s.generated.Check(flags), s.validate.Level.Check()); err != nil {
 		return simulateInput{}, err
 	}
 	switch {
@@ -139,10 +141,10 @@ func (s *simulateOptions) complete(flags *pflag.FlagSet) (simulateInput, error) 
 	case !s.generated.Printed:
 		return simulateInput{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
 	}
-	if err := checkOutput(s.output, "table", "yaml", "json"); err != nil {
+	if err := s.output.Check(); err != nil {
 		return simulateInput{}, err
 	}
-	now, err := instantOf(s.now, s.clock)
+	now, err := command.Now(s.now, s.clock)
 	if err != nil {
 		return simulateInput{}, err
 	}
@@ -154,23 +156,23 @@ func (s *simulateOptions) complete(flags *pflag.FlagSet) (simulateInput, error) 
 }
 
 func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
-	loader := file.Loader{Stdin: s.streams.In, Recursive: s.recursive, Namespace: s.namespace, Validation: s.validate.Validation}
+	loader := file.Loader{Stdin: s.streams.In, Recursive: s.recursive, Namespace: s.namespace, Validation: s.validate.Level}
 	bundle, err := loader.Load(ctx, s.files)
 	if err != nil {
 		return err
 	}
 	reader.PrintWarnings(s.streams.ErrOut, bundle)
 	if s.generated.Printed {
-		form := cmp.Or(map[string]string{"json": "json"}[s.output], "yaml")
+		form := cmp.Or(map[string]string{"json": "json"}[s.output.Form], "yaml")
 		return printer.WriteBuffered(s.streams.Out, func(w io.Writer) error { return s.generated.PrintFleet(w, bundle.Placements, form) })
 	}
 	if err := s.generated.Add(bundle); err != nil {
 		return err
 	}
 	if len(bundle.Placements) == 0 {
-		return errNoPlacement
+		return command.ErrNoPlacement
 	}
-	var unsatisfied unsatisfiedError
+	var unsatisfied []string
 	err = printer.WriteBuffered(s.streams.Out, func(w io.Writer) error {
 		unsatisfied, err = s.decide(ctx, w, bundle, of)
 		return err
@@ -179,13 +181,14 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 		return err
 	}
 	if s.requireSatisfied && len(unsatisfied) > 0 {
-		return unsatisfied
+		text := printer.Count(len(unsatisfied), "placement") + " not satisfied:\n" + printer.Indent(strings.Join(unsatisfied, "\n"))
+		return command.UnsatisfiedError{Text: text}
 	}
 	return nil
 }
 
 // decide writes the decisions now and at the requested instants, and returns the placements that are not satisfied.
-func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of simulateInput) (unsatisfiedError, error) {
+func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of simulateInput) ([]string, error) {
 	if len(of.instants) == 0 {
 		decided := offline.Decide(bundle, of.now)
 		return notSatisfied(decided), s.print(w, decided)
@@ -193,7 +196,7 @@ func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.
 	t := offline.NewTimeline(bundle, of.now)
 	unsatisfied := notSatisfied(t.Decided)
 	moves := io.Discard
-	if s.output == "table" {
+	if s.output.Form == "table" {
 		moves = w
 		if err := offline.PrintTable(w, t.Decided); err != nil {
 			return nil, err
@@ -203,7 +206,7 @@ func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.
 	if err != nil {
 		return nil, err
 	}
-	if s.output != "table" {
+	if s.output.Form != "table" {
 		err = s.print(w, t.Decided)
 	}
 	return append(unsatisfied, later...), err
@@ -211,8 +214,8 @@ func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.
 
 // print writes decisions in the form of the output flag.
 func (s *simulateOptions) print(w io.Writer, decided []offline.Decision) error {
-	if s.output == "table" {
+	if s.output.Form == "table" {
 		return offline.PrintTable(w, decided)
 	}
-	return printer.WriteData(w, s.output, offline.Objects(decided))
+	return printer.WriteData(w, s.output.Form, offline.Objects(decided))
 }

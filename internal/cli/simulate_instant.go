@@ -86,8 +86,8 @@ func (r requestedInstant) advance(ctx context.Context, t *offline.Timeline) ([]o
 
 // runInstants advances to each instant, writes the changes, and returns the placements that are not satisfied. It ends early
 // when no decision changes by itself any more.
-func runInstants(ctx context.Context, w io.Writer, t *offline.Timeline, stops []requestedInstant) (unsatisfiedError, error) {
-	var unsatisfied unsatisfiedError
+func runInstants(ctx context.Context, w io.Writer, t *offline.Timeline, stops []requestedInstant) ([]string, error) {
+	var unsatisfied []string
 	for _, s := range stops {
 		moments, err := s.advance(ctx, t)
 		if errors.Is(err, errNothingNext) {
@@ -139,8 +139,8 @@ func printMoments(w io.Writer, s requestedInstant, at time.Time, moments []offli
 }
 
 // notSatisfied names the placements whose PlacementSatisfied is not True, each with the reason.
-func notSatisfied(decided []offline.Decision) unsatisfiedError {
-	var out unsatisfiedError
+func notSatisfied(decided []offline.Decision) []string {
+	var out []string
 	for _, d := range decided {
 		condition := meta.FindStatusCondition(d.Placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 		switch {

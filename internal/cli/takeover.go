@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/install/preflight/upgrade"
@@ -70,7 +71,7 @@ type takeoverOptions struct {
 func newTakeover(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &takeoverOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := o.command("takeover [flags]", "Turn OCM's controllers off, so that Berth takes their place", takeoverLong, takeoverExamples, o.takeOver)
-	cmd.Args = unknownCommand
+	cmd.Args = command.UnknownCommand
 	o.addYes(cmd, "turn them off; without this flag the command is a dry run")
 	cmd.Flags().DurationVar(&o.stopTimeout, "timeout", stopTimeout, "`time` to wait for the end of each controller")
 	verify := o.command("verify [flags]", "Compare the hub with the record of its takeover", takeoverVerifyLong, "  kubectl berth takeover verify", o.verify)
@@ -84,21 +85,16 @@ func newTakeover(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 // command returns a command that needs a client of the hub.
 func (o *takeoverOptions) command(use, short, long, examples string, run func(context.Context, client.Client) error) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long, Example: examples, Args: noArguments, DisableFlagsInUseLine: true,
+		Use: use, Short: short, Long: long, Example: examples, Args: command.NoArguments, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := o.flags.RESTConfig(o.streams.ErrOut)
-			if err != nil {
-				return err
-			}
-			hub, err := takeover.NewClient(config)
+			hub, err := reader.NewClient(o.flags, o.streams.ErrOut, takeover.NewClient)
 			if err != nil {
 				return err
 			}
 			return run(cmd.Context(), hub)
 		},
 	}
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeHubFlags(cmd)
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
@@ -122,7 +118,7 @@ func (o *takeoverOptions) takeOver(ctx context.Context, hub client.Client) error
 			return err
 		}
 		if len(plan.Blocks) > 0 {
-			return hubNotReadyError{}
+			return command.UnsatisfiedError{}
 		}
 		return nil
 	}
@@ -204,7 +200,7 @@ func (o *takeoverOptions) verify(ctx context.Context, hub client.Client) error {
 	if err := printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return printComparison(w, found) }); err != nil || found.Kept() {
 		return err
 	}
-	return decisionsChangedError{}
+	return command.UnsatisfiedError{}
 }
 
 // printComparison writes what differs from the record.

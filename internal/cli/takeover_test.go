@@ -18,6 +18,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/install/takeover"
 )
 
@@ -28,7 +29,7 @@ func TestTheTimeOfVerifyEndsWithinAComparison(t *testing.T) {
 		want    error
 		printed string
 	}{
-		"a slow comparison is finished":  {nil, decisionsChangedError{}, "placement shop/web: 0 clusters, 2 before"},
+		"a slow comparison is finished":  {nil, command.UnsatisfiedError{}, "placement shop/web: 0 clusters, 2 before"},
 		"a request with a timeout fails": {context.DeadlineExceeded, context.DeadlineExceeded, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/runner"
 	"github.com/berth-project/berth/internal/cli/scenario"
 	"github.com/berth-project/berth/internal/source/file"
@@ -47,8 +47,8 @@ const maxScenarios = 1000
 type testOptions struct {
 	streams   genericiooptions.IOStreams
 	recursive bool
-	output    string
-	validate  validateFlag
+	output    command.OutputFlag
+	validate  command.ValidateFlag
 }
 
 func newTest(streams genericiooptions.IOStreams) *cobra.Command {
@@ -59,30 +59,24 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:    testLong,
 		Example: testExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			form, known := map[string]runner.ReportPrinter{"text": runner.PrintText, "json": runner.PrintJSON, "junit": runner.PrintJUnit}[t.output]
+			form, known := map[string]runner.ReportPrinter{"text": runner.PrintText, "json": runner.PrintJSON, "junit": runner.PrintJUnit}[t.output.Form]
 			switch {
 			case len(args) == 0:
-				return reader.NewUsageError(cmd, errors.New("nothing to run: give at least one scenario, or a folder of them"))
+				return command.NewUsageError(cmd, errors.New("nothing to run: give at least one scenario, or a folder of them"))
 			case !known:
-				return reader.NewUsageError(cmd, checkOutput(t.output, "text", "json", "junit"))
-			case t.validate.Check() != nil:
-				return reader.NewUsageError(cmd, t.validate.Check())
+				return command.NewUsageError(cmd, t.output.Check())
+			case t.validate.Level.Check() != nil:
+				return command.NewUsageError(cmd, t.validate.Level.Check())
 			}
 			return t.run(cmd.Context(), args, form)
 		},
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().BoolVarP(&t.recursive, "recursive", "R", false, "run those in the folders below a folder too")
-	cmd.Flags().StringVarP(&t.output, "output", "o", "text", "`form` of the report: text, json or junit")
-	t.validate.add(cmd)
-	registerCompletion(cmd, "output", completeOutputs([]string{"text", "json", "junit"}))
+	t.output.Add(cmd, "`form` of the report: text, json or junit", "text", "json", "junit")
+	t.validate.Add(cmd)
 	return cmd
 }
-
-// scenariosFailedError is the number of failed scenarios.
-type scenariosFailedError string
-
-func (e scenariosFailedError) Error() string { return string(e) }
 
 func (t *testOptions) run(ctx context.Context, args []string, form runner.ReportPrinter) error {
 	rules, err := file.NewRules()
@@ -91,7 +85,7 @@ func (t *testOptions) run(ctx context.Context, args []string, form runner.Report
 	}
 	files, faults := t.files(args)
 	var report runner.Report
-	p := &runner.Runner{Rules: rules, Validation: t.validate.Validation, Warnings: t.streams.ErrOut}
+	p := &runner.Runner{Rules: rules, Validation: t.validate.Level, Warnings: t.streams.ErrOut}
 	for _, name := range files {
 		if err := t.runFile(ctx, p, name, &report); err != nil {
 			wrong, isFault := errors.AsType[file.FaultsError](err)
@@ -108,7 +102,7 @@ func (t *testOptions) run(ctx context.Context, args []string, form runner.Report
 	case len(faults) > 0:
 		return faults
 	case failed > 0:
-		return scenariosFailedError(fmt.Sprintf("%d of %s failed", failed, printer.Count(len(report.Scenarios), "scenario")))
+		return command.UnsatisfiedError{Text: fmt.Sprintf("%d of %s failed", failed, printer.Count(len(report.Scenarios), "scenario"))}
 	default:
 		return nil
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/membership/join"
@@ -41,17 +43,13 @@ type tokenOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
 
-	token       join.Token
-	url, output string
+	token  join.Token
+	url    string
+	output command.OutputFlag
 }
 
 func newToken(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "token", Short: "Create tokens with which clusters join",
-		Args: unknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newTokenCreate(streams))
-	return cmd
+	return command.NewGroup("token", "Create tokens with which clusters join", newTokenCreate(streams))
 }
 
 func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
@@ -61,10 +59,10 @@ func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
 		Short:   "Create a join token for one cluster",
 		Long:    createLong,
 		Example: createExamples,
-		Args:    noArguments,
+		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(o.token.Validate(), checkOutput(o.output, "command", "token", "kubeconfig")); err != nil {
-				return reader.NewUsageError(cmd, err)
+			if err := errors.Join(o.token.Validate(), o.output.Check()); err != nil {
+				return command.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context())
 		},
@@ -78,11 +76,10 @@ func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().DurationVar(&o.token.TTL, "ttl", 24*time.Hour, "how `long` the token is valid, from 10m to 168h")
 	cmd.Flags().BoolVar(&o.token.Rejoin, "rejoin", false, "let a cluster that has joined before join again")
 	cmd.Flags().StringVar(&o.url, "hub-url", "", "`URL` of the hub for the agent (default: the URL that the hub publishes, or that of your kubeconfig)")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "command", "`form` of the output: command, token or kubeconfig")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeFlags(cmd, []string{"command", "token", "kubeconfig"}, "cluster")
-	registerCompletion(cmd, "driver", completeOutputs([]string{registration.DriverCSR, registration.DriverToken}))
-	registerCompletion(cmd, "set", completer{o.flags}.completeAll(reader.SetKind()))
+	o.output.Add(cmd, "`form` of the output: command, token or kubeconfig", "command", "token", "kubeconfig")
+	command.AddHubFlags(cmd, o.flags, "cluster")
+	completion.Register(cmd, "driver", completion.Outputs([]string{registration.DriverCSR, registration.DriverToken}))
+	completion.Register(cmd, "set", completion.Of(o.flags).All(reader.SetKind()))
 	return cmd
 }
 
@@ -103,7 +100,7 @@ func (o *tokenOptions) run(ctx context.Context) error {
 		endpoint.URL = o.url
 	}
 	var verify verification
-	if o.output == "command" {
+	if o.output.Form == "command" {
 		if verify, err = newVerification(ctx, endpoint); err != nil {
 			return err
 		}
@@ -120,7 +117,7 @@ func (o *tokenOptions) run(ctx context.Context) error {
 
 // print writes the token in the requested form.
 func (o *tokenOptions) print(w io.Writer, hub join.Endpoint, verify verification, token string) error {
-	switch o.output {
+	switch o.output.Form {
 	case "token":
 		_, err := fmt.Fprintln(w, token)
 		return err

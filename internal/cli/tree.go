@@ -20,6 +20,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
@@ -82,7 +84,7 @@ type treePlacement struct {
 // treeOptions is the command line of `kubectl berth tree`.
 type treeOptions struct {
 	source *reader.Fleet
-	output string
+	output command.OutputFlag
 }
 
 func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -92,11 +94,11 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		Short:             "Show which placements selected a cluster, or what is delivered to clusters",
 		Long:              treeLong,
 		Example:           treeExamples,
-		ValidArgsFunction: completer{t.source.HubFlags}.completeTree,
+		ValidArgsFunction: t.completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = reader.KindAndName(args)
 			if err := t.complete(args); err != nil {
-				return reader.NewUsageError(cmd, err)
+				return command.NewUsageError(cmd, err)
 			}
 			for _, kind := range deliveredKinds() {
 				if kind.Is(args[0]) {
@@ -107,10 +109,23 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		},
 		DisableFlagsInUseLine: true,
 	}
-	cmd.Flags().StringVarP(&t.output, "output", "o", "table", "`form` of the result: table, json or yaml")
+	t.output.Add(cmd, "`form` of the result: table, json or yaml", "table", "json", "yaml")
 	t.source.AddFlags(cmd.Flags())
-	completer{t.source.HubFlags}.completeFlags(cmd, []string{"table", "json", "yaml"})
+	completion.Of(t.source.HubFlags).HubFlags(cmd)
 	return cmd
+}
+
+// completeObject names the kinds that have a tree, then what there is of one.
+func (t *treeOptions) completeObject(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return completion.WithPrefix([]string{"cluster", "placement", "manifestworkreplicaset"}, start), cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, k := range deliveredKinds() {
+		if k.Is(args[0]) {
+			return completion.Of(t.source.HubFlags).One(k)(cmd, args[1:], start)
+		}
+	}
+	return completion.Of(t.source.HubFlags).One(reader.ClusterKind())(cmd, args[1:], start)
 }
 
 func (t *treeOptions) complete(args []string) error {
@@ -129,7 +144,7 @@ func (t *treeOptions) complete(args []string) error {
 	case len(args) > wanted:
 		return fmt.Errorf("unexpected argument %q: one object at a time", args[wanted])
 	}
-	return checkOutput(t.output, "table", "json", "yaml")
+	return t.output.Check()
 }
 
 // deliveredKinds are the kinds whose tree is that of a delivery; treeKinds are all kinds with a tree.
@@ -154,8 +169,8 @@ func (t *treeOptions) run(ctx context.Context, name string) error {
 	}
 	fact := newTreeInfo(bundle, bundle.Clusters[at])
 	return printer.WriteBuffered(t.source.Streams.Out, func(w io.Writer) error {
-		if t.output != "table" {
-			return printer.WriteData(w, t.output, fact)
+		if t.output.Form != "table" {
+			return printer.WriteData(w, t.output.Form, fact)
 		}
 		return fact.print(w, printer.ScreenOf(t.source.Streams.Out, os.Getenv), t.source.Clock.Now())
 	})

@@ -130,8 +130,8 @@ func (t *treeOptions) runDelivery(ctx context.Context, kind reader.Kind, name st
 		return err
 	}
 	return printer.WriteBuffered(t.source.Streams.Out, func(w io.Writer) error {
-		if t.output != "table" {
-			return printer.WriteData(w, t.output, found)
+		if t.output.Form != "table" {
+			return printer.WriteData(w, t.output.Form, found)
 		}
 		return found.print(w, printer.ScreenOf(t.source.Streams.Out, os.Getenv))
 	})

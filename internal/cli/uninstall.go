@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/install/uninstall"
@@ -34,24 +35,19 @@ func newUninstall(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 	flags, yes := reader.NewHubFlags(), false
 	cmd := &cobra.Command{
 		Use: "uninstall [flags]", Short: "Remove what would hinder a hub without Berth", Long: uninstallLong, Example: uninstallExamples,
-		Args: noArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runUninstall(cmd.Context(), streams, flags, clock, yes)
 		},
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove it; without this flag the command is a dry run")
-	flags.Add(cmd.Flags())
-	completer{flags}.completeHubFlags(cmd)
+	command.AddHubFlags(cmd, flags)
 	return cmd
 }
 
 func runUninstall(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock, yes bool) error {
-	config, err := flags.RESTConfig(streams.ErrOut)
-	if err != nil {
-		return err
-	}
-	hub, err := uninstall.NewClient(config)
+	hub, err := reader.NewClient(flags, streams.ErrOut, uninstall.NewClient)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/membership/join"
@@ -38,11 +40,11 @@ func newUnjoin(streams genericiooptions.IOStreams) *cobra.Command {
 		Use: "unjoin NAME [flags]", Short: "Remove a cluster from the hub", Long: unjoinLong, Example: unjoinExamples,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return reader.NewUsageError(cmd, fmt.Errorf("name one cluster: %s NAME", cmd.Name()))
+				return command.NewUsageError(cmd, fmt.Errorf("name one cluster: %s NAME", cmd.Name()))
 			}
 			return nil
 		},
-		ValidArgsFunction: completer{o.flags}.completeOne(reader.ClusterKind()),
+		ValidArgsFunction: completion.Of(o.flags).One(reader.ClusterKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0])
 		},
@@ -50,17 +52,12 @@ func newUnjoin(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.memberKubeconfig, "member-kubeconfig", "", "`file` with the kubeconfig of the member, to remove its agent too")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how `long` to wait until the cluster is gone")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeHubFlags(cmd)
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
 func (o *unjoinOptions) run(ctx context.Context, name string) error {
-	config, err := o.flags.RESTConfig(o.streams.ErrOut)
-	if err != nil {
-		return err
-	}
-	hub, err := join.NewClient(config)
+	hub, err := reader.NewClient(o.flags, o.streams.ErrOut, join.NewClient)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/kube/version"
@@ -23,7 +23,7 @@ warns where manager or definitions are more than one minor version apart from th
 type versionOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
-	output  string
+	output  command.OutputFlag
 	hub     bool
 }
 
@@ -36,18 +36,17 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: `  kubectl berth version
   kubectl berth version --with-hub
   kubectl berth version -o json | jq -r .clientVersion.gitVersion`,
-		Args: noArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(o.output, "", "json", "yaml"); err != nil {
-				return reader.NewUsageError(cmd, err)
+			if err := o.output.Check(); err != nil {
+				return command.NewUsageError(cmd, err)
 			}
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`form` of the version: json or yaml (default: a line)")
+	o.output.Add(cmd, "`form` of the version: json or yaml (default: a line)", "", "json", "yaml")
 	cmd.Flags().BoolVar(&o.hub, "with-hub", false, "print the versions on the hub too")
-	o.flags.Add(cmd.Flags())
-	completer{o.flags}.completeFlags(cmd, []string{"json", "yaml"})
+	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
@@ -66,8 +65,8 @@ func (o *versionOptions) run(ctx context.Context) error {
 		printer.Printf(o.streams.ErrOut, "warning: %s: at most one minor version is supported\n", skew)
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
-		if o.output != "" {
-			return printer.WriteData(w, o.output, found)
+		if o.output.Form != "" {
+			return printer.WriteData(w, o.output.Form, found)
 		}
 		printer.Printf(w, "kubectl-berth %s\n", version.String())
 		if o.hub {
@@ -75,12 +74,4 @@ func (o *versionOptions) run(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// noArguments refuses arguments that are no flags.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return reader.NewUsageError(cmd, fmt.Errorf("unexpected argument %q", args[0]))
-	}
-	return nil
 }

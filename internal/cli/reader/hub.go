@@ -164,6 +164,16 @@ func (f *HubFlags) Connect(errOut io.Writer, progress *printer.Progress) (*HubCl
 	return &HubClient{client: made, config: config, host: config.Host, Namespace: namespace, filesFlag: f.FilesFlag, Progress: progress}, nil
 }
 
+// NewClient returns a client of the hub that flags name. From makes it of a configuration; warnings of the hub go to errOut.
+func NewClient[C any](flags *HubFlags, errOut io.Writer, from func(*rest.Config) (C, error)) (C, error) {
+	config, err := flags.RESTConfig(errOut)
+	if err != nil {
+		var none C
+		return none, err
+	}
+	return from(config)
+}
+
 // logRequests makes client-go log its requests to a writer at a level above 0.
 func logRequests(level int, to io.Writer) error {
 	if level <= 0 {

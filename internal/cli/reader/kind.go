@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,22 +66,6 @@ func KindAndName(args []string) []string {
 		return append([]string{kind, name}, args[1:]...)
 	}
 	return args
-}
-
-// KindAndOptionalName splits arguments of the form KIND, KIND NAME or KIND/NAME. The texts belong to the errors for no argument
-// and for too many.
-func KindAndOptionalName(args []string, missing, excess string) (word, name string, err error) {
-	args = KindAndName(args)
-	switch len(args) {
-	case 0:
-		return "", "", errors.New(missing)
-	case 1:
-		return args[0], "", nil
-	case 2:
-		return args[0], args[1], nil
-	default:
-		return "", "", fmt.Errorf("unexpected argument %q: %s", args[2], excess)
-	}
 }
 
 // ClusterKind is the kind of ManagedClusters.

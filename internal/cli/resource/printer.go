@@ -3,7 +3,6 @@ package resource
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +26,9 @@ type Printer struct {
 	// Rows returns all there are, by namespace and name.
 	Rows func(bundle *file.Bundle, now time.Time) []Row
 }
+
+// Names are the names of the kind on a command line, the plural first.
+func (p Printer) Names() []string { return p.names }
 
 // Plural returns the plural name of the kind, such as placements.
 func (p Printer) Plural() string { return p.names[0] }
@@ -56,26 +58,6 @@ type Row struct {
 // Printers are the kinds that get prints.
 func Printers() []Printer {
 	return []Printer{PlacementPrinter(), clusterPrinter(), setPrinter(), groupPrinter()}
-}
-
-// Names returns the names of each kind of thing that is shown.
-func Names() [][]string {
-	var out [][]string
-	for _, g := range Printers() {
-		out = append(out, g.names)
-	}
-	return out
-}
-
-// PrinterFor returns what a name stands for.
-func PrinterFor(name string) (Printer, bool) {
-	name = reader.BareKind(name)
-	for _, g := range Printers() {
-		if slices.Contains(g.names, name) {
-			return g, true
-		}
-	}
-	return Printer{}, false
 }
 
 // conditionStyle is that of a condition which is good when it is True.

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"errors"
@@ -9,14 +9,8 @@ import (
 	"github.com/berth-project/berth/internal/cli/reader"
 )
 
-// onePlacement checks that a command line names one placement.
-func onePlacement(cmd *cobra.Command, args []string) error {
-	_, err := placementName(cmd, args)
-	return err
-}
-
-// placementName returns the name of the placement that a command line names: placement NAME, placement/NAME, or NAME alone.
-func placementName(cmd *cobra.Command, args []string) (string, error) {
+// PlacementName returns the name of the placement that a command line names: placement NAME, placement/NAME, or NAME alone.
+func PlacementName(cmd *cobra.Command, args []string) (string, error) {
 	const most = 2
 	usage := cmd.Name() + " placement NAME"
 	placement := reader.PlacementKind()
@@ -36,5 +30,5 @@ func placementName(cmd *cobra.Command, args []string) (string, error) {
 	default:
 		return args[1], nil
 	}
-	return "", reader.NewUsageError(cmd, err)
+	return "", NewUsageError(cmd, err)
 }
