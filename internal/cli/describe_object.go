@@ -103,7 +103,7 @@ func (d description) writeHistory(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "Changes:")
 	shown := printer.NewTable(w, "  ")
-	addChanges(shown, d.history.Changes[:min(maxChanges, len(d.history.Changes))])
+	printer.AddHistoryRows(shown, d.history.Changes[:min(maxChanges, len(d.history.Changes))])
 	return shown.Flush()
 }
 
