@@ -30,7 +30,7 @@ type deliveryDiff struct {
 type setDiff struct {
 	*rollouts.SetDiff
 
-	Rollouts []*rolloutReport `json:"rollouts,omitempty"`
+	Rollouts []*rollouts.Plan `json:"rollouts,omitempty"`
 }
 
 // wholeDiff is a diff of decisions with a diff of deliveries; each is absent where the change has no object of its kinds.
@@ -84,11 +84,11 @@ func (d *diffOptions) deliveryDiff(ctx context.Context, applied *file.Bundle, no
 }
 
 // rolloutsOf returns the waves of each placement of a changed set, if all goes well.
-func rolloutsOf(found *rollouts.SetDiff, before rollouts.Delivery, set *workv1alpha1.ManifestWorkReplicaSet, now time.Time) []*rolloutReport {
+func rolloutsOf(found *rollouts.SetDiff, before rollouts.Delivery, set *workv1alpha1.ManifestWorkReplicaSet, now time.Time) []*rollouts.Plan {
 	if len(found.Versions) == 0 {
 		return nil
 	}
-	var out []*rolloutReport
+	var out []*rollouts.Plan
 	for _, ref := range set.Spec.PlacementRefs {
 		placement := before.Placements[ref.Name]
 		if placement.Object == nil {
@@ -101,9 +101,7 @@ func rolloutsOf(found *rollouts.SetDiff, before rollouts.Delivery, set *workv1al
 			group.Clusters = slices.DeleteFunc(slices.Clone(group.Clusters), func(name string) bool { return !ruled[name] })
 		}
 		play := simulation.Run{Strategy: &ref.RolloutStrategy.RolloutStrategy, Groups: groups, Statuses: statuses, Start: now}
-		report := newRolloutReport(placement.Object, play)
-		report.waves(play)
-		out = append(out, report)
+		out = append(out, rollouts.Waves(placement.Object, play))
 	}
 	return out
 }
@@ -119,7 +117,7 @@ func (d *diffOptions) storedDeliveries(ctx context.Context) (storedDeliveries, e
 		bundle, err := d.load(ctx)
 		return storedDeliveries{bundle: bundle}, err
 	}
-	hub, _, err := connectTo(d.HubFlags, d.Streams.ErrOut, "")
+	hub, _, err := rollouts.Caller{Flags: d.HubFlags, ErrOut: d.Streams.ErrOut}.Connect("")
 	return storedDeliveries{hub: hub}, err
 }
 
@@ -168,8 +166,7 @@ func (d *deliveryDiff) print(w io.Writer, on printer.Screen) error {
 		}
 		for _, rollout := range set.Rollouts {
 			printer.Printf(w, "  over ")
-			rollout.screen = on
-			if err := rollout.printTable(w); err != nil {
+			if err := rollout.Print(w, on); err != nil {
 				return err
 			}
 		}

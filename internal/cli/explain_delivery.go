@@ -71,11 +71,16 @@ func (e *explainOptions) setReport(ctx context.Context, name string, now time.Ti
 		}
 		return e.bundleReport(found, now)
 	}
-	hub, key, err := connectTo(e.HubFlags, e.Streams.ErrOut, name)
+	hub, key, err := e.caller().Connect(name)
 	if err != nil {
 		return nil, err
 	}
-	return readReport(ctx, hub, key, deliveryReader{e.HubFlags, e.Streams.ErrOut, now})
+	return e.caller().Report(ctx, hub, key, now)
+}
+
+// caller is the user of the command.
+func (e *explainOptions) caller() rollouts.Caller {
+	return rollouts.Caller{Flags: e.HubFlags, ErrOut: e.Streams.ErrOut}
 }
 
 // bundleReport returns the report of a set from files.
@@ -109,7 +114,7 @@ func (e *explainOptions) readWork(ctx context.Context, name string) (*workv1.Man
 		}
 		return rollouts.WorkIn(bundle, e.HubFlags.Namespace(), name)
 	}
-	hub, key, err := connectTo(e.HubFlags, e.Streams.ErrOut, name)
+	hub, key, err := e.caller().Connect(name)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +175,7 @@ func (e *explainOptions) deliveriesFromFiles(namespace, placement string, now ti
 }
 
 func (e *explainOptions) deliveriesFromHub(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
-	hub, _, err := connectTo(e.HubFlags, e.Streams.ErrOut, placement)
+	hub, _, err := e.caller().Connect(placement)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +188,7 @@ func (e *explainOptions) deliveriesFromHub(ctx context.Context, namespace, place
 	}
 	var out []*report.Report
 	for _, name := range names {
-		one, err := readReport(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name}, deliveryReader{e.HubFlags, e.Streams.ErrOut, now})
+		one, err := e.caller().Report(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name}, now)
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
-	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	reading "github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/cli/command"
@@ -20,6 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/rollout"
 	"github.com/berth-project/berth/rollout/simulation"
@@ -179,21 +179,20 @@ func (p *rolloutPlanOptions) run(ctx context.Context) error {
 		Groups: set.Groups(), ClustersPerDecisionGroup: placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup,
 	}
 	play := simulation.Run{Strategy: strategy, Groups: groups, Statuses: statuses, Fleet: p.fleet, Start: p.at}
-	made := newRolloutReport(placement, play)
-	for _, to := range made.first.Unmatched {
-		printer.Printf(p.source.Streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
-	}
+	newPlan := rollouts.Waves
 	switch {
 	case p.simulate:
-		made.timeline(play)
+		newPlan = rollouts.Timeline
 	case p.statusFile != "":
-		made.next()
-	default:
-		made.waves(play)
+		newPlan = rollouts.NextStep
+	}
+	made := newPlan(placement, play)
+	for _, to := range made.Unmatched() {
+		printer.Printf(p.source.Streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
 	}
 	return printer.WriteBuffered(p.source.Streams.Out, func(w io.Writer) error {
 		if p.output.Form == "table" {
-			return made.printTable(w)
+			return made.Print(w, printer.Screen{})
 		}
 		return printer.WriteData(w, p.output.Form, made)
 	})
@@ -241,11 +240,4 @@ func (p *rolloutPlanOptions) warn(placement *clusterv1beta1.Placement, set readi
 	if len(signs) > 0 {
 		printer.Printf(p.source.Streams.ErrOut, "warning: the decisions may be about to change: %s\n", printer.JoinNames(signs, printer.MaxExamples))
 	}
-}
-
-// unheldStrategy returns a strategy without pause and approvals.
-func unheldStrategy(strategy *clusterv1alpha1.RolloutStrategy) *clusterv1alpha1.RolloutStrategy {
-	out := strategy.DeepCopy()
-	out.Paused, out.Approval = false, nil
-	return out
 }

@@ -88,7 +88,7 @@ func (o *rolloutChangeOptions) command(streams genericiooptions.IOStreams, cmd *
 }
 
 func (o *rolloutChangeOptions) run(ctx context.Context, name string) error {
-	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err
 	}

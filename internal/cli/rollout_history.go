@@ -58,7 +58,7 @@ func newRolloutHistory(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *rolloutHistoryOptions) history(ctx context.Context, name string) error {
-	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func newRolloutUndo(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *rolloutHistoryOptions) undo(ctx context.Context, name string) error {
-	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/completion"
@@ -105,12 +104,12 @@ func oneWorkSet(cmd *cobra.Command, args []string) error {
 }
 
 func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
-	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	hub, key, err := o.caller().Connect(name)
 	if err != nil {
 		return err
 	}
 	now := o.clock.Now()
-	report, err := readReport(ctx, hub, key, deliveryReader{o.flags, o.streams.ErrOut, now})
+	report, err := o.caller().Report(ctx, hub, key, now)
 	if err != nil {
 		return err
 	}
@@ -122,16 +121,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 	})
 }
 
-// connectTo returns a client for sets of works, and the key of the set of a name.
-func connectTo(flags *reader.HubFlags, errOut io.Writer, name string) (client.Client, client.ObjectKey, error) {
-	config, err := flags.RESTConfig(errOut)
-	if err != nil {
-		return nil, client.ObjectKey{}, err
-	}
-	namespace, _, err := flags.Loader().Namespace()
-	if err != nil {
-		return nil, client.ObjectKey{}, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	hub, err := rollouts.NewClient(config)
-	return hub, client.ObjectKey{Namespace: namespace, Name: name}, err
+// caller is the user of the command.
+func (o *rolloutStatusOptions) caller() rollouts.Caller {
+	return rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}
 }

@@ -87,7 +87,7 @@ func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (repor
 	if err != nil {
 		return reporter{}, err
 	}
-	hub, key, err := connectTo(o.flags, o.streams.ErrOut, name)
+	hub, key, err := o.caller().Connect(name)
 	if err != nil {
 		return reporter{}, err
 	}
@@ -165,10 +165,10 @@ var errOverridesAdded = errors.New("the set got overrides while it was watched, 
 var errNoLiveView = errors.New("you may not list manifestworks, and no manager serves their delivery: without them a rollout cannot be watched")
 
 func (o *rolloutStatusOptions) viewReporter(ctx context.Context, key client.ObjectKey) (reporter, error) {
-	if _, err := viewedReport(ctx, o.flags, key); err != nil {
+	if _, err := o.caller().View(ctx, key); err != nil {
 		return reporter{}, fmt.Errorf("%w: %w", errNoLiveView, err)
 	}
 	return reporter{interval: viewInterval, current: func(ctx context.Context, _ time.Time) (*report.Report, error) {
-		return viewedReport(ctx, o.flags, key)
+		return o.caller().View(ctx, key)
 	}}, nil
 }

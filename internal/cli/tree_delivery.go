@@ -89,7 +89,7 @@ func (t *treeOptions) deliveriesOf(ctx context.Context, kind reader.Kind, name s
 		}
 		return rollouts.DeliveredBy(bundle, placement.Namespace, name), placement.Namespace, nil
 	}
-	hub, key, err := connectTo(t.source.HubFlags, t.source.Streams.ErrOut, name)
+	hub, key, err := t.caller().Connect(name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -109,10 +109,15 @@ func (t *treeOptions) deliveriesOf(ctx context.Context, kind reader.Kind, name s
 	return found, key.Namespace, nil
 }
 
+// caller is the user of the command.
+func (t *treeOptions) caller() rollouts.Caller {
+	return rollouts.Caller{Flags: t.source.HubFlags, ErrOut: t.source.Streams.ErrOut}
+}
+
 // reportOf returns the report of a delivery. Where the works are hidden, the manager serves the clusters that the caller may see.
 func (t *treeOptions) reportOf(ctx context.Context, of rollouts.Delivery, now time.Time) (*report.Report, error) {
 	if of.WorksHidden && !t.source.Offline() {
-		found, err := viewedReport(ctx, t.source.HubFlags, client.ObjectKeyFromObject(of.Set))
+		found, err := t.caller().View(ctx, client.ObjectKeyFromObject(of.Set))
 		if err == nil {
 			printer.Printf(t.source.Streams.ErrOut, "note: you may not list manifestworks, so the objects of the works are left out\n")
 			return found, nil

@@ -18,9 +18,6 @@ import (
 	"github.com/berth-project/berth/internal/cli/resource"
 )
 
-// MaxMembers is how many clusters of a group are named.
-const MaxMembers = 20
-
 // PrintTable writes a summary of all placements, then for each its groups and the verdicts on those not selected.
 func PrintTable(w io.Writer, decided []Decision) error {
 	if len(decided) == 0 {
@@ -79,7 +76,7 @@ func printGroups(w io.Writer, groups []resource.Group) error {
 	table.Row("GROUP", "NAME", "COUNT", "CLUSTERS")
 	for _, group := range groups {
 		table.Row(cmp.Or(group.Index, printer.Dash), cmp.Or(group.Name, printer.Dash),
-			strconv.Itoa(len(group.Clusters)), cmp.Or(printer.JoinNames(group.Clusters, MaxMembers), printer.Dash))
+			strconv.Itoa(len(group.Clusters)), cmp.Or(printer.JoinNames(group.Clusters, printer.MaxMembers), printer.Dash))
 	}
 	return table.Flush()
 }

@@ -15,6 +15,8 @@ import (
 const (
 	// MaxExamples is how many clusters of a change are named.
 	MaxExamples = 5
+	// MaxMembers is how many clusters of a group are named.
+	MaxMembers = 20
 
 	// Dash stands for an absent value in a cell.
 	Dash = "-"
