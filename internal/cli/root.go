@@ -7,6 +7,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/cluster"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 )
@@ -46,12 +47,12 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		newSimulate(streams, clock),
 		newTest(streams),
 		newConsole(streams, clock),
-		newToken(streams),
-		newJoin(streams),
-		newAccept(streams),
-		newDeny(streams),
-		newUnjoin(streams),
-		newClusters(streams),
+		cluster.NewToken(streams),
+		cluster.NewJoin(streams),
+		cluster.NewAccept(streams),
+		cluster.NewDeny(streams),
+		cluster.NewUnjoin(streams),
+		cluster.NewClusters(streams),
 		newPreflight(streams, clock),
 		newGather(streams, clock),
 		newMigrate(streams),

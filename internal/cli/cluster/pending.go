@@ -1,4 +1,4 @@
-package cli
+package cluster
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/membership/join"
 )
 
-func newClusters(streams genericiooptions.IOStreams) *cobra.Command {
+func NewClusters(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := reader.NewHubFlags()
 	pending := &cobra.Command{
 		Use: "pending [flags]", Short: "Show the clusters that have not joined, and what they wait for",

@@ -1,4 +1,4 @@
-package cli
+package cluster
 
 import (
 	"context"
@@ -66,7 +66,7 @@ type joinOptions struct {
 	reportUsage                                                    bool
 }
 
-func newJoin(streams genericiooptions.IOStreams) *cobra.Command {
+func NewJoin(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &joinOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:     "join --hub URL --cluster NAME --token TOKEN --ca-hash HASH [flags] [-- AGENT FLAGS]",

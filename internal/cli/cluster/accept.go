@@ -1,4 +1,4 @@
-package cli
+package cluster
 
 import (
 	"context"
@@ -50,15 +50,15 @@ type acceptOptions struct {
 	accepted, replace bool
 }
 
-// newAccept returns the command that accepts clusters.
-func newAccept(streams genericiooptions.IOStreams) *cobra.Command {
+// NewAccept returns the command that accepts clusters.
+func NewAccept(streams genericiooptions.IOStreams) *cobra.Command {
 	return newSetAccepted(streams, true, &cobra.Command{
 		Use: "accept NAME... [flags]", Short: "Accept clusters that want to join", Long: acceptLong, Example: acceptExamples,
 	})
 }
 
-// newDeny returns the command that denies clusters.
-func newDeny(streams genericiooptions.IOStreams) *cobra.Command {
+// NewDeny returns the command that denies clusters.
+func NewDeny(streams genericiooptions.IOStreams) *cobra.Command {
 	return newSetAccepted(streams, false, &cobra.Command{
 		Use: "deny NAME... [flags]", Short: "Deny clusters, which withdraws the permissions of their agents", Long: denyLong,
 		Example: "  # Withdraw the permissions of the agent of edge-1\n  kubectl berth deny edge-1",

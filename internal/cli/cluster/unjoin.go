@@ -1,4 +1,4 @@
-package cli
+package cluster
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type unjoinOptions struct {
 	timeout          time.Duration
 }
 
-func newUnjoin(streams genericiooptions.IOStreams) *cobra.Command {
+func NewUnjoin(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &unjoinOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "unjoin NAME [flags]", Short: "Remove a cluster from the hub", Long: unjoinLong, Example: unjoinExamples,

@@ -1,4 +1,4 @@
-package cli
+package cluster
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
-const createLong = `Create a join token: the right of one agent to request the first certificate of one cluster.
+const tokenLong = `Create a join token: the right of one agent to request the first certificate of one cluster.
 
 The ManagedCluster is created if it does not exist, and waits to be accepted. The token may read that ManagedCluster, create
 certificate requests and read a request by its name. It is of no use for any other cluster. Once the cluster has joined, no
@@ -29,7 +29,7 @@ the cluster end at once, which needs the permission to delete service accounts i
 Prints the command that joins the cluster. It has the hash of the hub's authority, or the authority itself where the hub does not
 present it, so that the token is sent to this hub only.`
 
-const createExamples = `  # Let cluster edge-1 join the set edge within a day
+const tokenExamples = `  # Let cluster edge-1 join the set edge within a day
   kubectl berth token create --cluster edge-1 --set edge
 
   # The hub signs no client certificates: the agent uses a token
@@ -48,7 +48,7 @@ type tokenOptions struct {
 	output command.OutputFlag
 }
 
-func newToken(streams genericiooptions.IOStreams) *cobra.Command {
+func NewToken(streams genericiooptions.IOStreams) *cobra.Command {
 	return command.NewGroup("token", "Create tokens with which clusters join", newTokenCreate(streams))
 }
 
@@ -57,8 +57,8 @@ func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "create --cluster NAME [flags]",
 		Short:   "Create a join token for one cluster",
-		Long:    createLong,
-		Example: createExamples,
+		Long:    tokenLong,
+		Example: tokenExamples,
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(o.token.Validate(), o.output.Check()); err != nil {
