@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/cluster"
 	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
 )
 
@@ -53,11 +54,11 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		cluster.NewDeny(streams),
 		cluster.NewUnjoin(streams),
 		cluster.NewClusters(streams),
-		newPreflight(streams, clock),
+		install.NewPreflight(streams, clock),
 		newGather(streams, clock),
-		newMigrate(streams),
-		newTakeover(streams, clock),
-		newUninstall(streams, clock),
+		install.NewMigrate(streams),
+		install.NewTakeover(streams, clock),
+		install.NewUninstall(streams, clock),
 		newCompletion(streams),
 		newVersion(streams),
 	)

@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -67,8 +67,8 @@ type takeoverOptions struct {
 	stopTimeout, verifyTimeout time.Duration
 }
 
-// newTakeover returns the command that puts Berth in the place of OCM's controllers.
-func newTakeover(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+// NewTakeover returns the command that puts Berth in the place of OCM's controllers.
+func NewTakeover(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &takeoverOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := o.command("takeover [flags]", "Turn OCM's controllers off, so that Berth takes their place", takeoverLong, takeoverExamples, o.takeOver)
 	cmd.Args = command.UnknownCommand

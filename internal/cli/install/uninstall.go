@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -30,8 +30,8 @@ const uninstallExamples = `  # What would be removed
   kubectl scale deployment berth -n berth-system --replicas 0
   kubectl berth uninstall --yes`
 
-// newUninstall returns the command that removes Berth's registrations from a hub.
-func newUninstall(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+// NewUninstall returns the command that removes Berth's registrations from a hub.
+func NewUninstall(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	flags, yes := reader.NewHubFlags(), false
 	cmd := &cobra.Command{
 		Use: "uninstall [flags]", Short: "Remove what would hinder a hub without Berth", Long: uninstallLong, Example: uninstallExamples,

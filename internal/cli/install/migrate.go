@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -31,8 +31,8 @@ const migrateExamples = `  # What would be converted
   # Convert it
   kubectl berth migrate --yes`
 
-// newMigrate returns the command that converts what earlier versions stored.
-func newMigrate(streams genericiooptions.IOStreams) *cobra.Command {
+// NewMigrate returns the command that converts what earlier versions stored.
+func NewMigrate(streams genericiooptions.IOStreams) *cobra.Command {
 	flags, yes := reader.NewHubFlags(), false
 	cmd := &cobra.Command{
 		Use: "migrate [flags]", Short: "Convert what earlier versions stored on a hub", Long: migrateLong, Example: migrateExamples,

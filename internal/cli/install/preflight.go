@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -24,8 +24,8 @@ agents a change of the hub's CA may cut off; -o json names all of them.
 The command changes nothing. Exit code 0 means that Berth may start, 1 that there are steps left. You need the permission to read
 Deployments, webhooks and definitions, and to create SubjectAccessReviews.`
 
-// newPreflight returns the command that checks a hub before Berth takes it over.
-func newPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+// NewPreflight returns the command that checks a hub before Berth takes it over.
+func NewPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	flags, output := reader.NewHubFlags(), command.OutputFlag{}
 	cmd := &cobra.Command{
 		Use: "preflight [flags]", Short: "Check what to do before Berth takes over a hub", Long: preflightLong,
