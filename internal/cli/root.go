@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/version"
 )
 
 // The exit codes of every command.
@@ -60,6 +61,6 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		install.NewTakeover(streams, clock),
 		install.NewUninstall(streams, clock),
 		newCompletion(streams),
-		newVersion(streams),
+		version.NewCommand(streams),
 	)
 }

@@ -1,4 +1,4 @@
-package cli
+package version
 
 import (
 	"context"
@@ -19,16 +19,16 @@ clientVersion, as kubectl version does.
 With --with-hub it prints the versions of the manager, of the release that stored the definitions, and of the agents with how many clusters have each. It
 warns where manager or definitions are more than one minor version apart from this plugin, or an agent from the manager.`
 
-// versionOptions is the command line of `kubectl berth version`.
-type versionOptions struct {
+// options is the command line of `kubectl berth version`.
+type options struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
 	output  command.OutputFlag
 	hub     bool
 }
 
-func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &versionOptions{streams: streams, flags: reader.NewHubFlags()}
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &options{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this plugin, and of what is on a hub",
@@ -50,7 +50,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func (o *versionOptions) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) error {
 	found := versions{ClientVersion: version.Get()}
 	if o.hub {
 		config, err := o.flags.RESTConfig(o.streams.ErrOut)
