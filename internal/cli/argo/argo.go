@@ -1,4 +1,4 @@
-package cli
+package argo
 
 import (
 	"cmp"
@@ -50,7 +50,7 @@ goes when its cluster no longer has it, or when it is left out of the command li
 Without --yes the command prints what it would do, and changes nothing. You need the permission to list ManagedClusters, and to list
 and patch Secrets in the namespace of Argo CD (-n, argocd by default).`
 
-func newArgo(streams genericiooptions.IOStreams) *cobra.Command {
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return command.NewGroup("argo", "Let Argo CD follow decisions, and check what it lacks",
 		newArgoSetup(streams), newArgoCheck(streams), newArgoLabels(streams))
 }
