@@ -7,6 +7,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/addons"
 	"github.com/berth-project/berth/internal/cli/argo"
 	"github.com/berth-project/berth/internal/cli/cluster"
 	"github.com/berth-project/berth/internal/cli/command"
@@ -44,7 +45,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		newExplain(streams, clock),
 		newHistory(streams, clock),
 		newDecisions(streams, clock),
-		newAddOn(streams, clock),
+		addons.NewCommand(streams, clock),
 		argo.NewCommand(streams),
 		newDiff(streams, clock),
 		newSimulate(streams, clock),

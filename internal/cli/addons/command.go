@@ -1,4 +1,4 @@
-package cli
+package addons
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/cli/addons"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -34,7 +33,7 @@ const addOnStatusExamples = `  # Which clusters lack the add-on metrics, and why
   # Every cluster, as data
   kubectl berth addon status metrics -o json`
 
-func newAddOn(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	return command.NewGroup("addon", "Show how far add-ons are", newAddOnStatus(streams, clock))
 }
 
@@ -74,19 +73,19 @@ func newAddOnStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock
 }
 
 func (o *addOnStatusOptions) run(ctx context.Context, name string) error {
-	hub, err := reader.NewClient(o.flags, o.streams.ErrOut, addons.NewHub)
+	hub, err := reader.NewClient(o.flags, o.streams.ErrOut, NewHub)
 	if err != nil {
 		return err
 	}
 	now := o.clock.Now()
-	in, err := addons.Read(ctx, hub, name, now)
+	in, err := Read(ctx, hub, name, now)
 	if err != nil {
 		return err
 	}
-	report := addons.New(in)
+	report := New(in)
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output.Form == "table" {
-			return addons.PrintTable(w, &report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
+			return PrintTable(w, &report, printer.ScreenOf(o.streams.Out, os.Getenv), now, o.all)
 		}
 		return printer.WriteData(w, o.output.Form, report)
 	})
