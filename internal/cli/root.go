@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/argo"
 	"github.com/berth-project/berth/internal/cli/cluster"
 	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/version"
@@ -58,7 +59,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		cluster.NewUnjoin(streams),
 		cluster.NewClusters(streams),
 		install.NewPreflight(streams, clock),
-		newGather(streams, clock),
+		gather.NewCommand(streams, clock),
 		install.NewMigrate(streams),
 		install.NewTakeover(streams, clock),
 		install.NewUninstall(streams, clock),

@@ -1,4 +1,4 @@
-package cli
+package gather
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/completion"
-	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 )
@@ -41,8 +40,8 @@ const (
 	mebibyte    = 1 << 20
 )
 
-// gatherOptions is the command line of `kubectl berth gather`.
-type gatherOptions struct {
+// commandOptions is the command line of `kubectl berth gather`.
+type commandOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
 	clock   clock.PassiveClock
@@ -52,9 +51,9 @@ type gatherOptions struct {
 	maxMiB     int64
 }
 
-// newGather returns the command that collects the state of a hub.
-func newGather(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	o := &gatherOptions{streams: streams, flags: reader.NewHubFlags(), clock: clock}
+// NewCommand returns the command that collects the state of a hub.
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &commandOptions{streams: streams, flags: reader.NewHubFlags(), clock: clock}
 	cmd := &cobra.Command{
 		Use: "gather [flags]", Short: "Collect the state of a hub for a report, without Secrets", Long: gatherLong, Example: gatherExamples,
 		Args: command.NoArguments,
@@ -67,15 +66,15 @@ func newGather(streams genericiooptions.IOStreams, clock clock.PassiveClock) *co
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`file` of the archive, which must not exist (default: berth-gather-TIME.tar.gz)")
-	cmd.Flags().IntVar(&o.maxObjects, "max-objects", gather.DefaultMaxObjects, "`number` of objects of one kind that are collected")
-	cmd.Flags().Int64Var(&o.maxMiB, "max-size", gather.DefaultMaxBytes/mebibyte, "`MiB` of the files before they are compressed")
+	cmd.Flags().IntVar(&o.maxObjects, "max-objects", DefaultMaxObjects, "`number` of objects of one kind that are collected")
+	cmd.Flags().Int64Var(&o.maxMiB, "max-size", DefaultMaxBytes/mebibyte, "`MiB` of the files before they are compressed")
 	completion.Register(cmd, "output", cobra.FixedCompletions([]string{"gz"}, cobra.ShellCompDirectiveFilterFileExt))
 	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }
 
 // run writes the archive. A file that could not be completed is removed.
-func (o *gatherOptions) run(ctx context.Context) (err error) {
+func (o *commandOptions) run(ctx context.Context) (err error) {
 	config, err := o.flags.RESTConfig(o.streams.ErrOut)
 	if err != nil {
 		return err
@@ -92,7 +91,7 @@ func (o *gatherOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("creating the archive: %w", err)
 	}
-	report, err := gather.Write(ctx, config, file, gather.Options{
+	report, err := Write(ctx, config, file, Options{
 		Namespace: o.flags.Namespace(), MaxObjects: o.maxObjects, MaxBytes: o.maxMiB * mebibyte, Now: now,
 	})
 	if err = errors.Join(err, file.Close()); err != nil {
