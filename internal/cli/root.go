@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/argo"
 	"github.com/berth-project/berth/internal/cli/cluster"
 	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/decided"
 	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -45,7 +46,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		newRollout(streams, clock),
 		newExplain(streams, clock),
 		newHistory(streams, clock),
-		newDecisions(streams, clock),
+		decided.NewCommand(streams, clock),
 		addons.NewCommand(streams, clock),
 		argo.NewCommand(streams),
 		newDiff(streams, clock),

@@ -1,4 +1,4 @@
-package cli
+package decided
 
 import (
 	"context"
@@ -16,9 +16,8 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/completion"
-	"github.com/berth-project/berth/internal/cli/decided"
 	"github.com/berth-project/berth/internal/cli/printer"
-	clireader "github.com/berth-project/berth/internal/cli/reader"
+	reader "github.com/berth-project/berth/internal/cli/reader"
 )
 
 const decisionsLong = `Print the clusters that a placement selected, for scripts and pipelines.
@@ -63,11 +62,11 @@ const (
 	maxMatrix = 256
 )
 
-// decisionsOptions is the command line of `kubectl berth decisions`.
-type decisionsOptions struct {
+// options is the command line of `kubectl berth decisions`.
+type options struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
-	flags   *clireader.HubFlags
+	flags   *reader.HubFlags
 
 	output             command.OutputFlag
 	group, contextName string
@@ -76,8 +75,8 @@ type decisionsOptions struct {
 	name               string
 }
 
-func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	o := &decisionsOptions{streams: streams, clock: clock, flags: clireader.NewHubFlags()}
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &options{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "decisions PLACEMENT [flags]", Short: "Print the clusters that a placement selected, for scripts",
 		Long: decisionsLong, Example: decisionsExamples,
@@ -94,7 +93,7 @@ func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 		DisableFlagsInUseLine: true,
 	}
 	flags := cmd.Flags()
-	o.output.Add(cmd, "`form` of the result: names, json, matrix or kubeconfig-list", decided.Forms()...)
+	o.output.Add(cmd, "`form` of the result: names, json, matrix or kubeconfig-list", Forms()...)
 	flags.StringVar(&o.group, "group", "", "print the clusters of the decision groups with this `name` only")
 	flags.StringVar(&o.contextName, "context-name", "{cluster}", "`name` of the contexts for -o kubeconfig-list, where {cluster} stands for the cluster")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "print each complete decision as a line, until interrupted")
@@ -104,9 +103,9 @@ func newDecisions(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 }
 
 // complete checks the command line.
-func (o *decisionsOptions) complete(args []string, timeoutGiven bool) error {
-	args = clireader.KindAndName(args)
-	if len(args) > 1 && clireader.PlacementKind().Is(args[0]) {
+func (o *options) complete(args []string, timeoutGiven bool) error {
+	args = reader.KindAndName(args)
+	if len(args) > 1 && reader.PlacementKind().Is(args[0]) {
 		args = args[1:]
 	}
 	switch {
@@ -118,27 +117,27 @@ func (o *decisionsOptions) complete(args []string, timeoutGiven bool) error {
 		return errors.New("--timeout must not be negative: 0 reads once")
 	case o.watch && timeoutGiven:
 		return errors.New("--watch and --timeout exclude each other: leave one of them out")
-	case o.watch && o.output.Form == decided.KubeconfigList:
-		return fmt.Errorf("--watch prints names, json or matrix: use it without -o %s", decided.KubeconfigList)
+	case o.watch && o.output.Form == KubeconfigList:
+		return fmt.Errorf("--watch prints names, json or matrix: use it without -o %s", KubeconfigList)
 	}
 	o.name = args[0]
 	if err := o.output.Check(); err != nil {
 		return err
 	}
-	return decided.CheckContextName(o.contextName)
+	return CheckContextName(o.contextName)
 }
 
 // connect returns a reader of the decision.
-func (o *decisionsOptions) connect(ctx context.Context) (*decided.Reader, error) {
+func (o *options) connect(ctx context.Context) (*Reader, error) {
 	h, err := o.flags.Connect(o.streams.ErrOut, printer.NewProgress(o.streams.ErrOut, o.clock))
 	if err != nil {
 		return nil, err
 	}
-	return decided.NewReader(ctx, h, o.name)
+	return NewReader(ctx, h, o.name)
 }
 
 // run prints the decision once.
-func (o *decisionsOptions) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reader, err := o.connect(ctx)
@@ -152,13 +151,13 @@ func (o *decisionsOptions) run(ctx context.Context) error {
 	if err := found.SelectGroup(o.group); err != nil {
 		return err
 	}
-	if o.output.Form == decided.Matrix && found.Selected > maxMatrix {
+	if o.output.Form == Matrix && found.Selected > maxMatrix {
 		printer.Printf(o.streams.ErrOut, "warning: the matrix has %d clusters, and GitHub Actions runs at most %d: use --group\n", found.Selected, maxMatrix)
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.write(w, found) })
 }
 
-func (o *decisionsOptions) readOnce(ctx context.Context, reader *decided.Reader) (*decided.Clusters, error) {
+func (o *options) readOnce(ctx context.Context, reader *Reader) (*Clusters, error) {
 	if o.timeout == 0 {
 		return reader.Now()
 	}
@@ -168,11 +167,11 @@ func (o *decisionsOptions) readOnce(ctx context.Context, reader *decided.Reader)
 }
 
 // failure returns the error of a reading, with the exit code that it stands for.
-func (o *decisionsOptions) failure(reader *decided.Reader, err error) error {
+func (o *options) failure(reader *Reader, err error) error {
 	switch {
-	case errors.Is(err, decided.ErrIncomplete), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrIncomplete), errors.Is(err, context.DeadlineExceeded):
 		return command.UnsatisfiedError{Text: fmt.Sprintf("the decision of placement %s is not complete after %s: %s", reader.Placement(), o.timeout, reader.Obstacle())}
-	case errors.Is(err, decided.ErrDeleted):
+	case errors.Is(err, ErrDeleted):
 		return command.UnsatisfiedError{Text: fmt.Sprintf("the placement %s was deleted: this is no decision to remove anything", reader.Placement())}
 	default:
 		return err
@@ -180,8 +179,8 @@ func (o *decisionsOptions) failure(reader *decided.Reader, err error) error {
 }
 
 // write writes a decision in the form of the command line.
-func (o *decisionsOptions) write(w io.Writer, found *decided.Clusters) error {
-	if o.output.Form != decided.KubeconfigList {
+func (o *options) write(w io.Writer, found *Clusters) error {
+	if o.output.Form != KubeconfigList {
 		return found.Write(w, o.output.Form)
 	}
 	raw, err := o.flags.Loader().RawConfig()
@@ -192,12 +191,12 @@ func (o *decisionsOptions) write(w io.Writer, found *decided.Clusters) error {
 }
 
 // follow prints each complete decision as a line.
-func (o *decisionsOptions) follow(ctx context.Context) error {
+func (o *options) follow(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	reader, err := o.connect(ctx)
 	for revision := ""; err == nil; {
-		var found *decided.Clusters
+		var found *Clusters
 		if found, err = reader.Next(ctx, revision); err != nil {
 			err = o.failure(reader, err)
 			break
