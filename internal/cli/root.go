@@ -15,6 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/runner"
 	"github.com/berth-project/berth/internal/cli/version"
 )
 
@@ -51,7 +52,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		argo.NewCommand(streams),
 		newDiff(streams, clock),
 		newSimulate(streams, clock),
-		newTest(streams),
+		runner.NewCommand(streams),
 		newConsole(streams, clock),
 		cluster.NewToken(streams),
 		cluster.NewJoin(streams),

@@ -1,4 +1,4 @@
-package cli
+package runner
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/cli/runner"
 	"github.com/berth-project/berth/internal/cli/scenario"
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -43,23 +42,23 @@ const testExamples = `  # Run one scenario
 // maxScenarios is how many files are played at most.
 const maxScenarios = 1000
 
-// testOptions is the command line of `kubectl berth test`.
-type testOptions struct {
+// options is the command line of `kubectl berth test`.
+type options struct {
 	streams   genericiooptions.IOStreams
 	recursive bool
 	output    command.OutputFlag
 	validate  command.ValidateFlag
 }
 
-func newTest(streams genericiooptions.IOStreams) *cobra.Command {
-	t := &testOptions{streams: streams}
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	t := &options{streams: streams}
 	cmd := &cobra.Command{
 		Use:     "test FILE... [flags]",
 		Short:   "Run scenarios and check the decisions",
 		Long:    testLong,
 		Example: testExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			form, known := map[string]runner.ReportPrinter{"text": runner.PrintText, "json": runner.PrintJSON, "junit": runner.PrintJUnit}[t.output.Form]
+			form, known := map[string]ReportPrinter{"text": PrintText, "json": PrintJSON, "junit": PrintJUnit}[t.output.Form]
 			switch {
 			case len(args) == 0:
 				return command.NewUsageError(cmd, errors.New("nothing to run: give at least one scenario, or a folder of them"))
@@ -78,14 +77,14 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func (t *testOptions) run(ctx context.Context, args []string, form runner.ReportPrinter) error {
+func (t *options) run(ctx context.Context, args []string, form ReportPrinter) error {
 	rules, err := file.NewRules()
 	if err != nil {
 		return err
 	}
 	files, faults := t.files(args)
-	var report runner.Report
-	p := &runner.Runner{Rules: rules, Validation: t.validate.Level, Warnings: t.streams.ErrOut}
+	var report Report
+	p := &Runner{Rules: rules, Validation: t.validate.Level, Warnings: t.streams.ErrOut}
 	for _, name := range files {
 		if err := t.runFile(ctx, p, name, &report); err != nil {
 			wrong, isFault := errors.AsType[file.FaultsError](err)
@@ -109,7 +108,7 @@ func (t *testOptions) run(ctx context.Context, args []string, form runner.Report
 }
 
 // runFile reads and plays a file, and adds what came of it.
-func (t *testOptions) runFile(ctx context.Context, p *runner.Runner, name string, to *runner.Report) error {
+func (t *options) runFile(ctx context.Context, p *Runner, name string, to *Report) error {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return unreadableScenario(name, err)
@@ -127,7 +126,7 @@ func (t *testOptions) runFile(ctx context.Context, p *runner.Runner, name string
 }
 
 // files returns the scenarios that the arguments stand for.
-func (t *testOptions) files(args []string) ([]string, file.FaultsError) {
+func (t *options) files(args []string) ([]string, file.FaultsError) {
 	var out []string
 	var faults file.FaultsError
 	for _, arg := range args {
@@ -156,7 +155,7 @@ func (t *testOptions) files(args []string) ([]string, file.FaultsError) {
 }
 
 // scenarioFiles returns the scenarios of a folder by name. A link to a folder is not followed, so that no circle is possible.
-func (t *testOptions) scenarioFiles(folder string) ([]string, error) {
+func (t *options) scenarioFiles(folder string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
