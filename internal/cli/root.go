@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/runner"
 	"github.com/berth-project/berth/internal/cli/version"
+	"github.com/berth-project/berth/internal/cli/web"
 )
 
 // The exit codes of every command.
@@ -53,7 +54,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		newDiff(streams, clock),
 		newSimulate(streams, clock),
 		runner.NewCommand(streams),
-		newConsole(streams, clock),
+		web.NewCommand(streams, clock),
 		cluster.NewToken(streams),
 		cluster.NewJoin(streams),
 		cluster.NewAccept(streams),

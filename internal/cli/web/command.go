@@ -1,4 +1,4 @@
-package cli
+package web
 
 import (
 	"context"
@@ -22,7 +22,6 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
-	"github.com/berth-project/berth/internal/cli/web"
 	"github.com/berth-project/berth/internal/console"
 )
 
@@ -54,16 +53,16 @@ const (
 	stopTime = time.Second
 )
 
-// consoleOptions is the command line of `kubectl berth console`.
-type consoleOptions struct {
+// options is the command line of `kubectl berth console`.
+type options struct {
 	*reader.Fleet
 
 	now  string
 	port uint16
 }
 
-func newConsole(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	c := &consoleOptions{Fleet: reader.NewFleet(streams, clock)}
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	c := &options{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use: "console [flags]", Short: "Serve web pages of the fleet, the reasons and the next move",
 		Long: consoleLong, Example: consoleExamples, Args: command.NoArguments,
@@ -87,7 +86,7 @@ func newConsole(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 }
 
 // run serves the pages until the user interrupts it.
-func (c *consoleOptions) run(ctx context.Context, now time.Time) error {
+func (c *options) run(ctx context.Context, now time.Time) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	session, follow, err := c.session(ctx, now)
@@ -130,14 +129,14 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 }
 
 // session returns what the pages read, and what keeps it current.
-func (c *consoleOptions) session(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
+func (c *options) session(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
 	if c.Offline() {
 		return c.fileSession(ctx, now)
 	}
 	return c.hubSession(ctx)
 }
 
-func (c *consoleOptions) fileSession(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
+func (c *options) fileSession(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
 	bundle, err := c.Load(ctx, reader.Scope{})
 	if err != nil {
 		return console.Session{}, nil, err
@@ -145,7 +144,7 @@ func (c *consoleOptions) fileSession(ctx context.Context, now time.Time) (consol
 	if len(bundle.Clusters) == 0 {
 		return console.Session{}, nil, errors.New("the files hold no ManagedCluster: give those of a fleet with -f")
 	}
-	read := web.NewFiles(bundle, now)
+	read := NewFiles(bundle, now)
 	out := console.Session{Reader: read, Members: read, Previewer: read, Place: "files: " + strings.Join(c.Files, ", ")}
 	if read.HasWorks() {
 		out.Deliveries = read
@@ -156,7 +155,7 @@ func (c *consoleOptions) fileSession(ctx context.Context, now time.Time) (consol
 	return out, func(context.Context) {}, nil
 }
 
-func (c *consoleOptions) hubSession(ctx context.Context) (console.Session, func(context.Context), error) {
+func (c *options) hubSession(ctx context.Context) (console.Session, func(context.Context), error) {
 	hub, err := c.Connect()
 	if err != nil {
 		return console.Session{}, nil, err
@@ -169,12 +168,12 @@ func (c *consoleOptions) hubSession(ctx context.Context) (console.Session, func(
 	if err != nil {
 		return console.Session{}, nil, err
 	}
-	writer, err := web.NewWriter(config)
+	writer, err := NewWriter(config)
 	if err != nil {
 		return console.Session{}, nil, err
 	}
-	read := web.NewHub(c.Fleet, hub, works, clock.RealClock{})
-	status, err := web.NewHubStatus(config, hub, clock.RealClock{})
+	read := NewHub(c.Fleet, hub, works, clock.RealClock{})
+	status, err := NewHubStatus(config, hub, clock.RealClock{})
 	if err != nil {
 		return console.Session{}, nil, err
 	}
