@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/runner"
+	"github.com/berth-project/berth/internal/cli/simulate"
 	"github.com/berth-project/berth/internal/cli/version"
 	"github.com/berth-project/berth/internal/cli/web"
 )
@@ -52,7 +53,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		addons.NewCommand(streams, clock),
 		argo.NewCommand(streams),
 		newDiff(streams, clock),
-		newSimulate(streams, clock),
+		simulate.NewCommand(streams, clock),
 		runner.NewCommand(streams),
 		web.NewCommand(streams, clock),
 		cluster.NewToken(streams),

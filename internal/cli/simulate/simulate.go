@@ -1,4 +1,4 @@
-package cli
+package simulate
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const simulateLong = `Decide placements offline, by the rules that the manager on a hub follows, and write nothing.
+const long = `Decide placements offline, by the rules that the manager on a hub follows, and write nothing.
 
 The input is any mix of ManagedClusters, ManagedClusterSets, ManagedClusterSetBindings, Placements, PlacementDecisions
 and AddOnPlacementScores, as manifests or as kubectl prints them. PlacementDecisions are the decisions so far: what they
@@ -47,7 +47,7 @@ PlacementDecisions: what a hub would hold. Given back together with the fleet, i
 Exit codes: 0 when all is well, 1 when --require-satisfied is given and a placement is not satisfied, now or at an instant
 of --at, 2 when the input or the command line is wrong.`
 
-const simulateExamples = `  # What would the placements in a folder select from the fleet of a hub?
+const examples = `  # What would the placements in a folder select from the fleet of a hub?
   kubectl get managedclusters,managedclustersets -o yaml > fleet.yaml
   kubectl get managedclustersetbindings,placementdecisions -A -o yaml > namespaces.yaml
   kubectl berth simulate -f fleet.yaml -f namespaces.yaml -f placements/
@@ -76,8 +76,8 @@ const simulateExamples = `  # What would the placements in a folder select from 
   # The decisions themselves
   kubectl berth simulate -f fleet.yaml -o json | jq -r '.items[].status.decisions[]?.clusterName'`
 
-// simulateOptions is the command line of `kubectl berth simulate`.
-type simulateOptions struct {
+// options is the command line of `kubectl berth simulate`.
+type options struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
 
@@ -92,13 +92,13 @@ type simulateOptions struct {
 	generated        reader.GeneratedFleet
 }
 
-func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	s := &simulateOptions{streams: streams, clock: clock}
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	s := &options{streams: streams, clock: clock}
 	cmd := &cobra.Command{
 		Use:     "simulate -f FILE... [--fleet N] [flags]",
 		Short:   "Decide placements offline, from files",
-		Long:    simulateLong,
-		Example: simulateExamples,
+		Long:    long,
+		Example: examples,
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked, err := s.complete(cmd.Flags())
@@ -123,39 +123,39 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	return cmd
 }
 
-// simulateInput is the parsed command line.
-type simulateInput struct {
+// input is the parsed command line.
+type input struct {
 	now      time.Time
 	instants []requestedInstant
 }
 
 // complete checks the flags.
-func (s *simulateOptions) complete(flags *pflag.FlagSet) (simulateInput, error) {
+func (s *options) complete(flags *pflag.FlagSet) (input, error) {
 	if err := errors.Join(s.generated.Check(flags), s.validate.Level.Check()); err != nil {
-		return simulateInput{}, err
+		return input{}, err
 	}
 	switch {
 	case len(s.files) > 0:
 	case s.generated.Clusters == 0:
-		return simulateInput{}, errors.New("nothing to read: give at least one file, folder or - with -f")
+		return input{}, errors.New("nothing to read: give at least one file, folder or - with -f")
 	case !s.generated.Printed:
-		return simulateInput{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
+		return input{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
 	}
 	if err := s.output.Check(); err != nil {
-		return simulateInput{}, err
+		return input{}, err
 	}
 	now, err := command.Now(s.now, s.clock)
 	if err != nil {
-		return simulateInput{}, err
+		return input{}, err
 	}
 	if len(s.at) > 0 {
 		now = now.Truncate(time.Second) // a hub keeps instants without fractions
 	}
 	stops, err := readInstants(s.at, now)
-	return simulateInput{now, stops}, err
+	return input{now, stops}, err
 }
 
-func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
+func (s *options) run(ctx context.Context, of input) error {
 	loader := file.Loader{Stdin: s.streams.In, Recursive: s.recursive, Namespace: s.namespace, Validation: s.validate.Level}
 	bundle, err := loader.Load(ctx, s.files)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 }
 
 // decide writes the decisions now and at the requested instants, and returns the placements that are not satisfied.
-func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of simulateInput) ([]string, error) {
+func (s *options) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of input) ([]string, error) {
 	if len(of.instants) == 0 {
 		decided := offline.Decide(bundle, of.now)
 		return notSatisfied(decided), s.print(w, decided)
@@ -213,7 +213,7 @@ func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.
 }
 
 // print writes decisions in the form of the output flag.
-func (s *simulateOptions) print(w io.Writer, decided []offline.Decision) error {
+func (s *options) print(w io.Writer, decided []offline.Decision) error {
 	if s.output.Form == "table" {
 		return offline.PrintTable(w, decided)
 	}
