@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/cluster"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/decided"
+	"github.com/berth-project/berth/internal/cli/explain"
 	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -47,8 +48,8 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		newDescribe(streams, clock),
 		newTree(streams, clock),
 		newRollout(streams, clock),
-		newExplain(streams, clock),
-		newHistory(streams, clock),
+		explain.NewCommand(streams, clock),
+		explain.NewHistory(streams, clock),
 		decided.NewCommand(streams, clock),
 		addons.NewCommand(streams, clock),
 		argo.NewCommand(streams),

@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const explainPlacementLong = `Show why each cluster is selected by a placement or not, from the run that decided, and how far the delivery to it is.
+const long = `Show why each cluster is selected by a placement or not, from the run that decided, and how far the delivery to it is.
 
 Without files, the manager of the hub explains its last run for the placement. It lists the clusters that you may see and
 counts the others. You need the permission to get the placement.
@@ -39,7 +39,7 @@ which manifest fails with which error, what happens next and when. CLUSTER shows
 shows the state of each object; its namespace is the cluster. You need the permission to get the object. Without the right to
 list works in all namespaces, the manager serves the clusters that you may see.`
 
-const explainPlacementExamples = `  # Why does this placement select what it selects?
+const examples = `  # Why does this placement select what it selects?
   kubectl berth explain placement web -n shop
 
   # Why is one cluster not selected, and what would change that?
@@ -61,8 +61,8 @@ const explainPlacementExamples = `  # Why does this placement select what it sel
   # Clusters that missed selection by ten points or less
   kubectl berth explain placement web -n shop -o json | jq -r '.clusters[] | select(.beaten.points <= 10) | .name'`
 
-// explainOptions is the command line of `kubectl berth explain`.
-type explainOptions struct {
+// options is the command line of `kubectl berth explain`.
+type options struct {
 	*reader.Fleet
 
 	now, cluster string
@@ -72,7 +72,7 @@ type explainOptions struct {
 }
 
 // load reads the files once.
-func (e *explainOptions) load(ctx context.Context) (*file.Bundle, error) {
+func (e *options) load(ctx context.Context) (*file.Bundle, error) {
 	if e.bundle != nil {
 		return e.bundle, nil
 	}
@@ -81,21 +81,21 @@ func (e *explainOptions) load(ctx context.Context) (*file.Bundle, error) {
 	return e.bundle, err
 }
 
-func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	e := &explainOptions{Fleet: reader.NewFleet(streams, clock)}
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	e := &options{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "explain [placement|manifestworkreplicaset|manifestwork] NAME [CLUSTER] [flags]",
 		Short:             "Show why each cluster is selected or not, and how far its delivery is",
-		Long:              explainPlacementLong,
-		Example:           explainPlacementExamples,
-		Args:              explainArgs,
+		Long:              long,
+		Example:           examples,
+		Args:              checkArguments,
 		ValidArgsFunction: e.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, now, err := e.complete(cmd)
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
-			target, err := parseExplainTarget(args)
+			target, err := parseTarget(args)
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
@@ -131,7 +131,7 @@ type deliveredExplanation struct {
 type explanationPrinter = func(w io.Writer, of *explain.Explanation, on printer.Screen) error
 
 // complete checks the flags.
-func (e *explainOptions) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
+func (e *options) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
 	form, known := map[string]explanationPrinter{
 		"": printSummary, "wide": printWide, "json": nil, "yaml": nil,
 	}[e.output.Form]
@@ -153,7 +153,7 @@ func (e *explainOptions) complete(cmd *cobra.Command) (explanationPrinter, time.
 	return form, now, nil
 }
 
-func (e *explainOptions) run(ctx context.Context, name string, now time.Time, form explanationPrinter) error {
+func (e *options) run(ctx context.Context, name string, now time.Time, form explanationPrinter) error {
 	ask := func() (*explain.Explanation, error) { return e.explainFromFiles(ctx, name, now) }
 	if !e.Offline() {
 		ask = func() (*explain.Explanation, error) { return e.explainFromHub(ctx, name) }

@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // explainSet explains the delivery of a set, or of one of its clusters.
-func (e *explainOptions) explainSet(ctx context.Context, name string, now time.Time) error {
+func (e *options) explainSet(ctx context.Context, name string, now time.Time) error {
 	found, err := e.setReport(ctx, name, now)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (e *explainOptions) explainSet(ctx context.Context, name string, now time.T
 }
 
 // writeCluster writes the report of one cluster.
-func (e *explainOptions) writeCluster(of *report.Report, now time.Time) error {
+func (e *options) writeCluster(of *report.Report, now time.Time) error {
 	c, ok := of.Find(e.cluster)
 	if !ok {
 		return fmt.Errorf("the set %s delivers nothing to a cluster %s: no placement of it selects it, and it has no work there", of.Set, e.cluster)
@@ -48,7 +48,7 @@ func (e *explainOptions) writeCluster(of *report.Report, now time.Time) error {
 }
 
 // write writes a value as data, or as a text for a screen.
-func (e *explainOptions) write(value any, text func(io.Writer, printer.Screen) error) error {
+func (e *options) write(value any, text func(io.Writer, printer.Screen) error) error {
 	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error {
 		if e.output.Form == "json" || e.output.Form == "yaml" {
 			return printer.WriteData(w, e.output.Form, value)
@@ -59,7 +59,7 @@ func (e *explainOptions) write(value any, text func(io.Writer, printer.Screen) e
 
 // setReport returns the report of a set: from files, from the works that the caller may list, or from the manager, which serves the
 // clusters that the caller may see.
-func (e *explainOptions) setReport(ctx context.Context, name string, now time.Time) (*report.Report, error) {
+func (e *options) setReport(ctx context.Context, name string, now time.Time) (*report.Report, error) {
 	if e.Offline() {
 		bundle, err := e.load(ctx)
 		if err != nil {
@@ -79,12 +79,12 @@ func (e *explainOptions) setReport(ctx context.Context, name string, now time.Ti
 }
 
 // caller is the user of the command.
-func (e *explainOptions) caller() rollouts.Caller {
+func (e *options) caller() rollouts.Caller {
 	return rollouts.Caller{Flags: e.HubFlags, ErrOut: e.Streams.ErrOut}
 }
 
 // bundleReport returns the report of a set from files.
-func (e *explainOptions) bundleReport(found rollouts.Delivery, now time.Time) (*report.Report, error) {
+func (e *options) bundleReport(found rollouts.Delivery, now time.Time) (*report.Report, error) {
 	if found.WorksHidden {
 		printer.Printf(e.Streams.ErrOut, "note: the files have no ManifestWork of the set %s/%s, or no ManagedCluster for its overrides, so clusters are not listed one by one\n", found.Set.Namespace, found.Set.Name)
 	}
@@ -93,7 +93,7 @@ func (e *explainOptions) bundleReport(found rollouts.Delivery, now time.Time) (*
 }
 
 // explainWork explains the delivery of one work.
-func (e *explainOptions) explainWork(ctx context.Context, name string, now time.Time) error {
+func (e *options) explainWork(ctx context.Context, name string, now time.Time) error {
 	if e.cluster != "" {
 		return errors.New("--cluster is for placements and sets: the namespace of a work is its cluster, name it with -n")
 	}
@@ -106,7 +106,7 @@ func (e *explainOptions) explainWork(ctx context.Context, name string, now time.
 }
 
 // readWork reads a work from files or from the hub.
-func (e *explainOptions) readWork(ctx context.Context, name string) (*workv1.ManifestWork, error) {
+func (e *options) readWork(ctx context.Context, name string) (*workv1.ManifestWork, error) {
 	if e.Offline() {
 		bundle, err := e.load(ctx)
 		if err != nil {
@@ -126,7 +126,7 @@ func (e *explainOptions) readWork(ctx context.Context, name string) (*workv1.Man
 }
 
 // printDeliveries writes the deliveries to the clusters of a placement, after the explanation of the placement.
-func (e *explainOptions) printDeliveries(w io.Writer, found []*report.Report, now time.Time) {
+func (e *options) printDeliveries(w io.Writer, found []*report.Report, now time.Time) {
 	on := printer.ScreenOf(e.Streams.Out, os.Getenv)
 	for _, each := range found {
 		printer.Printf(w, "\nDelivered by ")
@@ -145,7 +145,7 @@ func (e *explainOptions) printDeliveries(w io.Writer, found []*report.Report, no
 
 // deliveries returns the reports of the sets that deliver to the clusters of a placement, for these clusters only. A caller that may not
 // list sets gets none.
-func (e *explainOptions) deliveries(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
+func (e *options) deliveries(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
 	var found []*report.Report
 	var err error
 	if e.Offline() {
@@ -162,7 +162,7 @@ func (e *explainOptions) deliveries(ctx context.Context, namespace, placement st
 	return found, nil
 }
 
-func (e *explainOptions) deliveriesFromFiles(namespace, placement string, now time.Time) ([]*report.Report, error) {
+func (e *options) deliveriesFromFiles(namespace, placement string, now time.Time) ([]*report.Report, error) {
 	var out []*report.Report
 	for _, found := range rollouts.DeliveredBy(e.bundle, namespace, placement) {
 		one, err := e.bundleReport(found, now)
@@ -174,7 +174,7 @@ func (e *explainOptions) deliveriesFromFiles(namespace, placement string, now ti
 	return out, nil
 }
 
-func (e *explainOptions) deliveriesFromHub(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
+func (e *options) deliveriesFromHub(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
 	hub, _, err := e.caller().Connect(placement)
 	if err != nil {
 		return nil, err

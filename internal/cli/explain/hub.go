@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // explainFromHub reads the explanation of a placement from the manager: of one cluster with its fix where --cluster names it, else of
 // all clusters.
-func (e *explainOptions) explainFromHub(ctx context.Context, name string) (*explain.Explanation, error) {
+func (e *options) explainFromHub(ctx context.Context, name string) (*explain.Explanation, error) {
 	h, err := e.Connect()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // explainFromFiles decides the files and explains one of their placements.
-func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
+func (e *options) explainFromFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
 	bundle, err := e.load(ctx)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now 
 }
 
 // newExplanation explains a decision, or one cluster of it with its fix.
-func (e *explainOptions) newExplanation(d offline.Decision) (*explain.Explanation, error) {
+func (e *options) newExplanation(d offline.Decision) (*explain.Explanation, error) {
 	out := explain.Of(d.Result, d.Placement, nil)
 	if e.cluster == "" {
 		return &out, nil

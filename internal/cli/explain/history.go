@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"context"
@@ -43,7 +43,7 @@ type historyOptions struct {
 	output         command.OutputFlag
 }
 
-func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+func NewHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	s := &historyOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:     "history [placement] NAME [flags]",
