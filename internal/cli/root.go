@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/rollout"
 	"github.com/berth-project/berth/internal/cli/runner"
 	"github.com/berth-project/berth/internal/cli/simulate"
 	"github.com/berth-project/berth/internal/cli/version"
@@ -47,7 +48,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		newGet(streams, clock),
 		newDescribe(streams, clock),
 		newTree(streams, clock),
-		newRollout(streams, clock),
+		rollout.NewCommand(streams, clock),
 		explain.NewCommand(streams, clock),
 		explain.NewHistory(streams, clock),
 		decided.NewCommand(streams, clock),

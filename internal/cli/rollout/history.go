@@ -1,4 +1,4 @@
-package cli
+package rollout
 
 import (
 	"context"
@@ -17,20 +17,20 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollouts"
 )
 
-const rolloutHistoryLong = `List the templates that a ManifestWorkReplicaSet had, the newest first: the one that is rolled out (update), and the last that all
+const historyLong = `List the templates that a ManifestWorkReplicaSet had, the newest first: the one that is rolled out (update), and the last that all
 clusters reached (current).
 
 A template with a Secret is not kept, so no command returns to it. You need the permission to get the set, and to list
 controllerrevisions in its namespace.`
 
-const rolloutUndoLong = `Return a ManifestWorkReplicaSet to a former template: that of --to-revision, else the last that all clusters reached, else the one
+const undoLong = `Return a ManifestWorkReplicaSet to a former template: that of --to-revision, else the last that all clusters reached, else the one
 before the present.
 
 The template is written into the set and rolls out at the pace of the strategy, as any change does. Clusters that have it are
 not touched. You need the permission to update the set, and execute-as for its executor.`
 
-// rolloutHistoryOptions is the command line of `kubectl berth rollout history` and `kubectl berth rollout undo`.
-type rolloutHistoryOptions struct {
+// historyOptions is the command line of `kubectl berth rollout history` and `kubectl berth rollout undo`.
+type historyOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
 
@@ -38,10 +38,10 @@ type rolloutHistoryOptions struct {
 	number int64
 }
 
-func newRolloutHistory(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rolloutHistoryOptions{streams: streams, flags: reader.NewHubFlags()}
+func newHistory(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &historyOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
-		Use: "history SET [flags]", Short: "List the templates that a set of works had", Long: rolloutHistoryLong,
+		Use: "history SET [flags]", Short: "List the templates that a set of works had", Long: historyLong,
 		Example: "  # Which templates did the set web have?\n  kubectl berth rollout history web -n shop",
 		Args:    oneWorkSet, ValidArgsFunction: completion.Of(o.flags).One(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func newRolloutHistory(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func (o *rolloutHistoryOptions) history(ctx context.Context, name string) error {
+func (o *historyOptions) history(ctx context.Context, name string) error {
 	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err
@@ -83,10 +83,10 @@ func (o *rolloutHistoryOptions) history(ctx context.Context, name string) error 
 	})
 }
 
-func newRolloutUndo(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rolloutHistoryOptions{streams: streams, flags: reader.NewHubFlags()}
+func newUndo(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &historyOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
-		Use: "undo SET [flags]", Short: "Return a set of works to a former template", Long: rolloutUndoLong,
+		Use: "undo SET [flags]", Short: "Return a set of works to a former template", Long: undoLong,
 		Example: "  # Return to the last template that all clusters reached\n  kubectl berth rollout undo web -n shop",
 		Args:    oneWorkSet, ValidArgsFunction: completion.Of(o.flags).One(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,7 +102,7 @@ func newRolloutUndo(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func (o *rolloutHistoryOptions) undo(ctx context.Context, name string) error {
+func (o *historyOptions) undo(ctx context.Context, name string) error {
 	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err

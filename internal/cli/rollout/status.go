@@ -1,4 +1,4 @@
-package cli
+package rollout
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollouts"
 )
 
-const rolloutStatusLong = `Show how far the rollout of a ManifestWorkReplicaSet is: its phase, its placements, and the clusters that have not succeeded, each with
+const statusLong = `Show how far the rollout of a ManifestWorkReplicaSet is: its phase, its placements, and the clusters that have not succeeded, each with
 the reason.
 
 --watch shows it live until it ends: a frame that is drawn again on a terminal, and a line for each change elsewhere. The exit code is 0
@@ -29,7 +29,7 @@ You need the permission to get the set, its placements and their decisions. With
 namespaces, and controllerrevisions in that of the set, the manager lists the clusters that you may see. Where no manager serves its views, there are only the numbers in the
 status of the set.`
 
-const rolloutStatusExamples = `  # How far is the rollout of the set web, and what holds it up?
+const statusExamples = `  # How far is the rollout of the set web, and what holds it up?
   kubectl berth rollout status web -n shop
 
   # Follow it to the end, in a pipeline
@@ -38,8 +38,8 @@ const rolloutStatusExamples = `  # How far is the rollout of the set web, and wh
   # Every cluster, as data
   kubectl berth rollout status web -n shop -o json`
 
-// rolloutStatusOptions is the command line of `kubectl berth rollout status`.
-type rolloutStatusOptions struct {
+// statusOptions is the command line of `kubectl berth rollout status`.
+type statusOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
 	flags   *reader.HubFlags
@@ -50,13 +50,13 @@ type rolloutStatusOptions struct {
 	timeout time.Duration
 }
 
-func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	o := &rolloutStatusOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
+func newStatus(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &statusOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:               "status SET [flags]",
 		Short:             "Show how far the rollout of a set of works is",
-		Long:              rolloutStatusLong,
-		Example:           rolloutStatusExamples,
+		Long:              statusLong,
+		Example:           statusExamples,
 		Args:              oneWorkSet,
 		ValidArgsFunction: completion.Of(o.flags).One(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,7 +82,7 @@ func newRolloutStatus(streams genericiooptions.IOStreams, clock clock.PassiveClo
 const defaultWatch = time.Hour
 
 // check checks the flags.
-func (o *rolloutStatusOptions) check() error {
+func (o *statusOptions) check() error {
 	switch {
 	case o.watch && o.output.Form != "table":
 		return errors.New("--watch and -o exclude each other: leave one of them out")
@@ -103,7 +103,7 @@ func oneWorkSet(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
+func (o *statusOptions) run(ctx context.Context, name string) error {
 	hub, key, err := o.caller().Connect(name)
 	if err != nil {
 		return err
@@ -122,6 +122,6 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 }
 
 // caller is the user of the command.
-func (o *rolloutStatusOptions) caller() rollouts.Caller {
+func (o *statusOptions) caller() rollouts.Caller {
 	return rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}
 }

@@ -1,4 +1,4 @@
-package cli
+package rollout
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"github.com/berth-project/berth/rollout/simulation"
 )
 
-const rolloutPlanLong = `Show how a strategy brings a change to the clusters of a placement, and write nothing.
+const planLong = `Show how a strategy brings a change to the clusters of a placement, and write nothing.
 
 The strategy is a file with a RolloutStrategy, as objects embed it, such as
 
@@ -49,7 +49,7 @@ States are ToApply, Progressing, Succeeded, Failed, TimedOut and Skip.
 With --simulate it runs the whole rollout against clusters that fail or hang at given rates, and prints the timeline. The
 same seed gives the same timeline; --status sets where it begins.`
 
-const rolloutPlanExamples = `  # In which order would the clusters of placement web get a change?
+const planExamples = `  # In which order would the clusters of placement web get a change?
   kubectl berth rollout plan web -n shop --strategy strategy.yaml
 
   # The same from files
@@ -61,8 +61,8 @@ const rolloutPlanExamples = `  # In which order would the clusters of placement 
   # How does it go when 5 % of the clusters fail and each takes about 10 minutes?
   kubectl berth rollout plan web -n shop --strategy strategy.yaml --simulate --failure-rate 0.05 --duration 10m --seed 7`
 
-// rolloutPlanOptions is the command line of `kubectl berth rollout plan`.
-type rolloutPlanOptions struct {
+// planOptions is the command line of `kubectl berth rollout plan`.
+type planOptions struct {
 	source *reader.Fleet
 	clock  clock.PassiveClock
 
@@ -77,19 +77,19 @@ type rolloutPlanOptions struct {
 	at              time.Time
 }
 
-func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	return command.NewGroup("rollout", "Plan how a change comes to clusters, and watch and steer it",
-		newRolloutPlan(streams, clock), newRolloutStatus(streams, clock), newRolloutPause(streams), newRolloutResume(streams),
-		newRolloutApprove(streams), newRolloutHistory(streams), newRolloutUndo(streams))
+		newPlan(streams, clock), newStatus(streams, clock), newPause(streams), newResume(streams),
+		newApprove(streams), newHistory(streams), newUndo(streams))
 }
 
-func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	p := &rolloutPlanOptions{source: reader.NewFleet(streams, clock), clock: clock}
+func newPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	p := &planOptions{source: reader.NewFleet(streams, clock), clock: clock}
 	cmd := &cobra.Command{
 		Use:               "plan [PLACEMENT] --strategy FILE [flags]",
 		Short:             "Show the waves of a rollout, its next step, or a simulation",
-		Long:              rolloutPlanLong,
-		Example:           rolloutPlanExamples,
+		Long:              planLong,
+		Example:           planExamples,
 		ValidArgsFunction: completion.Of(p.source.HubFlags).One(reader.PlacementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.complete(cmd, args); err != nil {
@@ -116,7 +116,7 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 }
 
 // complete checks the command line.
-func (p *rolloutPlanOptions) complete(cmd *cobra.Command, args []string) error {
+func (p *planOptions) complete(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("unexpected argument %q: one placement is planned at a time", args[1])
 	}
@@ -143,7 +143,7 @@ func (p *rolloutPlanOptions) complete(cmd *cobra.Command, args []string) error {
 // maxDuration keeps what a play adds up to within the calendar.
 const maxDuration = 30 * 24 * time.Hour
 
-func (p *rolloutPlanOptions) completeSimulation(cmd *cobra.Command) error {
+func (p *planOptions) completeSimulation(cmd *cobra.Command) error {
 	for _, name := range []string{"failure-rate", "hang-rate", "duration", "spread", "seed"} {
 		if !p.simulate && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s is read with --simulate only", name)
@@ -161,7 +161,7 @@ func (p *rolloutPlanOptions) completeSimulation(cmd *cobra.Command) error {
 	return nil
 }
 
-func (p *rolloutPlanOptions) run(ctx context.Context) error {
+func (p *planOptions) run(ctx context.Context) error {
 	strategy, err := readStrategy(p.strategyFile)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (p *rolloutPlanOptions) run(ctx context.Context) error {
 }
 
 // read returns the placement and what it has decided.
-func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placement, reading.Decisions, error) {
+func (p *planOptions) read(ctx context.Context) (*clusterv1beta1.Placement, reading.Decisions, error) {
 	namespace := p.namespace
 	if namespace == "" {
 		var err error
@@ -228,7 +228,7 @@ func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placemen
 }
 
 // warn prints a warning where decisions are missing or inconsistent.
-func (p *rolloutPlanOptions) warn(placement *clusterv1beta1.Placement, set reading.Decisions) {
+func (p *planOptions) warn(placement *clusterv1beta1.Placement, set reading.Decisions) {
 	var signs []string
 	if len(set.Groups()) == 0 {
 		printer.Printf(p.source.Streams.ErrOut, "warning: placement %s has decided nothing yet\n", file.KeyOf(placement))

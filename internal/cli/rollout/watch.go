@@ -1,4 +1,4 @@
-package cli
+package rollout
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type reporter struct {
 }
 
 // watch shows the rollout of a set until it has finished or stands still, at most for the timeout.
-func (o *rolloutStatusOptions) watchRollout(ctx context.Context, name string) error {
+func (o *statusOptions) watchRollout(ctx context.Context, name string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	timed, cancel := context.WithTimeout(ctx, o.timeout)
@@ -82,7 +82,7 @@ func ended(set string, outcome rollouts.Outcome) error {
 }
 
 // reporter returns what reads the set: watches where the caller may list works, else the view of the manager.
-func (o *rolloutStatusOptions) reporter(ctx context.Context, name string) (reporter, error) {
+func (o *statusOptions) reporter(ctx context.Context, name string) (reporter, error) {
 	h, err := o.flags.Connect(o.streams.ErrOut, nil)
 	if err != nil {
 		return reporter{}, err
@@ -164,7 +164,7 @@ var errOverridesAdded = errors.New("the set got overrides while it was watched, 
 
 var errNoLiveView = errors.New("you may not list manifestworks, and no manager serves their delivery: without them a rollout cannot be watched")
 
-func (o *rolloutStatusOptions) viewReporter(ctx context.Context, key client.ObjectKey) (reporter, error) {
+func (o *statusOptions) viewReporter(ctx context.Context, key client.ObjectKey) (reporter, error) {
 	if _, err := o.caller().View(ctx, key); err != nil {
 		return reporter{}, fmt.Errorf("%w: %w", errNoLiveView, err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package rollout
 
 import (
 	"context"
@@ -14,22 +14,22 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollouts"
 )
 
-const rolloutPauseLong = `Pause the rollouts of a ManifestWorkReplicaSet, over one of its placements or over all.
+const pauseLong = `Pause the rollouts of a ManifestWorkReplicaSet, over one of its placements or over all.
 
 No further cluster starts. Clusters that have started continue, and their deadlines run. You need the permission to update the
 set, and execute-as for its executor.`
 
-const rolloutResumeLong = `Resume the rollouts of a ManifestWorkReplicaSet that are paused, over one of its placements or over all.
+const resumeLong = `Resume the rollouts of a ManifestWorkReplicaSet that are paused, over one of its placements or over all.
 
 You need the permission to update the set, and execute-as for its executor.`
 
-const rolloutApproveLong = `Approve decision groups in the rollouts of a ManifestWorkReplicaSet that have an approval in their strategy.
+const approveLong = `Approve decision groups in the rollouts of a ManifestWorkReplicaSet that have an approval in their strategy.
 
 A whole number is the index of a group, any other text its name. You need the permission to update the set, and execute-as for
 its executor.`
 
-// rolloutChangeOptions is the command line of the commands that change a rollout.
-type rolloutChangeOptions struct {
+// changeOptions is the command line of the commands that change a rollout.
+type changeOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
 
@@ -40,42 +40,42 @@ type rolloutChangeOptions struct {
 	change func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error)
 }
 
-func newRolloutPause(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rolloutChangeOptions{done: "paused"}
+func newPause(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &changeOptions{done: "paused"}
 	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 		return rollouts.SetPaused(set, o.placement, true)
 	}
 	return o.command(streams, &cobra.Command{
-		Use: "pause SET [flags]", Short: "Pause the rollouts of a set of works", Long: rolloutPauseLong,
+		Use: "pause SET [flags]", Short: "Pause the rollouts of a set of works", Long: pauseLong,
 		Example: "  # Start no further cluster\n  kubectl berth rollout pause web -n shop",
 	})
 }
 
-func newRolloutResume(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rolloutChangeOptions{done: "resumed"}
+func newResume(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &changeOptions{done: "resumed"}
 	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 		return rollouts.SetPaused(set, o.placement, false)
 	}
 	return o.command(streams, &cobra.Command{
-		Use: "resume SET [flags]", Short: "Resume the paused rollouts of a set of works", Long: rolloutResumeLong,
+		Use: "resume SET [flags]", Short: "Resume the paused rollouts of a set of works", Long: resumeLong,
 		Example: "  # Continue over the placement canary only\n  kubectl berth rollout resume web -n shop --placement canary",
 	})
 }
 
-func newRolloutApprove(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rolloutChangeOptions{done: "approved"}
+func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &changeOptions{done: "approved"}
 	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 		return rollouts.Approve(set, o.placement, o.groups)
 	}
 	cmd := o.command(streams, &cobra.Command{
-		Use: "approve SET --group GROUP [flags]", Short: "Approve groups in the rollouts of a set of works", Long: rolloutApproveLong,
+		Use: "approve SET --group GROUP [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong,
 		Example: "  # Let the group production start\n  kubectl berth rollout approve web -n shop --group production",
 	})
 	cmd.Flags().StringArrayVar(&o.groups, "group", nil, "`name` or index of a decision group; may be repeated")
 	return cmd
 }
 
-func (o *rolloutChangeOptions) command(streams genericiooptions.IOStreams, cmd *cobra.Command) *cobra.Command {
+func (o *changeOptions) command(streams genericiooptions.IOStreams, cmd *cobra.Command) *cobra.Command {
 	o.streams, o.flags = streams, reader.NewHubFlags()
 	cmd.Args = oneWorkSet
 	cmd.ValidArgsFunction = completion.Of(o.flags).One(reader.WorkSetKind())
@@ -87,7 +87,7 @@ func (o *rolloutChangeOptions) command(streams genericiooptions.IOStreams, cmd *
 	return cmd
 }
 
-func (o *rolloutChangeOptions) run(ctx context.Context, name string) error {
+func (o *changeOptions) run(ctx context.Context, name string) error {
 	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err
