@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/cluster"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/decided"
+	"github.com/berth-project/berth/internal/cli/diff"
 	"github.com/berth-project/berth/internal/cli/explain"
 	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/install"
@@ -54,7 +55,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		decided.NewCommand(streams, clock),
 		addons.NewCommand(streams, clock),
 		argo.NewCommand(streams),
-		newDiff(streams, clock),
+		diff.NewCommand(streams, clock),
 		simulate.NewCommand(streams, clock),
 		runner.NewCommand(streams),
 		web.NewCommand(streams, clock),

@@ -1,4 +1,4 @@
-package cli
+package diff
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const diffLong = `Show which placements would gain and lose which clusters by a change, and why. Nothing is written.
+const long = `Show which placements would gain and lose which clusters by a change, and why. Nothing is written.
 
 The change is any mix of manifests to apply, objects to delete, and the common questions: --cordon keeps new placements away
 from a cluster (a NoSelectIfNew taint), --drain removes every placement from the matching clusters (a NoSelect taint),
@@ -45,7 +45,7 @@ the hub has, sends no request to a member, and never prints a value.
 Exit codes: 0 when no decision moves and no object is touched, 1 when one is, 2 when the input or the command line is wrong, or when the
 change holds no object that Berth knows.`
 
-const diffExamples = `  # What would this merge request move?
+const examples = `  # What would this merge request move?
   kubectl berth diff -f manifests/
 
   # The same in a pipeline that reaches no hub
@@ -63,8 +63,8 @@ const diffExamples = `  # What would this merge request move?
   # What if a placement and a set were gone?
   kubectl berth diff --delete placement/shop/web --delete managedclusterset/gold`
 
-// diffOptions is the command line of `kubectl berth diff`.
-type diffOptions struct {
+// options is the command line of `kubectl berth diff`.
+type options struct {
 	*reader.Fleet
 
 	changes, deletions, cordoned, drained, removed []string
@@ -76,7 +76,7 @@ type diffOptions struct {
 }
 
 // load reads what the change is compared with, once.
-func (d *diffOptions) load(ctx context.Context) (*file.Bundle, error) {
+func (d *options) load(ctx context.Context) (*file.Bundle, error) {
 	if d.base != nil {
 		return d.base, nil
 	}
@@ -85,13 +85,13 @@ func (d *diffOptions) load(ctx context.Context) (*file.Bundle, error) {
 	return d.base, err
 }
 
-func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &diffOptions{Fleet: reader.NewFleet(streams, clock)}
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	d := &options{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:     "diff [-f CHANGE...] [flags]",
 		Short:   "Show which clusters and objects a change would touch",
-		Long:    diffLong,
-		Example: diffExamples,
+		Long:    long,
+		Example: examples,
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			form, now, err := d.complete()
@@ -120,7 +120,7 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 }
 
 // completeDeletion names kinds, then objects as KIND/NAME, or files.
-func (d *diffOptions) completeDeletion(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+func (d *options) completeDeletion(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 	word, name, named := strings.Cut(start, "/")
 	var out []string
 	for _, k := range change.Deletable() {
@@ -143,7 +143,7 @@ func (d *diffOptions) completeDeletion(cmd *cobra.Command, _ []string, start str
 type diffPrinter = func(w io.Writer, of *change.Report, on printer.Screen) error
 
 // complete checks the flags.
-func (d *diffOptions) complete() (diffPrinter, time.Time, error) {
+func (d *options) complete() (diffPrinter, time.Time, error) {
 	now, err := command.Now(d.now, d.Clock)
 	form, known := map[string]diffPrinter{"": change.Print, "json": nil}[d.output.Form]
 	switch {
@@ -158,7 +158,7 @@ func (d *diffOptions) complete() (diffPrinter, time.Time, error) {
 }
 
 // check checks the proposed change as far as the command line shows it.
-func (d *diffOptions) check() error {
+func (d *options) check() error {
 	for _, text := range d.drained {
 		if selector, err := labels.Parse(text); err != nil {
 			return fmt.Errorf("--drain %q is no label selector: %w", text, err)
@@ -200,7 +200,7 @@ func (d *diffOptions) check() error {
 var errEmptyChange = errors.New("the change holds no object that Berth knows; check that -f and --delete name manifests of clusters, sets, " +
 	"bindings, placements, scores, ManifestWorkReplicaSets or ManifestWorks")
 
-func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) error {
+func (d *options) run(ctx context.Context, now time.Time, form diffPrinter) error {
 	d.Validation = d.validate.Level
 	proposed, err := d.readChange(ctx)
 	if err != nil {
@@ -230,7 +230,7 @@ func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) 
 }
 
 // write writes what moves and what is touched.
-func (d *diffOptions) write(w io.Writer, found wholeDiff, form diffPrinter) error {
+func (d *options) write(w io.Writer, found wholeDiff, form diffPrinter) error {
 	if d.output.Form == "json" {
 		return printer.WriteData(w, d.output.Form, found)
 	}
@@ -250,7 +250,7 @@ func (d *diffOptions) write(w io.Writer, found wholeDiff, form diffPrinter) erro
 }
 
 // decisionDiff simulates a change of what placements decide from.
-func (d *diffOptions) decisionDiff(ctx context.Context, proposed *change.Proposal, now time.Time) (*change.Report, error) {
+func (d *options) decisionDiff(ctx context.Context, proposed *change.Proposal, now time.Time) (*change.Report, error) {
 	bundle, err := d.load(ctx)
 	if err != nil {
 		return nil, err
@@ -272,7 +272,7 @@ func (d *diffOptions) decisionDiff(ctx context.Context, proposed *change.Proposa
 }
 
 // readChange reads what is to be changed.
-func (d *diffOptions) readChange(ctx context.Context) (*change.Proposal, error) {
+func (d *options) readChange(ctx context.Context) (*change.Proposal, error) {
 	namespace := d.HubFlags.Namespace()
 	if !d.Offline() {
 		h, err := d.Connect()

@@ -1,4 +1,4 @@
-package cli
+package diff
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func (d *deliveryDiff) touched() bool {
 
 // deliveryDiff compares the sets and works of a change with what is stored, on the hub or in the files of --base. It sends no request to
 // a member.
-func (d *diffOptions) deliveryDiff(ctx context.Context, applied *file.Bundle, now time.Time) (*deliveryDiff, error) {
+func (d *options) deliveryDiff(ctx context.Context, applied *file.Bundle, now time.Time) (*deliveryDiff, error) {
 	if err := rollouts.Validate(applied.WorkSets, applied.Works); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ type storedDeliveries struct {
 	hub    client.Client
 }
 
-func (d *diffOptions) storedDeliveries(ctx context.Context) (storedDeliveries, error) {
+func (d *options) storedDeliveries(ctx context.Context) (storedDeliveries, error) {
 	if d.Offline() {
 		bundle, err := d.load(ctx)
 		return storedDeliveries{bundle: bundle}, err
