@@ -20,6 +20,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollout"
 	"github.com/berth-project/berth/internal/cli/runner"
 	"github.com/berth-project/berth/internal/cli/simulate"
+	"github.com/berth-project/berth/internal/cli/tree"
 	"github.com/berth-project/berth/internal/cli/version"
 	"github.com/berth-project/berth/internal/cli/web"
 )
@@ -48,7 +49,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	return command.NewRoot(streams,
 		newGet(streams, clock),
 		newDescribe(streams, clock),
-		newTree(streams, clock),
+		tree.NewCommand(streams, clock),
 		rollout.NewCommand(streams, clock),
 		explain.NewCommand(streams, clock),
 		explain.NewHistory(streams, clock),

@@ -1,4 +1,4 @@
-package cli
+package tree
 
 import (
 	"cmp"
@@ -45,7 +45,7 @@ type treeWork struct {
 }
 
 // deliveryTree reads the tree of a placement or of a set.
-func (t *treeOptions) deliveryTree(ctx context.Context, kind reader.Kind, name string) (*deliveryTree, error) {
+func (t *options) deliveryTree(ctx context.Context, kind reader.Kind, name string) (*deliveryTree, error) {
 	out := &deliveryTree{Sets: []treeOf{}, at: t.source.Clock.Now()}
 	found, namespace, err := t.deliveriesOf(ctx, kind, name)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *treeOptions) deliveryTree(ctx context.Context, kind reader.Kind, name s
 }
 
 // deliveriesOf returns the deliveries of a set, or those to the clusters of a placement, and the namespace that they are in.
-func (t *treeOptions) deliveriesOf(ctx context.Context, kind reader.Kind, name string) (found []rollouts.Delivery, namespace string, err error) {
+func (t *options) deliveriesOf(ctx context.Context, kind reader.Kind, name string) (found []rollouts.Delivery, namespace string, err error) {
 	ofSet := kind.Kind == reader.WorkSetKind().Kind
 	if t.source.Offline() {
 		bundle, err := t.source.Load(ctx, reader.Scope{Uncompiled: true})
@@ -110,12 +110,12 @@ func (t *treeOptions) deliveriesOf(ctx context.Context, kind reader.Kind, name s
 }
 
 // caller is the user of the command.
-func (t *treeOptions) caller() rollouts.Caller {
+func (t *options) caller() rollouts.Caller {
 	return rollouts.Caller{Flags: t.source.HubFlags, ErrOut: t.source.Streams.ErrOut}
 }
 
 // reportOf returns the report of a delivery. Where the works are hidden, the manager serves the clusters that the caller may see.
-func (t *treeOptions) reportOf(ctx context.Context, of rollouts.Delivery, now time.Time) (*report.Report, error) {
+func (t *options) reportOf(ctx context.Context, of rollouts.Delivery, now time.Time) (*report.Report, error) {
 	if of.WorksHidden && !t.source.Offline() {
 		found, err := t.caller().View(ctx, client.ObjectKeyFromObject(of.Set))
 		if err == nil {
@@ -129,7 +129,7 @@ func (t *treeOptions) reportOf(ctx context.Context, of rollouts.Delivery, now ti
 }
 
 // runDelivery draws the tree of a placement or of a set.
-func (t *treeOptions) runDelivery(ctx context.Context, kind reader.Kind, name string) error {
+func (t *options) runDelivery(ctx context.Context, kind reader.Kind, name string) error {
 	found, err := t.deliveryTree(ctx, kind, name)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package cli
+package tree
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const treeLong = `Show which placements selected a cluster: the sets of the cluster, the namespaces that each set is bound to, and the
+const long = `Show which placements selected a cluster: the sets of the cluster, the namespaces that each set is bound to, and the
 placements of each namespace, with the cluster's group and since when.
 
 A decision has no time. The tree prints the age of the slice that holds the cluster, so "at most 3d" may be less.
@@ -40,7 +40,7 @@ agent reports them. That of a ManifestWorkReplicaSet (mwrs) has its works and ob
 
 Without the permission to list the hub, the tree has the objects that you may see; a note on standard error reports this.`
 
-const treeExamples = `  # Which placements does maintenance of a cluster affect?
+const examples = `  # Which placements does maintenance of a cluster affect?
   kubectl berth tree cluster eu-1
 
   # The namespaces to notify
@@ -81,19 +81,19 @@ type treePlacement struct {
 	Bound bool `json:"bound"`
 }
 
-// treeOptions is the command line of `kubectl berth tree`.
-type treeOptions struct {
+// options is the command line of `kubectl berth tree`.
+type options struct {
 	source *reader.Fleet
 	output command.OutputFlag
 }
 
-func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	t := &treeOptions{source: reader.NewFleet(streams, clock)}
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	t := &options{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "tree cluster|placement|manifestworkreplicaset NAME [flags]",
 		Short:             "Show which placements selected a cluster, or what is delivered to clusters",
-		Long:              treeLong,
-		Example:           treeExamples,
+		Long:              long,
+		Example:           examples,
 		ValidArgsFunction: t.completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = reader.KindAndName(args)
@@ -116,7 +116,7 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 }
 
 // completeObject names the kinds that have a tree, then what there is of one.
-func (t *treeOptions) completeObject(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (t *options) completeObject(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return completion.WithPrefix([]string{"cluster", "placement", "manifestworkreplicaset"}, start), cobra.ShellCompDirectiveNoFileComp
 	}
@@ -128,7 +128,7 @@ func (t *treeOptions) completeObject(cmd *cobra.Command, args []string, start st
 	return completion.Of(t.source.HubFlags).One(reader.ClusterKind())(cmd, args[1:], start)
 }
 
-func (t *treeOptions) complete(args []string) error {
+func (t *options) complete(args []string) error {
 	const wanted = 2
 	switch {
 	case len(args) == 0:
@@ -156,7 +156,7 @@ func treeKinds() []reader.Kind {
 	return append([]reader.Kind{reader.ClusterKind()}, deliveredKinds()...)
 }
 
-func (t *treeOptions) run(ctx context.Context, name string) error {
+func (t *options) run(ctx context.Context, name string) error {
 	bundle, err := t.source.Load(ctx, reader.Scope{
 		Kinds: []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.BindingKind(), reader.DecisionKind()}, Cluster: name, Uncompiled: true,
 	})
