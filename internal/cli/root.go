@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/cluster"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/decided"
+	"github.com/berth-project/berth/internal/cli/describe"
 	"github.com/berth-project/berth/internal/cli/diff"
 	"github.com/berth-project/berth/internal/cli/explain"
 	"github.com/berth-project/berth/internal/cli/gather"
@@ -48,7 +49,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	streams = printer.SanitizeStreams(streams)
 	return command.NewRoot(streams,
 		newGet(streams, clock),
-		newDescribe(streams, clock),
+		describe.NewCommand(streams, clock),
 		tree.NewCommand(streams, clock),
 		rollout.NewCommand(streams, clock),
 		explain.NewCommand(streams, clock),

@@ -1,4 +1,4 @@
-package cli
+package describe
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/reader"
 )
 
-const describeLong = `Show all that is known of one object, as kubectl describe does: its facts, its conditions, and what happened to it last.
+const long = `Show all that is known of one object, as kubectl describe does: its facts, its conditions, and what happened to it last.
 
   placement   clusters selected of those wanted, decision groups, the last changes of its decisions
   cluster     what it reports, taints, claims, sets, the placements that selected it
@@ -29,12 +29,12 @@ manager, events from the API server; files have neither.
 
 For why a cluster is selected or not see "kubectl berth explain".`
 
-const describeExamples = `  kubectl berth describe placement web -n shop
+const examples = `  kubectl berth describe placement web -n shop
   kubectl berth describe managedcluster/eu-1
   kubectl berth describe set gold -f fleet.yaml`
 
-// describeOptions is the command line of `kubectl berth describe`.
-type describeOptions struct {
+// options is the command line of `kubectl berth describe`.
+type options struct {
 	source *reader.Fleet
 
 	// kind and name are what the command line means; an empty name is every object of the kind.
@@ -43,16 +43,16 @@ type describeOptions struct {
 	namespace string
 }
 
-func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &describeOptions{source: reader.NewFleet(streams, clock)}
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	d := &options{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "describe placement|cluster|set|binding [NAME] [flags]",
 		Short:             "Show all that is known of a placement, cluster, set or binding",
-		Long:              describeLong,
-		Example:           describeExamples,
-		ValidArgsFunction: describeArguments().Complete(completion.Of(d.source.HubFlags)),
+		Long:              long,
+		Example:           examples,
+		ValidArgsFunction: arguments().Complete(completion.Of(d.source.HubFlags)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at, name, err := describeArguments().Parse(args)
+			at, name, err := arguments().Parse(args)
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
@@ -66,8 +66,8 @@ func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	return cmd
 }
 
-// describeArguments are the arguments of the command. Its kinds are those of describableKinds.
-func describeArguments() command.KindArguments {
+// arguments are the arguments of the command. Its kinds are those of describableKinds.
+func arguments() command.KindArguments {
 	out := command.KindArguments{
 		Missing: "say what to describe: placement, cluster, set or binding, and its name", Excess: "one name at a time",
 		Unknown: "use placement, cluster, set or binding",
@@ -78,7 +78,7 @@ func describeArguments() command.KindArguments {
 	return out
 }
 
-func (d *describeOptions) run(ctx context.Context) error {
+func (d *options) run(ctx context.Context) error {
 	var err error
 	if d.kind.kind.Namespaced {
 		if d.namespace, err = d.source.Namespace(); err != nil {
@@ -109,7 +109,7 @@ func (d *describeOptions) run(ctx context.Context) error {
 }
 
 // write prints what was found, one object below the other.
-func (d *describeOptions) write(found []description) error {
+func (d *options) write(found []description) error {
 	return printer.WriteBuffered(d.source.Streams.Out, func(w io.Writer) error {
 		on := printer.Screen{Colors: printer.ScreenOf(d.source.Streams.Out, os.Getenv).Colors} // nothing is cut here
 		for i, object := range found {
@@ -128,7 +128,7 @@ func (d *describeOptions) write(found []description) error {
 const maxWithHistory = 20
 
 // addHistory adds what happened to objects of a hub last.
-func (d *describeOptions) addHistory(ctx context.Context, to []description) error {
+func (d *options) addHistory(ctx context.Context, to []description) error {
 	if d.source.Offline() || len(to) > maxWithHistory {
 		return nil
 	}
