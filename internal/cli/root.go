@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/diff"
 	"github.com/berth-project/berth/internal/cli/explain"
 	"github.com/berth-project/berth/internal/cli/gather"
+	"github.com/berth-project/berth/internal/cli/get"
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/rollout"
@@ -48,7 +49,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	streams = printer.SanitizeStreams(streams)
 	return command.NewRoot(streams,
-		newGet(streams, clock),
+		get.NewCommand(streams, clock),
 		describe.NewCommand(streams, clock),
 		tree.NewCommand(streams, clock),
 		rollout.NewCommand(streams, clock),

@@ -1,4 +1,4 @@
-package cli
+package get
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 )
 
 // rowsPrinter writes rows by an expression of the user.
-type rowsPrinter func(w io.Writer, g *getOptions, rows []resource.Row) error
+type rowsPrinter func(w io.Writer, g *options, rows []resource.Row) error
 
 // outputs are the forms in which `get` writes rows. Those that end in = take an expression, or a file that holds one.
 func outputs() []string {
@@ -84,7 +84,7 @@ func expressionPrinter(form, expression string) (rowsPrinter, error) {
 		path.EnableJSONOutput(form == "jsonpath-as-json")
 		printer = path
 	}
-	return func(w io.Writer, g *getOptions, rows []resource.Row) error {
+	return func(w io.Writer, g *options, rows []resource.Row) error {
 		document, err := g.document(rows)
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func expressionPrinter(form, expression string) (rowsPrinter, error) {
 
 // document returns what expressions are evaluated on: the rows as kubectl would have them, under items, and under the name of their
 // kind as -o json has them. Where one thing is named, its fields are those of the document too.
-func (g *getOptions) document(rows []resource.Row) (map[string]any, error) {
+func (g *options) document(rows []resource.Row) (map[string]any, error) {
 	items := make([]any, 0, len(rows))
 	out := map[string]any{}
 	for _, row := range rows {

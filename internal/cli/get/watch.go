@@ -1,4 +1,4 @@
-package cli
+package get
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ const batchDelay = 100 * time.Millisecond
 
 // watchRows prints the rows, then every row that changes, until the user interrupts it. The row of a deleted object is
 // printed once more, as "gone".
-func (g *getOptions) watchRows(ctx context.Context) error {
+func (g *options) watchRows(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := g.resolveNamespace(); err != nil {
@@ -48,7 +48,7 @@ func (g *getOptions) watchRows(ctx context.Context) error {
 }
 
 // printChanges prints what changes in a mirror until the context ends or following fails.
-func (g *getOptions) printChanges(ctx context.Context, m *reader.WatchCache, failed <-chan error) error {
+func (g *options) printChanges(ctx context.Context, m *reader.WatchCache, failed <-chan error) error {
 	shown := newChangePrinter(g)
 	for {
 		select {
@@ -71,14 +71,14 @@ func (g *getOptions) printChanges(ctx context.Context, m *reader.WatchCache, fai
 
 // changePrinter prints rows that are new or changed.
 type changePrinter struct {
-	get           *getOptions
+	get           *options
 	out           bytes.Buffer
 	table         *printer.Table
 	printed       map[string]resource.Row
 	headerPrinted bool
 }
 
-func newChangePrinter(g *getOptions) *changePrinter {
+func newChangePrinter(g *options) *changePrinter {
 	t := &changePrinter{get: g, printed: map[string]resource.Row{}}
 	t.table = g.table(&t.out)
 	return t

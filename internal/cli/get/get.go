@@ -1,4 +1,4 @@
-package cli
+package get
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const getLong = `Show the objects of a hub or of files:
+const long = `Show the objects of a hub or of files:
 
   placements (pl)            satisfied or why not, how many clusters are selected of those wanted, groups, clusters that a
                              disruption policy holds, the last change of what was decided; Disabled, Terminating or Orphaned
@@ -44,7 +44,7 @@ jsonpath, go-template, custom-columns and --sort-by read the same facts. They fi
 .metadata.name, .metadata.namespace, .metadata.labels and .metadata.creationTimestamp; with a name, the object is the whole
 document.`
 
-const getExamples = `  # Are the placements of this namespace satisfied? Of all?
+const examples = `  # Are the placements of this namespace satisfied? Of all?
   kubectl berth get placements
   kubectl berth get pl -A
 
@@ -64,8 +64,8 @@ const getExamples = `  # Are the placements of this namespace satisfied? Of all?
   # Clusters that no placement selected
   kubectl berth get clusters -o json | jq -r '.clusters[] | select(.placements == 0) | .name'`
 
-// getOptions is the command line of `kubectl berth get`.
-type getOptions struct {
+// options is the command line of `kubectl berth get`.
+type options struct {
 	source *reader.Fleet
 
 	all      bool
@@ -85,14 +85,14 @@ type getOptions struct {
 	expressionPrinter rowsPrinter
 }
 
-func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	g := &getOptions{source: reader.NewFleet(streams, clock)}
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	g := &options{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "get placements|clusters|sets|groups [NAME] [flags]",
 		Short:             "Show placements, clusters, sets or groups",
-		Long:              getLong,
-		Example:           getExamples,
-		ValidArgsFunction: getArguments().Complete(completion.Of(g.source.HubFlags)),
+		Long:              long,
+		Example:           examples,
+		ValidArgsFunction: arguments().Complete(completion.Of(g.source.HubFlags)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.complete(args); err != nil {
 				return command.NewUsageError(cmd, err)
@@ -120,8 +120,8 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 	return cmd
 }
 
-// getArguments are the arguments of the command. Its kinds are those of resource.Printers.
-func getArguments() command.KindArguments {
+// arguments are the arguments of the command. Its kinds are those of resource.Printers.
+func arguments() command.KindArguments {
 	out := command.KindArguments{
 		Missing: "say what to show: placements, clusters, sets or groups", Excess: "one name at a time, or -l for several",
 		Unknown: "use placements, clusters, sets or groups",
@@ -133,8 +133,8 @@ func getArguments() command.KindArguments {
 }
 
 // complete checks the command line.
-func (g *getOptions) complete(args []string) error {
-	at, name, err := getArguments().Parse(args)
+func (g *options) complete(args []string) error {
+	at, name, err := arguments().Parse(args)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (g *getOptions) complete(args []string) error {
 }
 
 // resolveNamespace finds the namespace to look in; empty for all of them.
-func (g *getOptions) resolveNamespace() error {
+func (g *options) resolveNamespace() error {
 	if g.all || !g.resource.Object.Namespaced {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (g *getOptions) resolveNamespace() error {
 }
 
 // scope is what must be read.
-func (g *getOptions) scope() reader.Scope {
+func (g *options) scope() reader.Scope {
 	out := reader.Scope{Kinds: g.resource.Kinds, Namespace: g.namespace, Uncompiled: true}
 	if g.resource.Object.Kind == reader.ClusterKind().Kind {
 		out.Cluster = g.name
@@ -187,7 +187,7 @@ func (g *getOptions) scope() reader.Scope {
 	return out
 }
 
-func (g *getOptions) run(ctx context.Context) error {
+func (g *options) run(ctx context.Context) error {
 	if err := g.resolveNamespace(); err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (g *getOptions) run(ctx context.Context) error {
 }
 
 // matchingRows returns the rows that match the name, the namespace and the labels of the command line.
-func (g *getOptions) matchingRows(bundle *file.Bundle) []resource.Row {
+func (g *options) matchingRows(bundle *file.Bundle) []resource.Row {
 	return slices.DeleteFunc(g.resource.Rows(bundle, g.source.Clock.Now()), func(row resource.Row) bool {
 		return g.name != "" && row.Name != g.name || g.namespace != "" && row.Namespace != g.namespace ||
 			!g.labels.Matches(labels.Set(row.Labels))
@@ -218,14 +218,14 @@ func (g *getOptions) matchingRows(bundle *file.Bundle) []resource.Row {
 }
 
 // singular is what a name names.
-func (g *getOptions) singular() string {
+func (g *options) singular() string {
 	if g.resource.Singular() == "group" {
 		return "group of a placement"
 	}
 	return g.resource.Singular()
 }
 
-func (g *getOptions) write(w io.Writer, rows []resource.Row) error {
+func (g *options) write(w io.Writer, rows []resource.Row) error {
 	if g.expressionPrinter != nil {
 		return g.expressionPrinter(w, g, rows)
 	}
@@ -258,7 +258,7 @@ func printInfos(w io.Writer, form, title string, rows []resource.Row) error {
 }
 
 // table returns a table of the screen that the command writes to.
-func (g *getOptions) table(w io.Writer) *printer.Table {
+func (g *options) table(w io.Writer) *printer.Table {
 	out := printer.NewTable(w, "")
 	out.Screen = printer.ScreenOf(g.source.Streams.Out, os.Getenv)
 	at := len(g.nameColumns())
@@ -290,7 +290,7 @@ func (g *getOptions) table(w io.Writer) *printer.Table {
 }
 
 // nameColumns returns the titles of the columns that name a thing.
-func (g *getOptions) nameColumns() []string {
+func (g *options) nameColumns() []string {
 	var out []string
 	if g.resource.Object.Namespaced && g.namespace == "" {
 		out = append(out, "NAMESPACE")
@@ -301,7 +301,7 @@ func (g *getOptions) nameColumns() []string {
 	return append(out, "NAME")
 }
 
-func (g *getOptions) header(to *printer.Table) {
+func (g *options) header(to *printer.Table) {
 	if g.noHeaders {
 		return
 	}
@@ -317,7 +317,7 @@ func (g *getOptions) header(to *printer.Table) {
 	to.Row(titles...)
 }
 
-func (g *getOptions) addRows(to *printer.Table, rows []resource.Row) {
+func (g *options) addRows(to *printer.Table, rows []resource.Row) {
 	for _, row := range rows {
 		cells := printer.PlainCells(row.Name)
 		if len(g.nameColumns()) > 1 {

@@ -1,4 +1,4 @@
-package cli
+package get
 
 import (
 	"cmp"
@@ -71,10 +71,10 @@ func columnsPrinter(spec string) (rowsPrinter, error) {
 		}
 		columns = append(columns, pathColumn{title, path})
 	}
-	return func(w io.Writer, g *getOptions, rows []resource.Row) error { return g.writeColumns(w, rows, columns) }, nil
+	return func(w io.Writer, g *options, rows []resource.Row) error { return g.writeColumns(w, rows, columns) }, nil
 }
 
-func (g *getOptions) writeColumns(w io.Writer, rows []resource.Row, columns []pathColumn) error {
+func (g *options) writeColumns(w io.Writer, rows []resource.Row, columns []pathColumn) error {
 	shown := printer.NewTable(w, "")
 	if !g.noHeaders {
 		var titles []string

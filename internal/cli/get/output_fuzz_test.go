@@ -1,4 +1,4 @@
-package cli //nolint:testpackage // what is tested is what comes between reading and printing
+package get //nolint:testpackage // what is tested is what comes between reading and printing
 
 import (
 	"strings"
@@ -21,7 +21,7 @@ func FuzzPaths(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, text string) {
 		for _, form := range []string{"jsonpath", "jsonpath-as-json", "custom-columns"} {
-			g := &getOptions{resource: resource.PlacementPrinter()}
+			g := &options{resource: resource.PlacementPrinter()}
 			var err error
 			if g.expressionPrinter, err = expressionPrinter(form, text); err == nil {
 				_ = g.write(&strings.Builder{}, rows) // an error is as good as a result
