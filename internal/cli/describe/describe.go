@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -44,25 +43,25 @@ type options struct {
 }
 
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &options{source: reader.NewFleet(streams, clock)}
+	o := &options{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "describe placement|cluster|set|binding [NAME] [flags]",
 		Short:             "Show all that is known of a placement, cluster, set or binding",
 		Long:              long,
 		Example:           examples,
-		ValidArgsFunction: arguments().Complete(completion.Of(d.source.HubFlags)),
+		ValidArgsFunction: arguments().Complete(completion.Of(o.source.HubFlags)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, name, err := arguments().Parse(args)
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
-			d.kind, d.name = describableKinds()[at], name
-			return d.run(cmd.Context())
+			o.kind, o.name = describableKinds()[at], name
+			return o.run(cmd.Context())
 		},
 		DisableFlagsInUseLine: true,
 	}
-	d.source.AddFlags(cmd.Flags())
-	completion.Of(d.source.HubFlags).HubFlags(cmd)
+	o.source.AddFlags(cmd.Flags())
+	completion.Of(o.source.HubFlags).HubFlags(cmd)
 	return cmd
 }
 
@@ -78,45 +77,45 @@ func arguments() command.KindArguments {
 	return out
 }
 
-func (d *options) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) error {
 	var err error
-	if d.kind.kind.Namespaced {
-		if d.namespace, err = d.source.Namespace(); err != nil {
+	if o.kind.kind.Namespaced {
+		if o.namespace, err = o.source.Namespace(); err != nil {
 			return err
 		}
 	}
-	of := reader.Scope{Kinds: d.kind.reads, Namespace: d.namespace, Uncompiled: true}
-	if d.kind.kind.Kind == reader.ClusterKind().Kind {
-		of.Cluster = d.name
+	of := reader.Scope{Kinds: o.kind.reads, Namespace: o.namespace, Uncompiled: true}
+	if o.kind.kind.Kind == reader.ClusterKind().Kind {
+		of.Cluster = o.name
 	}
-	bundle, err := d.source.Load(ctx, of)
+	bundle, err := o.source.Load(ctx, of)
 	if err != nil {
 		return err
 	}
 	var found []description
-	for _, object := range d.kind.describe(bundle, d.source.Clock.Now()) {
-		if (d.name == "" || object.name == d.name) && (d.namespace == "" || !d.kind.kind.Namespaced || object.namespace == d.namespace) {
+	for _, object := range o.kind.describe(bundle, o.source.Clock.Now()) {
+		if (o.name == "" || object.name == o.name) && (o.namespace == "" || !o.kind.kind.Namespaced || object.namespace == o.namespace) {
 			found = append(found, object)
 		}
 	}
 	if len(found) == 0 {
-		return d.source.Nothing(d.kind.kind.Singular(), d.kind.kind.Plural(), d.name, d.namespace)
+		return o.source.Nothing(o.kind.kind.Singular(), o.kind.kind.Plural(), o.name, o.namespace)
 	}
-	if err := d.addHistory(ctx, found); err != nil {
+	if err := o.addHistory(ctx, found); err != nil {
 		return err
 	}
-	return d.write(found)
+	return o.write(found)
 }
 
 // write prints what was found, one object below the other.
-func (d *options) write(found []description) error {
-	return printer.WriteBuffered(d.source.Streams.Out, func(w io.Writer) error {
-		on := printer.Screen{Colors: printer.ScreenOf(d.source.Streams.Out, os.Getenv).Colors} // nothing is cut here
+func (o *options) write(found []description) error {
+	return printer.WriteBuffered(o.source.Streams.Out, func(w io.Writer) error {
+		on := printer.Screen{Colors: printer.ScreenOf(o.source.Streams.Out, os.Getenv).Colors} // nothing is cut here
 		for i, object := range found {
 			if i > 0 {
 				fmt.Fprint(w, "\n\n")
 			}
-			if err := object.write(w, on, d.source.Clock.Now()); err != nil {
+			if err := object.write(w, on, o.source.Clock.Now()); err != nil {
 				return err
 			}
 		}
@@ -128,11 +127,11 @@ func (d *options) write(found []description) error {
 const maxWithHistory = 20
 
 // addHistory adds what happened to objects of a hub last.
-func (d *options) addHistory(ctx context.Context, to []description) error {
-	if d.source.Offline() || len(to) > maxWithHistory {
+func (o *options) addHistory(ctx context.Context, to []description) error {
+	if o.source.Offline() || len(to) > maxWithHistory {
 		return nil
 	}
-	h, err := d.source.Connect()
+	h, err := o.source.Connect()
 	if err != nil {
 		return err
 	}
@@ -141,46 +140,10 @@ func (d *options) addHistory(ctx context.Context, to []description) error {
 		object := &to[i]
 		object.showHistory = true
 		h.Progress.Update("the events of "+object.name, 0)
-		if d.kind.kind.Kind == reader.PlacementKind().Kind {
+		if o.kind.kind.Kind == reader.PlacementKind().Kind {
 			object.history, object.historyErr = h.History(ctx, object.namespace, object.name)
 		}
-		object.events, object.eventsErr = h.Events(ctx, d.kind.kind, object.namespace, object.name)
+		object.events, object.eventsErr = h.Events(ctx, o.kind.kind, object.namespace, object.name)
 	}
 	return nil
-}
-
-// descriptionField is a title with its values, one below the other.
-type descriptionField struct {
-	title  string
-	values []string
-}
-
-func newField(title string, values ...string) descriptionField {
-	return descriptionField{title, values}
-}
-
-// mapField shows a map as kubectl does, a line for each entry.
-func mapField(title string, of map[string]string) descriptionField {
-	out := descriptionField{title: title}
-	for _, key := range printer.SortedKeys(of) {
-		out.values = append(out.values, key+"="+of[key])
-	}
-	return out
-}
-
-// writeFields writes facts in two columns; what is empty is <none>, as in kubectl.
-func writeFields(w io.Writer, in []descriptionField) error {
-	shown := printer.NewTable(w, "")
-	for _, f := range in {
-		title := f.title + ":"
-		if strings.Join(f.values, "") == "" {
-			shown.Row(title, noneText)
-			continue
-		}
-		for _, value := range f.values {
-			shown.Row(title, value)
-			title = ""
-		}
-	}
-	return shown.Flush()
 }

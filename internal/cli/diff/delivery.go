@@ -46,11 +46,11 @@ func (d *deliveryDiff) touched() bool {
 
 // deliveryDiff compares the sets and works of a change with what is stored, on the hub or in the files of --base. It sends no request to
 // a member.
-func (d *options) deliveryDiff(ctx context.Context, applied *file.Bundle, now time.Time) (*deliveryDiff, error) {
+func (o *options) deliveryDiff(ctx context.Context, applied *file.Bundle, now time.Time) (*deliveryDiff, error) {
 	if err := rollouts.Validate(applied.WorkSets, applied.Works); err != nil {
 		return nil, err
 	}
-	stored, err := d.storedDeliveries(ctx)
+	stored, err := o.storedDeliveries(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (d *options) deliveryDiff(ctx context.Context, applied *file.Bundle, now ti
 			return nil, err
 		}
 		if before.WorksHidden {
-			printer.Printf(d.Streams.ErrOut, "note: you may not list manifestworks: every cluster counts as having the stored template of the set %s/%s\n", set.Namespace, set.Name)
+			printer.Printf(o.Streams.ErrOut, "note: you may not list manifestworks: every cluster counts as having the stored template of the set %s/%s\n", set.Namespace, set.Name)
 		}
 		found, err := rollouts.DiffSet(before, set, now)
 		if err != nil {
@@ -112,12 +112,12 @@ type storedDeliveries struct {
 	hub    client.Client
 }
 
-func (d *options) storedDeliveries(ctx context.Context) (storedDeliveries, error) {
-	if d.Offline() {
-		bundle, err := d.load(ctx)
+func (o *options) storedDeliveries(ctx context.Context) (storedDeliveries, error) {
+	if o.Offline() {
+		bundle, err := o.load(ctx)
 		return storedDeliveries{bundle: bundle}, err
 	}
-	hub, _, err := rollouts.Caller{Flags: d.HubFlags, ErrOut: d.Streams.ErrOut}.Connect("")
+	hub, _, err := rollouts.Caller{Flags: o.HubFlags, ErrOut: o.Streams.ErrOut}.Connect("")
 	return storedDeliveries{hub: hub}, err
 }
 

@@ -18,16 +18,16 @@ import (
 )
 
 // explainSet explains the delivery of a set, or of one of its clusters.
-func (e *options) explainSet(ctx context.Context, name string, now time.Time) error {
-	found, err := e.setReport(ctx, name, now)
+func (o *options) explainSet(ctx context.Context, name string, now time.Time) error {
+	found, err := o.setReport(ctx, name, now)
 	if err != nil {
 		return err
 	}
-	if e.cluster != "" {
-		return e.writeCluster(found, now)
+	if o.cluster != "" {
+		return o.writeCluster(found, now)
 	}
-	return e.write(found, func(w io.Writer, on printer.Screen) error {
-		if e.output.Form == "wide" {
+	return o.write(found, func(w io.Writer, on printer.Screen) error {
+		if o.output.Form == "wide" {
 			return rollouts.PrintTable(w, found, on, now, true)
 		}
 		rollouts.PrintExplanation(w, found, on, now)
@@ -36,85 +36,85 @@ func (e *options) explainSet(ctx context.Context, name string, now time.Time) er
 }
 
 // writeCluster writes the report of one cluster.
-func (e *options) writeCluster(of *report.Report, now time.Time) error {
-	c, ok := of.Find(e.cluster)
+func (o *options) writeCluster(of *report.Report, now time.Time) error {
+	c, ok := of.Find(o.cluster)
 	if !ok {
-		return fmt.Errorf("the set %s delivers nothing to a cluster %s: no placement of it selects it, and it has no work there", of.Set, e.cluster)
+		return fmt.Errorf("the set %s delivers nothing to a cluster %s: no placement of it selects it, and it has no work there", of.Set, o.cluster)
 	}
-	return e.write(c, func(w io.Writer, on printer.Screen) error {
+	return o.write(c, func(w io.Writer, on printer.Screen) error {
 		rollouts.PrintCluster(w, of.Set, c, on, now)
 		return nil
 	})
 }
 
 // write writes a value as data, or as a text for a screen.
-func (e *options) write(value any, text func(io.Writer, printer.Screen) error) error {
-	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error {
-		if e.output.Form == "json" || e.output.Form == "yaml" {
-			return printer.WriteData(w, e.output.Form, value)
+func (o *options) write(value any, text func(io.Writer, printer.Screen) error) error {
+	return printer.WriteBuffered(o.Streams.Out, func(w io.Writer) error {
+		if o.output.Form == "json" || o.output.Form == "yaml" {
+			return printer.WriteData(w, o.output.Form, value)
 		}
-		return text(w, printer.ScreenOf(e.Streams.Out, os.Getenv))
+		return text(w, printer.ScreenOf(o.Streams.Out, os.Getenv))
 	})
 }
 
 // setReport returns the report of a set: from files, from the works that the caller may list, or from the manager, which serves the
 // clusters that the caller may see.
-func (e *options) setReport(ctx context.Context, name string, now time.Time) (*report.Report, error) {
-	if e.Offline() {
-		bundle, err := e.load(ctx)
+func (o *options) setReport(ctx context.Context, name string, now time.Time) (*report.Report, error) {
+	if o.Offline() {
+		bundle, err := o.load(ctx)
 		if err != nil {
 			return nil, err
 		}
-		found, err := rollouts.FromBundle(bundle, e.HubFlags.Namespace(), name)
+		found, err := rollouts.FromBundle(bundle, o.HubFlags.Namespace(), name)
 		if err != nil {
 			return nil, err
 		}
-		return e.bundleReport(found, now)
+		return o.bundleReport(found, now)
 	}
-	hub, key, err := e.caller().Connect(name)
+	hub, key, err := o.caller().Connect(name)
 	if err != nil {
 		return nil, err
 	}
-	return e.caller().Report(ctx, hub, key, now)
+	return o.caller().Report(ctx, hub, key, now)
 }
 
 // caller is the user of the command.
-func (e *options) caller() rollouts.Caller {
-	return rollouts.Caller{Flags: e.HubFlags, ErrOut: e.Streams.ErrOut}
+func (o *options) caller() rollouts.Caller {
+	return rollouts.Caller{Flags: o.HubFlags, ErrOut: o.Streams.ErrOut}
 }
 
 // bundleReport returns the report of a set from files.
-func (e *options) bundleReport(found rollouts.Delivery, now time.Time) (*report.Report, error) {
+func (o *options) bundleReport(found rollouts.Delivery, now time.Time) (*report.Report, error) {
 	if found.WorksHidden {
-		printer.Printf(e.Streams.ErrOut, "note: the files have no ManifestWork of the set %s/%s, or no ManagedCluster for its overrides, so clusters are not listed one by one\n", found.Set.Namespace, found.Set.Name)
+		printer.Printf(o.Streams.ErrOut, "note: the files have no ManifestWork of the set %s/%s, or no ManagedCluster for its overrides, so clusters are not listed one by one\n", found.Set.Namespace, found.Set.Name)
 	}
 	out, err := rollouts.NewReport(found, now)
 	return &out, err
 }
 
 // explainWork explains the delivery of one work.
-func (e *options) explainWork(ctx context.Context, name string, now time.Time) error {
-	if e.cluster != "" {
+func (o *options) explainWork(ctx context.Context, name string, now time.Time) error {
+	if o.cluster != "" {
 		return errors.New("--cluster is for placements and sets: the namespace of a work is its cluster, name it with -n")
 	}
-	work, err := e.readWork(ctx, name)
+	work, err := o.readWork(ctx, name)
 	if err != nil {
 		return err
 	}
 	found := report.OfWork(work, now)
-	return e.write(found, func(w io.Writer, on printer.Screen) error { return rollouts.PrintWork(w, &found, on, now) })
+	return o.write(found, func(w io.Writer, on printer.Screen) error { return rollouts.PrintWork(w, &found, on, now) })
 }
 
 // readWork reads a work from files or from the hub.
-func (e *options) readWork(ctx context.Context, name string) (*workv1.ManifestWork, error) {
-	if e.Offline() {
-		bundle, err := e.load(ctx)
+func (o *options) readWork(ctx context.Context, name string) (*workv1.ManifestWork, error) {
+	if o.Offline() {
+		bundle, err := o.load(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return rollouts.WorkIn(bundle, e.HubFlags.Namespace(), name)
+		return rollouts.WorkIn(bundle, o.HubFlags.Namespace(), name)
 	}
-	hub, key, err := e.caller().Connect(name)
+	hub, key, err := o.caller().Connect(name)
 	if err != nil {
 		return nil, err
 	}
@@ -126,15 +126,15 @@ func (e *options) readWork(ctx context.Context, name string) (*workv1.ManifestWo
 }
 
 // printDeliveries writes the deliveries to the clusters of a placement, after the explanation of the placement.
-func (e *options) printDeliveries(w io.Writer, found []*report.Report, now time.Time) {
-	on := printer.ScreenOf(e.Streams.Out, os.Getenv)
+func (o *options) printDeliveries(w io.Writer, found []*report.Report, now time.Time) {
+	on := printer.ScreenOf(o.Streams.Out, os.Getenv)
 	for _, each := range found {
 		printer.Printf(w, "\nDelivered by ")
-		if e.cluster == "" {
+		if o.cluster == "" {
 			rollouts.PrintRollout(w, each, on, now)
 			continue
 		}
-		if c, ok := each.Find(e.cluster); ok {
+		if c, ok := each.Find(o.cluster); ok {
 			printer.Printf(w, "%s:\n", each.Set)
 			rollouts.PrintCluster(w, each.Set, c, on, now)
 		} else {
@@ -145,13 +145,13 @@ func (e *options) printDeliveries(w io.Writer, found []*report.Report, now time.
 
 // deliveries returns the reports of the sets that deliver to the clusters of a placement, for these clusters only. A caller that may not
 // list sets gets none.
-func (e *options) deliveries(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
+func (o *options) deliveries(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
 	var found []*report.Report
 	var err error
-	if e.Offline() {
-		found, err = e.deliveriesFromFiles(namespace, placement, now)
+	if o.Offline() {
+		found, err = o.deliveriesFromFiles(namespace, placement, now)
 	} else {
-		found, err = e.deliveriesFromHub(ctx, namespace, placement, now)
+		found, err = o.deliveriesFromHub(ctx, namespace, placement, now)
 	}
 	if err != nil {
 		return nil, err
@@ -162,10 +162,10 @@ func (e *options) deliveries(ctx context.Context, namespace, placement string, n
 	return found, nil
 }
 
-func (e *options) deliveriesFromFiles(namespace, placement string, now time.Time) ([]*report.Report, error) {
+func (o *options) deliveriesFromFiles(namespace, placement string, now time.Time) ([]*report.Report, error) {
 	var out []*report.Report
-	for _, found := range rollouts.DeliveredBy(e.bundle, namespace, placement) {
-		one, err := e.bundleReport(found, now)
+	for _, found := range rollouts.DeliveredBy(o.bundle, namespace, placement) {
+		one, err := o.bundleReport(found, now)
 		if err != nil {
 			return nil, err
 		}
@@ -174,8 +174,8 @@ func (e *options) deliveriesFromFiles(namespace, placement string, now time.Time
 	return out, nil
 }
 
-func (e *options) deliveriesFromHub(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
-	hub, _, err := e.caller().Connect(placement)
+func (o *options) deliveriesFromHub(ctx context.Context, namespace, placement string, now time.Time) ([]*report.Report, error) {
+	hub, _, err := o.caller().Connect(placement)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (e *options) deliveriesFromHub(ctx context.Context, namespace, placement st
 	}
 	var out []*report.Report
 	for _, name := range names {
-		one, err := e.caller().Report(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name}, now)
+		one, err := o.caller().Report(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name}, now)
 		if err != nil {
 			return nil, err
 		}

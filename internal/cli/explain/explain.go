@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,26 +70,26 @@ type options struct {
 }
 
 // load reads the files once.
-func (e *options) load(ctx context.Context) (*file.Bundle, error) {
-	if e.bundle != nil {
-		return e.bundle, nil
+func (o *options) load(ctx context.Context) (*file.Bundle, error) {
+	if o.bundle != nil {
+		return o.bundle, nil
 	}
 	var err error
-	e.bundle, err = e.Load(ctx, reader.Scope{})
-	return e.bundle, err
+	o.bundle, err = o.Load(ctx, reader.Scope{})
+	return o.bundle, err
 }
 
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	e := &options{Fleet: reader.NewFleet(streams, clock)}
+	o := &options{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "explain [placement|manifestworkreplicaset|manifestwork] NAME [CLUSTER] [flags]",
 		Short:             "Show why each cluster is selected or not, and how far its delivery is",
 		Long:              long,
 		Example:           examples,
 		Args:              checkArguments,
-		ValidArgsFunction: e.completeTarget,
+		ValidArgsFunction: o.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			form, now, err := e.complete(cmd)
+			form, now, err := o.complete(cmd)
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
@@ -99,24 +97,24 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
-			e.cluster = cmp.Or(target.cluster, e.cluster)
+			o.cluster = cmp.Or(target.cluster, o.cluster)
 			switch target.kind.Kind {
 			case reader.WorkSetKind().Kind:
-				return e.explainSet(cmd.Context(), target.name, now)
+				return o.explainSet(cmd.Context(), target.name, now)
 			case reader.WorkKind().Kind:
-				return e.explainWork(cmd.Context(), target.name, now)
+				return o.explainWork(cmd.Context(), target.name, now)
 			default:
-				return e.run(cmd.Context(), target.name, now, form)
+				return o.run(cmd.Context(), target.name, now, form)
 			}
 		},
 		DisableFlagsInUseLine: true,
 	}
 	// pflag keeps the first flag of a name, so this one replaces kubectl's --cluster, an entry of the kubeconfig.
-	cmd.Flags().StringVar(&e.cluster, "cluster", "", "`name` of a cluster to explain in full")
-	cmd.Flags().StringVar(&e.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
-	e.output.Add(cmd, "`form` of the answer: wide, json or yaml (default: a summary)", "", "wide", "json", "yaml")
-	e.AddFlags(cmd.Flags())
-	completion.Of(e.HubFlags).HubFlags(cmd, "cluster")
+	cmd.Flags().StringVar(&o.cluster, "cluster", "", "`name` of a cluster to explain in full")
+	cmd.Flags().StringVar(&o.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
+	o.output.Add(cmd, "`form` of the answer: wide, json or yaml (default: a summary)", "", "wide", "json", "yaml")
+	o.AddFlags(cmd.Flags())
+	completion.Of(o.HubFlags).HubFlags(cmd, "cluster")
 	return cmd
 }
 
@@ -131,93 +129,50 @@ type deliveredExplanation struct {
 type explanationPrinter = func(w io.Writer, of *explain.Explanation, on printer.Screen) error
 
 // complete checks the flags.
-func (e *options) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
+func (o *options) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
 	form, known := map[string]explanationPrinter{
 		"": printSummary, "wide": printWide, "json": nil, "yaml": nil,
-	}[e.output.Form]
-	now, err := command.Now(e.now, e.Clock)
+	}[o.output.Form]
+	now, err := command.Now(o.now, o.Clock)
 	switch {
 	case !known:
-		return nil, now, e.output.Check()
+		return nil, now, o.output.Check()
 	case err != nil:
 		return nil, now, err
-	case e.now != "" && !e.Offline():
+	case o.now != "" && !o.Offline():
 		return nil, now, errors.New("--now needs files: a hub explains the run that it made; give files with -f")
-	case cmd.Flags().Changed("cluster") && e.cluster == "":
+	case cmd.Flags().Changed("cluster") && o.cluster == "":
 		return nil, now, errors.New("--cluster is empty: name a cluster")
-	case e.cluster != "" && e.output.Form == "wide":
+	case o.cluster != "" && o.output.Form == "wide":
 		return nil, now, errors.New("--cluster and -o wide exclude each other: leave one of them out")
-	case e.cluster != "" && e.output.Form == "":
+	case o.cluster != "" && o.output.Form == "":
 		form = printClusterReport
 	}
 	return form, now, nil
 }
 
-func (e *options) run(ctx context.Context, name string, now time.Time, form explanationPrinter) error {
-	ask := func() (*explain.Explanation, error) { return e.explainFromFiles(ctx, name, now) }
-	if !e.Offline() {
-		ask = func() (*explain.Explanation, error) { return e.explainFromHub(ctx, name) }
+func (o *options) run(ctx context.Context, name string, now time.Time, form explanationPrinter) error {
+	ask := func() (*explain.Explanation, error) { return o.explainFromFiles(ctx, name, now) }
+	if !o.Offline() {
+		ask = func() (*explain.Explanation, error) { return o.explainFromHub(ctx, name) }
 	}
 	found, err := ask()
 	if err != nil {
 		return err
 	}
 	key := found.Key()
-	delivered, err := e.deliveries(ctx, key.Namespace, key.Name, now)
+	delivered, err := o.deliveries(ctx, key.Namespace, key.Name, now)
 	if err != nil { // the explanation of the placement is worth having
-		printer.Printf(e.Streams.ErrOut, "note: the delivery is not shown: %s\n", err)
+		printer.Printf(o.Streams.ErrOut, "note: the delivery is not shown: %s\n", err)
 	}
-	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error {
+	return printer.WriteBuffered(o.Streams.Out, func(w io.Writer) error {
 		if form == nil {
-			return printer.WriteData(w, e.output.Form, deliveredExplanation{found, delivered})
+			return printer.WriteData(w, o.output.Form, deliveredExplanation{found, delivered})
 		}
-		if err := form(w, found, printer.ScreenOf(e.Streams.Out, os.Getenv)); err != nil {
+		if err := form(w, found, printer.ScreenOf(o.Streams.Out, os.Getenv)); err != nil {
 			return err
 		}
-		e.printDeliveries(w, delivered, now)
+		o.printDeliveries(w, delivered, now)
 		return nil
 	})
-}
-
-// printWide writes a table of every cluster, those first that are nearest to being selected. The names of prioritizers are
-// short there.
-func printWide(w io.Writer, of *explain.Explanation, on printer.Screen) error {
-	table := printer.NewTable(w, "")
-	table.Screen = on
-	head := []string{"CLUSTER", "VERDICT", "RANK", "TOTAL"}
-	for _, by := range of.Prioritizers {
-		head = append(head, strings.ToUpper(strings.TrimPrefix(strings.TrimPrefix(by.Name, "ResourceAllocatable"), "AddOn/")))
-	}
-	table.Flexible = []int{len(head)}
-	table.Row(append(head, "WHY")...)
-	for _, row := range of.Rows() {
-		for _, cluster := range row.Clusters {
-			table.Add(wideRow(cluster, len(of.Prioritizers)))
-		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return printHiddenCount(w, of)
-}
-
-func wideRow(c *explain.Cluster, prioritizers int) []printer.Cell {
-	out := []printer.Cell{{Text: c.Name}, printer.StyledCell(c.Verdict, printer.VerdictStyle(c.Verdict))}
-	if c.Rank == 0 {
-		out = append(out, printer.Cell{Text: printer.Dash}, printer.Cell{Text: printer.Dash})
-	} else {
-		out = append(out, printer.Cell{Text: fmt.Sprint(c.Rank)}, printer.Cell{Text: fmt.Sprint(c.Total)})
-	}
-	for i := range prioritizers {
-		text := printer.Dash
-		if i < len(c.Scores) {
-			text = fmt.Sprintf("%d x %d", c.Scores[i].Value, c.Scores[i].Weight)
-		}
-		out = append(out, printer.Cell{Text: text})
-	}
-	why := cmp.Or(c.Shortfall(), c.Why)
-	if c.Selected && c.Group != nil && *c.Group != (explain.Group{}) {
-		why = cmp.Or(why, c.Group.String())
-	}
-	return append(out, printer.Cell{Text: cmp.Or(why, printer.Dash)})
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // explainFromFiles decides the files and explains one of their placements.
-func (e *options) explainFromFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
-	bundle, err := e.load(ctx)
+func (o *options) explainFromFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
+	bundle, err := o.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	placement, err := reader.PlacementIn(bundle, e.HubFlags.Namespace(), name)
+	placement, err := reader.PlacementIn(bundle, o.HubFlags.Namespace(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -28,27 +28,27 @@ func (e *options) explainFromFiles(ctx context.Context, name string, now time.Ti
 		case d.Result == nil:
 			return nil, fmt.Errorf("placement %s is not decided: %s", key, d.SkipReason)
 		default:
-			return e.newExplanation(d)
+			return o.newExplanation(d)
 		}
 	}
 	return nil, fmt.Errorf("placement %s was not decided", key)
 }
 
 // newExplanation explains a decision, or one cluster of it with its fix.
-func (e *options) newExplanation(d offline.Decision) (*explain.Explanation, error) {
+func (o *options) newExplanation(d offline.Decision) (*explain.Explanation, error) {
 	out := explain.Of(d.Result, d.Placement, nil)
-	if e.cluster == "" {
+	if o.cluster == "" {
 		return &out, nil
 	}
-	found, ok := out.Find(e.cluster)
+	found, ok := out.Find(o.cluster)
 	if !ok {
-		return nil, fmt.Errorf("the files hold no ManagedCluster %s", e.cluster)
+		return nil, fmt.Errorf("the files hold no ManagedCluster %s", o.cluster)
 	}
 	out.Clusters = []explain.Cluster{*found}
 	if found.Selected {
 		return &out, nil
 	}
-	fix, err := d.Fix(e.cluster)
+	fix, err := d.Fix(o.cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -11,24 +11,24 @@ import (
 
 // explainFromHub reads the explanation of a placement from the manager: of one cluster with its fix where --cluster names it, else of
 // all clusters.
-func (e *options) explainFromHub(ctx context.Context, name string) (*explain.Explanation, error) {
-	h, err := e.Connect()
+func (o *options) explainFromHub(ctx context.Context, name string) (*explain.Explanation, error) {
+	h, err := o.Connect()
 	if err != nil {
 		return nil, err
 	}
 	defer h.Progress.Done()
 	h.Progress.Update("the explanation", 0)
 	var parameters url.Values
-	if e.cluster != "" {
-		parameters = url.Values{"cluster": {e.cluster}, "fix": {"true"}}
+	if o.cluster != "" {
+		parameters = url.Values{"cluster": {o.cluster}, "fix": {"true"}}
 	}
 	doing := "explaining " + h.Namespace + "/" + name
 	out := &explain.Explanation{}
 	if err := h.GetView(ctx, out, h.Namespace, name, "explanation", parameters); err != nil {
 		return nil, h.ViewError(err, doing)
 	}
-	if e.cluster != "" && len(out.Clusters) != 1 {
-		return nil, fmt.Errorf("%s: the manager returned %s, want %s alone", doing, printer.Count(len(out.Clusters), "cluster"), e.cluster)
+	if o.cluster != "" && len(out.Clusters) != 1 {
+		return nil, fmt.Errorf("%s: the manager returned %s, want %s alone", doing, printer.Count(len(out.Clusters), "cluster"), o.cluster)
 	}
 	return out, nil
 }

@@ -22,8 +22,8 @@ type target struct {
 	cluster string
 }
 
-// kinds are the kinds that can be explained.
-func kinds() []reader.Kind {
+// explainedKinds are the kinds that can be explained.
+func explainedKinds() []reader.Kind {
 	return []reader.Kind{reader.PlacementKind(), reader.WorkSetKind(), reader.WorkKind()}
 }
 
@@ -33,7 +33,7 @@ func parseTarget(args []string) (target, error) {
 	if len(args) == 0 {
 		return target{}, errors.New("name the placement: explain placement NAME")
 	}
-	kinds := kinds()
+	kinds := explainedKinds()
 	at := slices.IndexFunc(kinds, func(k reader.Kind) bool { return k.Is(args[0]) })
 	switch {
 	case at < 0 && len(args) == 1 && args[0] != "":
@@ -67,22 +67,22 @@ func checkArguments(cmd *cobra.Command, args []string) error {
 }
 
 // completeTarget names kinds and placements, then what there is of one kind, then clusters of a set.
-func (e *options) completeTarget(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (o *options) completeTarget(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		var out []string
-		for _, k := range kinds() {
+		for _, k := range explainedKinds() {
 			out = append(out, k.Singular())
 		}
-		return append(completion.WithPrefix(out, start), completion.Of(e.HubFlags).Names(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
+		return append(completion.WithPrefix(out, start), completion.Of(o.HubFlags).Names(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, k := range kinds()[1:] {
+	for _, k := range explainedKinds()[1:] {
 		switch {
 		case !k.Is(args[0]):
 		case len(args) == 2 && k.Kind == reader.WorkSetKind().Kind:
-			return completion.Of(e.HubFlags).Names(cmd.Context(), reader.ClusterKind(), start), cobra.ShellCompDirectiveNoFileComp
+			return completion.Of(o.HubFlags).Names(cmd.Context(), reader.ClusterKind(), start), cobra.ShellCompDirectiveNoFileComp
 		default:
-			return completion.Of(e.HubFlags).One(k)(cmd, args[1:], start)
+			return completion.Of(o.HubFlags).One(k)(cmd, args[1:], start)
 		}
 	}
-	return completion.Of(e.HubFlags).Placement(cmd, args, start)
+	return completion.Of(o.HubFlags).Placement(cmd, args, start)
 }

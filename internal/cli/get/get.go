@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -86,35 +85,35 @@ type options struct {
 }
 
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	g := &options{source: reader.NewFleet(streams, clock)}
+	o := &options{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "get placements|clusters|sets|groups [NAME] [flags]",
 		Short:             "Show placements, clusters, sets or groups",
 		Long:              long,
 		Example:           examples,
-		ValidArgsFunction: arguments().Complete(completion.Of(g.source.HubFlags)),
+		ValidArgsFunction: arguments().Complete(completion.Of(o.source.HubFlags)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := g.complete(args); err != nil {
+			if err := o.complete(args); err != nil {
 				return command.NewUsageError(cmd, err)
 			}
-			if g.watch {
-				return g.watchRows(cmd.Context())
+			if o.watch {
+				return o.watchRows(cmd.Context())
 			}
-			return g.run(cmd.Context())
+			return o.run(cmd.Context())
 		},
 		DisableFlagsInUseLine: true,
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&g.all, "all-namespaces", "A", false, "show those of every namespace")
-	flags.StringVarP(&g.selector, "selector", "l", "", "show those whose `labels` match, such as region=eu; for groups, those of the placement")
-	flags.StringVarP(&g.output, "output", "o", "table", "`form` of the result: table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...")
-	flags.BoolVar(&g.noHeaders, "no-headers", false, "leave out the titles of columns")
-	flags.BoolVar(&g.showLabels, "show-labels", false, "add a column of labels to tables; for groups, those of the placement")
-	flags.StringVar(&g.sortBy, "sort-by", "", "`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
-	flags.BoolVarP(&g.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
-	g.source.AddFlags(flags)
+	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "show those of every namespace")
+	flags.StringVarP(&o.selector, "selector", "l", "", "show those whose `labels` match, such as region=eu; for groups, those of the placement")
+	flags.StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "leave out the titles of columns")
+	flags.BoolVar(&o.showLabels, "show-labels", false, "add a column of labels to tables; for groups, those of the placement")
+	flags.StringVar(&o.sortBy, "sort-by", "", "`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
+	o.source.AddFlags(flags)
 	completion.Register(cmd, "output", completion.Outputs(outputs()))
-	completion.Of(g.source.HubFlags).HubFlags(cmd)
+	completion.Of(o.source.HubFlags).HubFlags(cmd)
 	completion.Register(cmd, "sort-by", cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
 		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -133,204 +132,94 @@ func arguments() command.KindArguments {
 }
 
 // complete checks the command line.
-func (g *options) complete(args []string) error {
+func (o *options) complete(args []string) error {
 	at, name, err := arguments().Parse(args)
 	if err != nil {
 		return err
 	}
-	g.resource, g.name = resource.Printers()[at], name
-	namespace := g.source.HubFlags.Namespace()
+	o.resource, o.name = resource.Printers()[at], name
+	namespace := o.source.HubFlags.Namespace()
 	switch {
-	case g.all && g.name != "":
+	case o.all && o.name != "":
 		return errors.New("a name is looked up in one namespace: give -n instead of -A")
-	case g.all && namespace != "":
+	case o.all && namespace != "":
 		return errors.New("-A is every namespace and -n is one: give one of them")
-	case g.selector != "" && g.name != "":
+	case o.selector != "" && o.name != "":
 		return errors.New("give a name or -l, not both")
-	case g.watch && g.source.Offline():
+	case o.watch && o.source.Offline():
 		return errors.New("files do not change: --watch needs a hub, so leave out -f")
-	case g.watch && !slices.Contains([]string{"table", "wide", "name"}, g.output):
-		return fmt.Errorf("--watch prints rows: use it with -o table, wide or name, not %s", g.output)
-	case g.watch && g.sortBy != "":
+	case o.watch && !slices.Contains([]string{"table", "wide", "name"}, o.output):
+		return fmt.Errorf("--watch prints rows: use it with -o table, wide or name, not %s", o.output)
+	case o.watch && o.sortBy != "":
 		return errors.New("--watch prints each row when it changes: leave out --sort-by")
 	}
-	if g.expressionPrinter, err = completeOutput(g.output); err != nil {
+	if o.expressionPrinter, err = completeOutput(o.output); err != nil {
 		return err
 	}
-	if g.sortBy != "" {
-		if _, err := fieldPath(g.sortBy); err != nil {
+	if o.sortBy != "" {
+		if _, err := fieldPath(o.sortBy); err != nil {
 			return fmt.Errorf("--sort-by %w", err)
 		}
 	}
-	if g.labels, err = labels.Parse(g.selector); err != nil {
-		return fmt.Errorf("-l %q is no label selector: %w", g.selector, err)
+	if o.labels, err = labels.Parse(o.selector); err != nil {
+		return fmt.Errorf("-l %q is no label selector: %w", o.selector, err)
 	}
 	return nil
 }
 
 // resolveNamespace finds the namespace to look in; empty for all of them.
-func (g *options) resolveNamespace() error {
-	if g.all || !g.resource.Object.Namespaced {
+func (o *options) resolveNamespace() error {
+	if o.all || !o.resource.Object.Namespaced {
 		return nil
 	}
 	var err error
-	g.namespace, err = g.source.Namespace()
+	o.namespace, err = o.source.Namespace()
 	return err
 }
 
 // scope is what must be read.
-func (g *options) scope() reader.Scope {
-	out := reader.Scope{Kinds: g.resource.Kinds, Namespace: g.namespace, Uncompiled: true}
-	if g.resource.Object.Kind == reader.ClusterKind().Kind {
-		out.Cluster = g.name
+func (o *options) scope() reader.Scope {
+	out := reader.Scope{Kinds: o.resource.Kinds, Namespace: o.namespace, Uncompiled: true}
+	if o.resource.Object.Kind == reader.ClusterKind().Kind {
+		out.Cluster = o.name
 	}
 	return out
 }
 
-func (g *options) run(ctx context.Context) error {
-	if err := g.resolveNamespace(); err != nil {
+func (o *options) run(ctx context.Context) error {
+	if err := o.resolveNamespace(); err != nil {
 		return err
 	}
-	bundle, err := g.source.Load(ctx, g.scope())
+	bundle, err := o.source.Load(ctx, o.scope())
 	if err != nil {
 		return err
 	}
-	rows := g.matchingRows(bundle)
+	rows := o.matchingRows(bundle)
 	if len(rows) == 0 {
-		if err := g.source.Nothing(g.singular(), g.resource.Plural(), g.name, g.namespace); err != nil {
+		if err := o.source.Nothing(o.singular(), o.resource.Plural(), o.name, o.namespace); err != nil {
 			return err
 		}
 	}
-	if g.sortBy != "" {
-		if err := sortBy(rows, g.sortBy); err != nil {
+	if o.sortBy != "" {
+		if err := sortBy(rows, o.sortBy); err != nil {
 			return err
 		}
 	}
-	return printer.WriteBuffered(g.source.Streams.Out, func(w io.Writer) error { return g.write(w, rows) })
+	return printer.WriteBuffered(o.source.Streams.Out, func(w io.Writer) error { return o.write(w, rows) })
 }
 
 // matchingRows returns the rows that match the name, the namespace and the labels of the command line.
-func (g *options) matchingRows(bundle *file.Bundle) []resource.Row {
-	return slices.DeleteFunc(g.resource.Rows(bundle, g.source.Clock.Now()), func(row resource.Row) bool {
-		return g.name != "" && row.Name != g.name || g.namespace != "" && row.Namespace != g.namespace ||
-			!g.labels.Matches(labels.Set(row.Labels))
+func (o *options) matchingRows(bundle *file.Bundle) []resource.Row {
+	return slices.DeleteFunc(o.resource.Rows(bundle, o.source.Clock.Now()), func(row resource.Row) bool {
+		return o.name != "" && row.Name != o.name || o.namespace != "" && row.Namespace != o.namespace ||
+			!o.labels.Matches(labels.Set(row.Labels))
 	})
 }
 
 // singular is what a name names.
-func (g *options) singular() string {
-	if g.resource.Singular() == "group" {
+func (o *options) singular() string {
+	if o.resource.Singular() == "group" {
 		return "group of a placement"
 	}
-	return g.resource.Singular()
-}
-
-func (g *options) write(w io.Writer, rows []resource.Row) error {
-	if g.expressionPrinter != nil {
-		return g.expressionPrinter(w, g, rows)
-	}
-	switch g.output {
-	case "name":
-		for _, row := range rows {
-			printer.Printf(w, "%s\n", row.ResourceName(g.resource))
-		}
-		return nil
-	case "json", "yaml":
-		return printInfos(w, g.output, g.resource.Plural(), rows)
-	default:
-		if len(rows) == 0 {
-			return nil
-		}
-		shown := g.table(w)
-		g.header(shown)
-		g.addRows(shown, rows)
-		return shown.Flush()
-	}
-}
-
-// printInfos writes the data of rows as a list under a title.
-func printInfos(w io.Writer, form, title string, rows []resource.Row) error {
-	facts := []any{}
-	for _, row := range rows {
-		facts = append(facts, row.Info)
-	}
-	return printer.WriteData(w, form, map[string]any{title: facts})
-}
-
-// table returns a table of the screen that the command writes to.
-func (g *options) table(w io.Writer) *printer.Table {
-	out := printer.NewTable(w, "")
-	out.Screen = printer.ScreenOf(g.source.Streams.Out, os.Getenv)
-	at := len(g.nameColumns())
-	var optional, wide []int // the last go first
-	for _, c := range g.resource.Columns {
-		if c.Wide && g.output != "wide" {
-			continue
-		}
-		if c.Flexible {
-			out.Flexible = append(out.Flexible, at)
-		}
-		switch {
-		case c.Wide:
-			wide = append([]int{at}, wide...)
-		case c.Optional:
-			optional = append([]int{at}, optional...)
-		}
-		at++
-	}
-	if g.output == "wide" {
-		out.DropLast = slices.Concat(optional, wide)
-	} else {
-		out.Optional = optional
-	}
-	if g.showLabels {
-		out.Flexible = append(out.Flexible, at)
-	}
-	return out
-}
-
-// nameColumns returns the titles of the columns that name a thing.
-func (g *options) nameColumns() []string {
-	var out []string
-	if g.resource.Object.Namespaced && g.namespace == "" {
-		out = append(out, "NAMESPACE")
-	}
-	if g.resource.Singular() == "group" {
-		return append(out, "PLACEMENT")
-	}
-	return append(out, "NAME")
-}
-
-func (g *options) header(to *printer.Table) {
-	if g.noHeaders {
-		return
-	}
-	titles := g.nameColumns()
-	for _, c := range g.resource.Columns {
-		if !c.Wide || g.output == "wide" {
-			titles = append(titles, c.Title)
-		}
-	}
-	if g.showLabels {
-		titles = append(titles, "LABELS")
-	}
-	to.Row(titles...)
-}
-
-func (g *options) addRows(to *printer.Table, rows []resource.Row) {
-	for _, row := range rows {
-		cells := printer.PlainCells(row.Name)
-		if len(g.nameColumns()) > 1 {
-			cells = printer.PlainCells(row.Namespace, row.Name)
-		}
-		for i, c := range g.resource.Columns {
-			if !c.Wide || g.output == "wide" {
-				cells = append(cells, row.Cells[i])
-			}
-		}
-		if g.showLabels {
-			cells = append(cells, labelsCell(row.Labels))
-		}
-		to.Add(cells)
-	}
+	return o.resource.Singular()
 }

@@ -21,17 +21,17 @@ const batchDelay = 100 * time.Millisecond
 
 // watchRows prints the rows, then every row that changes, until the user interrupts it. The row of a deleted object is
 // printed once more, as "gone".
-func (g *options) watchRows(ctx context.Context) error {
+func (o *options) watchRows(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := g.resolveNamespace(); err != nil {
+	if err := o.resolveNamespace(); err != nil {
 		return err
 	}
-	h, err := g.source.Connect()
+	h, err := o.source.Connect()
 	if err != nil {
 		return err
 	}
-	m := reader.NewWatchCache(h, g.scope())
+	m := reader.NewWatchCache(h, o.scope())
 	at, err := m.ListAll(ctx)
 	if ctx.Err() != nil {
 		return nil // interrupted
@@ -44,12 +44,12 @@ func (g *options) watchRows(ctx context.Context) error {
 	for _, k := range m.Scope.Kinds {
 		go func() { failed <- m.KeepCurrent(ctx, k, at[k.Kind]) }()
 	}
-	return g.printChanges(ctx, m, failed)
+	return o.printChanges(ctx, m, failed)
 }
 
 // printChanges prints what changes in a mirror until the context ends or following fails.
-func (g *options) printChanges(ctx context.Context, m *reader.WatchCache, failed <-chan error) error {
-	shown := newChangePrinter(g)
+func (o *options) printChanges(ctx context.Context, m *reader.WatchCache, failed <-chan error) error {
+	shown := newChangePrinter(o)
 	for {
 		select {
 		case <-ctx.Done():
@@ -62,7 +62,7 @@ func (g *options) printChanges(ctx context.Context, m *reader.WatchCache, failed
 		if err != nil {
 			return err
 		}
-		if err := shown.print(g.matchingRows(bundle)); err != nil {
+		if err := shown.print(o.matchingRows(bundle)); err != nil {
 			return err
 		}
 		reader.Sleep(ctx, batchDelay)
@@ -78,9 +78,9 @@ type changePrinter struct {
 	headerPrinted bool
 }
 
-func newChangePrinter(g *options) *changePrinter {
-	t := &changePrinter{get: g, printed: map[string]resource.Row{}}
-	t.table = g.table(&t.out)
+func newChangePrinter(o *options) *changePrinter {
+	t := &changePrinter{get: o, printed: map[string]resource.Row{}}
+	t.table = o.table(&t.out)
 	return t
 }
 

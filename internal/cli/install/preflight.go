@@ -67,12 +67,8 @@ func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags
 
 // printReport writes the steps with their numbers, and the notes.
 func printReport(w io.Writer, report upgrade.Report) error {
-	for i, step := range report.Steps {
-		printer.Printf(w, "%d. %s: %s\n   -> %s\n", i+1, step.Object, step.Message, step.Remedy)
-	}
-	for _, note := range report.Notes {
-		printer.Printf(w, "Note: %s: %s\n   -> %s\n", note.Object, note.Message, note.Remedy)
-	}
+	printSteps(w, report.Steps)
+	printFindings(w, report.Notes)
 	if len(report.Steps) == 0 {
 		_, err := fmt.Fprintln(w, "Berth may start on this hub, with the registration of clusters.")
 		return err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,9 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
-	"github.com/berth-project/berth/internal/install/preflight/upgrade"
 	"github.com/berth-project/berth/internal/install/takeover"
-	"github.com/berth-project/berth/internal/install/uninstall"
 )
 
 const takeoverLong = `Turn the controllers of Open Cluster Management on a hub off, so that Berth takes their place.
@@ -37,15 +34,6 @@ const takeoverExamples = `  # What would be turned off, and what is in the way
   # Turn it off, then install Berth and compare
   kubectl berth takeover --yes
   kubectl berth takeover verify`
-
-const takeoverVerifyLong = `Compare a hub with the record of its takeover: the clusters and groups of every placement, and the works of every namespace.
-
-The command waits until Berth has decided every placement, at most --timeout. Exit code 0 means that no decision has moved and no work was
-written, 1 that something differs. Later changes of placements, clusters and works differ too: verify soon after the start of Berth.`
-
-const takeoverUndoLong = `Turn the controllers that a takeover turned off on again, the operator last, with the replicas that they had.
-
-Stop Berth first. Without --yes the command prints what it would do and changes nothing. The record goes when everything is on again.`
 
 const (
 	// stopTimeout and verifyTimeout are defaults of --timeout.
@@ -150,9 +138,7 @@ func (o *takeoverOptions) takeOver(ctx context.Context, hub client.Client) error
 
 // printTakeover writes a plan. Interrupted is whether a takeover has begun and not ended.
 func printTakeover(w io.Writer, plan takeover.Plan, interrupted bool) error {
-	for i, block := range plan.Blocks {
-		printer.Printf(w, "%d. %s: %s\n   -> %s\n", i+1, block.Object, block.Message, block.Remedy)
-	}
+	printSteps(w, plan.Blocks)
 	for i, workload := range plan.Stop {
 		printer.Printf(w, "would scale %s from %d to 0: %s\n", workload, workload.Replicas, plan.Conflicts[i])
 	}
@@ -168,84 +154,4 @@ func printTakeover(w io.Writer, plan takeover.Plan, interrupted bool) error {
 		printer.Printf(w, "%s. This was a dry run: add --yes to turn them off.\n", printer.Count(len(plan.Stop), "controller"))
 	}
 	return nil
-}
-
-func printFindings(w io.Writer, notes []upgrade.Finding) {
-	for _, note := range notes {
-		printer.Printf(w, "Note: %s: %s\n   -> %s\n", note.Object, note.Message, note.Remedy)
-	}
-}
-
-func (o *takeoverOptions) verify(ctx context.Context, hub client.Client) error {
-	record, err := takeover.Load(ctx, hub)
-	if err != nil {
-		return err
-	}
-	if record.State == nil {
-		return takeover.ErrUnfinished
-	}
-	var found takeover.Comparison
-	var failure error
-	err = wait.PollUntilContextTimeout(ctx, verifyInterval, o.verifyTimeout, true, func(context.Context) (bool, error) {
-		// The requests have the context of the command, since that of the wait may end during them.
-		found, failure = takeover.Compare(ctx, hub, *record.State)
-		return len(found.Undecided) == 0, failure
-	})
-	if failure != nil {
-		return failure
-	}
-	if err != nil && ctx.Err() != nil {
-		return err
-	}
-	if err := printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return printComparison(w, found) }); err != nil || found.Kept() {
-		return err
-	}
-	return command.UnsatisfiedError{}
-}
-
-// printComparison writes what differs from the record.
-func printComparison(w io.Writer, found takeover.Comparison) error {
-	printer.Printf(w, "decisions  %s, %d moved\n", printer.Count(found.Placements, "placement"), len(found.Moved))
-	printer.Printf(w, "works      %s, %s changed\n", printer.Count(found.Works, "work"), printer.Count(len(found.Touched), "namespace"))
-	for _, part := range []struct {
-		label string
-		lines []string
-	}{{"", found.Moved}, {"", found.Touched}, {"not decided by Berth: placement ", found.Undecided}} {
-		for i, line := range part.lines {
-			if i == maxDifferences {
-				printer.Printf(w, "  and %d more\n", len(part.lines)-i)
-				break
-			}
-			printer.Printf(w, "  %s%s\n", part.label, line)
-		}
-	}
-	return nil
-}
-
-func (o *takeoverOptions) undo(ctx context.Context, hub client.Client) error {
-	record, err := takeover.Load(ctx, hub)
-	if err != nil {
-		return err
-	}
-	if !o.yes {
-		for _, workload := range record.Undone() {
-			printer.Printf(o.streams.Out, "would scale %s to %d\n", workload, workload.Replicas)
-		}
-		printer.Printf(o.streams.Out, "%s. This was a dry run: stop Berth, and add --yes to turn them on.\n", printer.Count(len(record.Stopped), "controller"))
-		return nil
-	}
-	if err := uninstall.CheckStopped(ctx, hub, o.clock.Now()); err != nil {
-		return err
-	}
-	for _, workload := range record.Undone() {
-		switch err := takeover.Start(ctx, hub, workload); {
-		case apierrors.IsNotFound(err):
-			printer.Printf(o.streams.Out, "%s: it is gone, and is not turned on\n", workload)
-		case err != nil:
-			return err
-		default:
-			printer.Printf(o.streams.Out, "%s: scaled to %d\n", workload, workload.Replicas)
-		}
-	}
-	return takeover.Remove(ctx, hub)
 }

@@ -77,12 +77,6 @@ type planOptions struct {
 	at              time.Time
 }
 
-func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	return command.NewGroup("rollout", "Plan how a change comes to clusters, and watch and steer it",
-		newPlan(streams, clock), newStatus(streams, clock), newPause(streams), newResume(streams),
-		newApprove(streams), newHistory(streams), newUndo(streams))
-}
-
 func newPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	p := &planOptions{source: reader.NewFleet(streams, clock), clock: clock}
 	cmd := &cobra.Command{

@@ -93,7 +93,7 @@ type options struct {
 }
 
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	s := &options{streams: streams, clock: clock}
+	o := &options{streams: streams, clock: clock}
 	cmd := &cobra.Command{
 		Use:     "simulate -f FILE... [--fleet N] [flags]",
 		Short:   "Decide placements offline, from files",
@@ -101,24 +101,24 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		Example: examples,
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asked, err := s.complete(cmd.Flags())
+			asked, err := o.complete(cmd.Flags())
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
-			return s.run(cmd.Context(), asked)
+			return o.run(cmd.Context(), asked)
 		},
 		DisableFlagsInUseLine: true,
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&s.files, "filename", "f", nil, "`file` to read objects from, or a folder, or - for standard input; may be repeated")
-	flags.BoolVarP(&s.recursive, "recursive", "R", false, "read the folders below a folder too")
-	flags.StringVarP(&s.namespace, "namespace", "n", "default", "`namespace` of objects that do not say theirs")
-	flags.StringVar(&s.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
-	flags.StringArrayVar(&s.at, "at", nil, "later `instant` to decide for too, offset from now such as +10m, or next; may be repeated, in order")
-	s.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
-	flags.BoolVar(&s.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
-	s.validate.Add(cmd)
-	s.generated.AddFlags(flags)
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` to read objects from, or a folder, or - for standard input; may be repeated")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "read the folders below a folder too")
+	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects that do not say theirs")
+	flags.StringVar(&o.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
+	flags.StringArrayVar(&o.at, "at", nil, "later `instant` to decide for too, offset from now such as +10m, or next; may be repeated, in order")
+	o.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
+	flags.BoolVar(&o.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
+	o.validate.Add(cmd)
+	o.generated.AddFlags(flags)
 	completion.Register(cmd, "namespace", cobra.NoFileCompletions) // files have namespaces of their own
 	return cmd
 }
@@ -130,57 +130,57 @@ type input struct {
 }
 
 // complete checks the flags.
-func (s *options) complete(flags *pflag.FlagSet) (input, error) {
-	if err := errors.Join(s.generated.Check(flags), s.validate.Level.Check()); err != nil {
+func (o *options) complete(flags *pflag.FlagSet) (input, error) {
+	if err := errors.Join(o.generated.Check(flags), o.validate.Level.Check()); err != nil {
 		return input{}, err
 	}
 	switch {
-	case len(s.files) > 0:
-	case s.generated.Clusters == 0:
+	case len(o.files) > 0:
+	case o.generated.Clusters == 0:
 		return input{}, errors.New("nothing to read: give at least one file, folder or - with -f")
-	case !s.generated.Printed:
+	case !o.generated.Printed:
 		return input{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
 	}
-	if err := s.output.Check(); err != nil {
+	if err := o.output.Check(); err != nil {
 		return input{}, err
 	}
-	now, err := command.Now(s.now, s.clock)
+	now, err := command.Now(o.now, o.clock)
 	if err != nil {
 		return input{}, err
 	}
-	if len(s.at) > 0 {
+	if len(o.at) > 0 {
 		now = now.Truncate(time.Second) // a hub keeps instants without fractions
 	}
-	stops, err := readInstants(s.at, now)
+	stops, err := readInstants(o.at, now)
 	return input{now, stops}, err
 }
 
-func (s *options) run(ctx context.Context, of input) error {
-	loader := file.Loader{Stdin: s.streams.In, Recursive: s.recursive, Namespace: s.namespace, Validation: s.validate.Level}
-	bundle, err := loader.Load(ctx, s.files)
+func (o *options) run(ctx context.Context, of input) error {
+	loader := file.Loader{Stdin: o.streams.In, Recursive: o.recursive, Namespace: o.namespace, Validation: o.validate.Level}
+	bundle, err := loader.Load(ctx, o.files)
 	if err != nil {
 		return err
 	}
-	reader.PrintWarnings(s.streams.ErrOut, bundle)
-	if s.generated.Printed {
-		form := cmp.Or(map[string]string{"json": "json"}[s.output.Form], "yaml")
-		return printer.WriteBuffered(s.streams.Out, func(w io.Writer) error { return s.generated.PrintFleet(w, bundle.Placements, form) })
+	reader.PrintWarnings(o.streams.ErrOut, bundle)
+	if o.generated.Printed {
+		form := cmp.Or(map[string]string{"json": "json"}[o.output.Form], "yaml")
+		return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.generated.PrintFleet(w, bundle.Placements, form) })
 	}
-	if err := s.generated.Add(bundle); err != nil {
+	if err := o.generated.Add(bundle); err != nil {
 		return err
 	}
 	if len(bundle.Placements) == 0 {
 		return command.ErrNoPlacement
 	}
 	var unsatisfied []string
-	err = printer.WriteBuffered(s.streams.Out, func(w io.Writer) error {
-		unsatisfied, err = s.decide(ctx, w, bundle, of)
+	err = printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		unsatisfied, err = o.decide(ctx, w, bundle, of)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if s.requireSatisfied && len(unsatisfied) > 0 {
+	if o.requireSatisfied && len(unsatisfied) > 0 {
 		text := printer.Count(len(unsatisfied), "placement") + " not satisfied:\n" + printer.Indent(strings.Join(unsatisfied, "\n"))
 		return command.UnsatisfiedError{Text: text}
 	}
@@ -188,15 +188,15 @@ func (s *options) run(ctx context.Context, of input) error {
 }
 
 // decide writes the decisions now and at the requested instants, and returns the placements that are not satisfied.
-func (s *options) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of input) ([]string, error) {
+func (o *options) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of input) ([]string, error) {
 	if len(of.instants) == 0 {
 		decided := offline.Decide(bundle, of.now)
-		return notSatisfied(decided), s.print(w, decided)
+		return notSatisfied(decided), o.print(w, decided)
 	}
 	t := offline.NewTimeline(bundle, of.now)
 	unsatisfied := notSatisfied(t.Decided)
 	moves := io.Discard
-	if s.output.Form == "table" {
+	if o.output.Form == "table" {
 		moves = w
 		if err := offline.PrintTable(w, t.Decided); err != nil {
 			return nil, err
@@ -206,16 +206,16 @@ func (s *options) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, 
 	if err != nil {
 		return nil, err
 	}
-	if s.output.Form != "table" {
-		err = s.print(w, t.Decided)
+	if o.output.Form != "table" {
+		err = o.print(w, t.Decided)
 	}
 	return append(unsatisfied, later...), err
 }
 
 // print writes decisions in the form of the output flag.
-func (s *options) print(w io.Writer, decided []offline.Decision) error {
-	if s.output.Form == "table" {
+func (o *options) print(w io.Writer, decided []offline.Decision) error {
+	if o.output.Form == "table" {
 		return offline.PrintTable(w, decided)
 	}
-	return printer.WriteData(w, s.output.Form, offline.Objects(decided))
+	return printer.WriteData(w, o.output.Form, offline.Objects(decided))
 }

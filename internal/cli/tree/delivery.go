@@ -45,9 +45,9 @@ type treeWork struct {
 }
 
 // deliveryTree reads the tree of a placement or of a set.
-func (t *options) deliveryTree(ctx context.Context, kind reader.Kind, name string) (*deliveryTree, error) {
-	out := &deliveryTree{Sets: []treeOf{}, at: t.source.Clock.Now()}
-	found, namespace, err := t.deliveriesOf(ctx, kind, name)
+func (o *options) deliveryTree(ctx context.Context, kind reader.Kind, name string) (*deliveryTree, error) {
+	out := &deliveryTree{Sets: []treeOf{}, at: o.source.Clock.Now()}
+	found, namespace, err := o.deliveriesOf(ctx, kind, name)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (t *options) deliveryTree(ctx context.Context, kind reader.Kind, name strin
 		out.Placement = namespace + "/" + name
 	}
 	for _, each := range found {
-		read, err := t.reportOf(ctx, each, out.at)
+		read, err := o.reportOf(ctx, each, out.at)
 		if err != nil {
 			return nil, err
 		}
@@ -72,24 +72,24 @@ func (t *options) deliveryTree(ctx context.Context, kind reader.Kind, name strin
 }
 
 // deliveriesOf returns the deliveries of a set, or those to the clusters of a placement, and the namespace that they are in.
-func (t *options) deliveriesOf(ctx context.Context, kind reader.Kind, name string) (found []rollouts.Delivery, namespace string, err error) {
+func (o *options) deliveriesOf(ctx context.Context, kind reader.Kind, name string) (found []rollouts.Delivery, namespace string, err error) {
 	ofSet := kind.Kind == reader.WorkSetKind().Kind
-	if t.source.Offline() {
-		bundle, err := t.source.Load(ctx, reader.Scope{Uncompiled: true})
+	if o.source.Offline() {
+		bundle, err := o.source.Load(ctx, reader.Scope{Uncompiled: true})
 		if err != nil {
 			return nil, "", err
 		}
 		if ofSet {
-			one, err := rollouts.FromBundle(bundle, t.source.HubFlags.Namespace(), name)
+			one, err := rollouts.FromBundle(bundle, o.source.HubFlags.Namespace(), name)
 			return []rollouts.Delivery{one}, "", err
 		}
-		placement, err := reader.PlacementIn(bundle, t.source.HubFlags.Namespace(), name)
+		placement, err := reader.PlacementIn(bundle, o.source.HubFlags.Namespace(), name)
 		if err != nil {
 			return nil, "", err
 		}
 		return rollouts.DeliveredBy(bundle, placement.Namespace, name), placement.Namespace, nil
 	}
-	hub, key, err := t.caller().Connect(name)
+	hub, key, err := o.caller().Connect(name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -110,35 +110,35 @@ func (t *options) deliveriesOf(ctx context.Context, kind reader.Kind, name strin
 }
 
 // caller is the user of the command.
-func (t *options) caller() rollouts.Caller {
-	return rollouts.Caller{Flags: t.source.HubFlags, ErrOut: t.source.Streams.ErrOut}
+func (o *options) caller() rollouts.Caller {
+	return rollouts.Caller{Flags: o.source.HubFlags, ErrOut: o.source.Streams.ErrOut}
 }
 
 // reportOf returns the report of a delivery. Where the works are hidden, the manager serves the clusters that the caller may see.
-func (t *options) reportOf(ctx context.Context, of rollouts.Delivery, now time.Time) (*report.Report, error) {
-	if of.WorksHidden && !t.source.Offline() {
-		found, err := t.caller().View(ctx, client.ObjectKeyFromObject(of.Set))
+func (o *options) reportOf(ctx context.Context, of rollouts.Delivery, now time.Time) (*report.Report, error) {
+	if of.WorksHidden && !o.source.Offline() {
+		found, err := o.caller().View(ctx, client.ObjectKeyFromObject(of.Set))
 		if err == nil {
-			printer.Printf(t.source.Streams.ErrOut, "note: you may not list manifestworks, so the objects of the works are left out\n")
+			printer.Printf(o.source.Streams.ErrOut, "note: you may not list manifestworks, so the objects of the works are left out\n")
 			return found, nil
 		}
-		printer.Printf(t.source.Streams.ErrOut, "note: you may not list manifestworks, so the works are left out: %s\n", err)
+		printer.Printf(o.source.Streams.ErrOut, "note: you may not list manifestworks, so the works are left out: %s\n", err)
 	}
 	out, err := rollouts.NewReport(of, now)
 	return &out, err
 }
 
 // runDelivery draws the tree of a placement or of a set.
-func (t *options) runDelivery(ctx context.Context, kind reader.Kind, name string) error {
-	found, err := t.deliveryTree(ctx, kind, name)
+func (o *options) runDelivery(ctx context.Context, kind reader.Kind, name string) error {
+	found, err := o.deliveryTree(ctx, kind, name)
 	if err != nil {
 		return err
 	}
-	return printer.WriteBuffered(t.source.Streams.Out, func(w io.Writer) error {
-		if t.output.Form != "table" {
-			return printer.WriteData(w, t.output.Form, found)
+	return printer.WriteBuffered(o.source.Streams.Out, func(w io.Writer) error {
+		if o.output.Form != "table" {
+			return printer.WriteData(w, o.output.Form, found)
 		}
-		return found.print(w, printer.ScreenOf(t.source.Streams.Out, os.Getenv))
+		return found.print(w, printer.ScreenOf(o.source.Streams.Out, os.Getenv))
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
-	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/console"
 )
 
@@ -62,34 +60,34 @@ type options struct {
 }
 
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	c := &options{Fleet: reader.NewFleet(streams, clock)}
+	o := &options{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use: "console [flags]", Short: "Serve web pages of the fleet, the reasons and the next move",
 		Long: consoleLong, Example: consoleExamples, Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			now, err := command.Now(c.now, c.Clock)
-			if err == nil && c.now != "" && !c.Offline() {
+			now, err := command.Now(o.now, o.Clock)
+			if err == nil && o.now != "" && !o.Offline() {
 				err = errors.New("--now needs files: a hub is shown as it is; give files with -f")
 			}
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
-			return c.run(cmd.Context(), now)
+			return o.run(cmd.Context(), now)
 		},
 		DisableFlagsInUseLine: true,
 	}
-	cmd.Flags().StringVar(&c.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
-	cmd.Flags().Uint16Var(&c.port, "port", 0, "`port` on 127.0.0.1 (default: a free one)")
-	c.AddFlags(cmd.Flags())
-	completion.Of(c.HubFlags).HubFlags(cmd)
+	cmd.Flags().StringVar(&o.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
+	cmd.Flags().Uint16Var(&o.port, "port", 0, "`port` on 127.0.0.1 (default: a free one)")
+	o.AddFlags(cmd.Flags())
+	completion.Of(o.HubFlags).HubFlags(cmd)
 	return cmd
 }
 
 // run serves the pages until the user interrupts it.
-func (c *options) run(ctx context.Context, now time.Time) error {
+func (o *options) run(ctx context.Context, now time.Time) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	session, follow, err := c.session(ctx, now)
+	session, follow, err := o.session(ctx, now)
 	if err != nil {
 		return err
 	}
@@ -97,12 +95,12 @@ func (c *options) run(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(c.port))))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(o.port))))
 	if err != nil {
 		return fmt.Errorf("listening for the browser; another --port may be free: %w", err)
 	}
-	guard := console.NewLoopback(server, listener.Addr().String(), c.Clock)
-	printer.Printf(c.Streams.Out, "Open this URL in a browser on this machine. It works once:\n\n  %s\n\nThe pages are served until this command is interrupted.\n", guard.URL())
+	guard := console.NewLoopback(server, listener.Addr().String(), o.Clock)
+	printer.Printf(o.Streams.Out, "Open this URL in a browser on this machine. It works once:\n\n  %s\n\nThe pages are served until this command is interrupted.\n", guard.URL())
 	go follow(ctx)
 	return serve(ctx, listener, guard)
 }
@@ -126,72 +124,4 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		return server.Close()
 	}
 	return nil
-}
-
-// session returns what the pages read, and what keeps it current.
-func (c *options) session(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
-	if c.Offline() {
-		return c.fileSession(ctx, now)
-	}
-	return c.hubSession(ctx)
-}
-
-func (c *options) fileSession(ctx context.Context, now time.Time) (console.Session, func(context.Context), error) {
-	bundle, err := c.Load(ctx, reader.Scope{})
-	if err != nil {
-		return console.Session{}, nil, err
-	}
-	if len(bundle.Clusters) == 0 {
-		return console.Session{}, nil, errors.New("the files hold no ManagedCluster: give those of a fleet with -f")
-	}
-	read := NewFiles(bundle, now)
-	out := console.Session{Reader: read, Members: read, Previewer: read, Place: "files: " + strings.Join(c.Files, ", ")}
-	if read.HasWorks() {
-		out.Deliveries = read
-	}
-	for _, name := range c.Files {
-		out.Flags = strings.TrimSpace(out.Flags + " -f " + shellQuote(name))
-	}
-	return out, func(context.Context) {}, nil
-}
-
-func (c *options) hubSession(ctx context.Context) (console.Session, func(context.Context), error) {
-	hub, err := c.Connect()
-	if err != nil {
-		return console.Session{}, nil, err
-	}
-	config, err := c.HubFlags.RESTConfig(c.Streams.ErrOut)
-	if err != nil {
-		return console.Session{}, nil, err
-	}
-	works, err := rollouts.NewClient(config)
-	if err != nil {
-		return console.Session{}, nil, err
-	}
-	writer, err := NewWriter(config)
-	if err != nil {
-		return console.Session{}, nil, err
-	}
-	read := NewHub(c.Fleet, hub, works, clock.RealClock{})
-	status, err := NewHubStatus(config, hub, clock.RealClock{})
-	if err != nil {
-		return console.Session{}, nil, err
-	}
-	follow, err := read.Start(ctx)
-	if err != nil {
-		return console.Session{}, nil, err
-	}
-	out := console.Session{
-		Reader: read, Deliveries: read, Members: read, Previewer: read.Previewer(), Writer: writer, Hub: status, //nolint:contextcheck // a preview lives as long as the page
-		Place: "hub: " + config.Host,
-	}
-	return out, follow, nil
-}
-
-// shellQuote returns a word as a shell reads it.
-func shellQuote(word string) string {
-	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@") == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
