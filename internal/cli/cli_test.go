@@ -5,54 +5,28 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/internal/cli"
-	"github.com/berth-project/berth/internal/cli/golden"
+	"github.com/berth-project/berth/internal/cli/clitest"
+	"github.com/berth-project/berth/internal/cli/command"
 )
 
-var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-
-// result is what a command line did.
-type result struct {
-	code        int
-	out, errOut string
-}
-
-func run(t *testing.T, stdin string, args ...string) result {
+func run(t *testing.T, stdin string, args ...string) clitest.Result {
 	t.Helper()
-	var out, errOut bytes.Buffer
-	code := cli.Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut},
-		clocktesting.NewFakePassiveClock(now))
-	return result{code, out.String(), errOut.String()}
-}
-
-// checkGolden compares an output with a golden file.
-func checkGolden(t *testing.T, name, got string) {
-	t.Helper()
-	golden.Check(t, filepath.Join("testdata", "golden", name), got)
-}
-
-// files returns the files of a folder in testdata.
-func files(t *testing.T, folder string) []string {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join("testdata", folder, "*"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("listing %s: %v, %v", folder, found, err)
-	}
-	return found
+	return clitest.Capture(stdin, func(streams genericiooptions.IOStreams) int {
+		return cli.Run(t.Context(), args, streams, clitest.Clock())
+	})
 }
 
 func TestVersion(t *testing.T) {
 	got := run(t, "", "version")
-	if got.code != cli.ExitOK || !strings.HasPrefix(got.out, "kubectl-berth ") || got.errOut != "" {
+	if got.Code != command.ExitOK || !strings.HasPrefix(got.Out, "kubectl-berth ") || got.ErrOut != "" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -64,15 +38,15 @@ func TestVersionAsData(t *testing.T) {
 		var out struct {
 			ClientVersion struct{ GitVersion, GoVersion, Platform string }
 		}
-		if err := yaml.Unmarshal([]byte(got.out), &out); err != nil {
+		if err := yaml.Unmarshal([]byte(got.Out), &out); err != nil {
 			t.Fatal(err)
 		}
 		found := out.ClientVersion
-		if got.code != cli.ExitOK || found.GitVersion == "" || found.GitVersion == "unknown" || found.GoVersion == "" || found.Platform == "" {
+		if got.Code != command.ExitOK || found.GitVersion == "" || found.GitVersion == "unknown" || found.GoVersion == "" || found.Platform == "" {
 			t.Errorf("%s: got %+v", form, got)
 		}
 	}
-	if got := run(t, "", "version", "-o", "xml"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, `unknown output "xml": use json or yaml, or leave it out`) {
+	if got := run(t, "", "version", "-o", "xml"); got.Code != command.ExitRefused || !strings.Contains(got.ErrOut, `unknown output "xml": use json or yaml, or leave it out`) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -80,12 +54,12 @@ func TestVersionAsData(t *testing.T) {
 func TestHelpGoesToStandardOutput(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"simulate", "--help"}, {"help", "simulate"}} {
 		got := run(t, "", args...)
-		if got.code != cli.ExitOK || !strings.Contains(got.out, "kubectl berth") || got.errOut != "" {
+		if got.Code != command.ExitOK || !strings.Contains(got.Out, "kubectl berth") || got.ErrOut != "" {
 			t.Errorf("%q: got %+v", args, got)
 		}
 	}
-	checkGolden(t, "test-help.txt", run(t, "", "test", "--help").out)
-	checkGolden(t, "simulate-help.txt", run(t, "", "simulate", "--help").out)
+	clitest.Golden(t, "test-help.txt", run(t, "", "test", "--help").Out)
+	clitest.Golden(t, "simulate-help.txt", run(t, "", "simulate", "--help").Out)
 }
 
 func TestCommandLinesThatAreRefused(t *testing.T) {
@@ -123,13 +97,13 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 			[]string{"simulate", "-f", "../../examples/simulate/outage", "--at", "next", "--at", "+5m"}, "--at +5m comes after 2026-11-20T10:10:00Z, which is later",
 		},
 		"a namespace that is none": {
-			[]string{"simulate", "-f", "testdata/accepted/forms.yaml", "-n", "No_Namespace"}, `metadata.namespace: Invalid value: "No_Namespace"`,
+			[]string{"simulate", "-f", "simulate/testdata/accepted/forms.yaml", "-n", "No_Namespace"}, `metadata.namespace: Invalid value: "No_Namespace"`,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", tc.args...)
-			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+			if got.Code != command.ExitRefused || got.Out != "" || !strings.Contains(got.ErrOut, tc.want) {
 				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
 			}
 		})
@@ -143,24 +117,24 @@ func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
 
 var errBoom = errors.New("boom")
 
-func write(t *testing.T, err error, args ...string) result {
+func write(t *testing.T, err error, args ...string) clitest.Result {
 	t.Helper()
 	var errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: failingWriter{err}, ErrOut: &errOut}
-	return result{code: cli.Run(t.Context(), args, streams, clocktesting.NewFakePassiveClock(now)), errOut: errOut.String()}
+	return clitest.Result{Code: cli.Run(t.Context(), args, streams, clitest.Clock()), ErrOut: errOut.String()}
 }
 
 func TestWritingFails(t *testing.T) {
-	got := write(t, errBoom, "simulate", "-f", example("outage"))
-	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "writing the result: boom") {
+	got := write(t, errBoom, "simulate", "-f", "../../examples/simulate/outage")
+	if got.Code != command.ExitRefused || !strings.Contains(got.ErrOut, "writing the result: boom") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestClosedPipeIsSilent(t *testing.T) {
-	broken := &os.PathError{Op: "write", Path: "|1", Err: errPipe}
-	for _, args := range [][]string{{"simulate", "-f", example("outage")}, {"version"}} {
-		if got := write(t, broken, args...); got != (result{}) {
+	broken := &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+	for _, args := range [][]string{{"simulate", "-f", "../../examples/simulate/outage"}, {"version"}} {
+		if got := write(t, broken, args...); got != (clitest.Result{}) {
 			t.Errorf("%q: got %+v, want silence", args, got)
 		}
 	}
@@ -175,8 +149,8 @@ func (panickingReader) Read([]byte) (int, error) { panic("out of cheese") }
 func TestPanicIsReported(t *testing.T) {
 	var errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: panickingReader{}, Out: io.Discard, ErrOut: &errOut}
-	code := cli.Run(t.Context(), []string{"simulate", "-f", "-"}, streams, clocktesting.NewFakePassiveClock(now))
-	if code != cli.ExitRefused || !strings.Contains(errOut.String(), "please report it") || !strings.Contains(errOut.String(), "panickingReader.Read") {
+	code := cli.Run(t.Context(), []string{"simulate", "-f", "-"}, streams, clitest.Clock())
+	if code != command.ExitRefused || !strings.Contains(errOut.String(), "please report it") || !strings.Contains(errOut.String(), "panickingReader.Read") {
 		t.Errorf("exit code %d, standard error:\n%s", code, errOut.String())
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/cli/clitest"
 )
 
 // freeFlags take what no program can list: files, which a shell completes by itself, instants, numbers, selectors, and users.
@@ -34,7 +34,7 @@ func freeFlags() map[string]string {
 // namespace. Flags with any other value are listed.
 func TestEveryFlagCompletes(t *testing.T) {
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
-	root := cli.NewRoot(streams, clocktesting.NewFakePassiveClock(now))
+	root := cli.NewRoot(streams, clitest.Clock())
 	free, used, flags := freeFlags(), map[string]bool{}, 0
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -87,8 +87,8 @@ func TestCompletionValues(t *testing.T) {
 			if strings.HasSuffix(tc.args, " ") {
 				args = append(args, "")
 			}
-			if got := run(t, "", append([]string{"__complete"}, args...)...); got.out != tc.want {
-				t.Errorf("offered %q, want %q", got.out, tc.want)
+			if got := run(t, "", append([]string{"__complete"}, args...)...); got.Out != tc.want {
+				t.Errorf("offered %q, want %q", got.Out, tc.want)
 			}
 		})
 	}

@@ -94,7 +94,7 @@ func TestControlCharactersOfObjectsReachNoTerminal(t *testing.T) {
 				args = append(args, "-o", form)
 			}
 			got := run(t, "", args...)
-			all := got.out + got.errOut
+			all := got.Out + got.ErrOut
 			if at := strings.IndexFunc(all, func(r rune) bool { return escape.Control(r) && r != '\n' && r != '\t' }); at >= 0 {
 				t.Errorf("%s: a control character is shown: %q", strings.Join(args, " "), all[max(0, at-60):min(len(all), at+60)])
 			}
@@ -104,11 +104,11 @@ func TestControlCharactersOfObjectsReachNoTerminal(t *testing.T) {
 					break
 				}
 			}
-			if strings.Contains(got.out, "^[[2J") {
+			if strings.Contains(got.Out, "^[[2J") {
 				shown++
 			}
 			if form == "json" || form == "yaml" {
-				checkEscaped(t, strings.Join(args, " "), form, got.out)
+				checkEscaped(t, strings.Join(args, " "), form, got.Out)
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func TestControlCharactersOfNamesReachNoTerminal(t *testing.T) {
 		{"get", hostile}, {"explain", "placement", hostile, "-f", hostileFleet(t)}, {"simulate", "-f", hostile}, {hostile}, {"get", "pl", "--" + hostile},
 	} {
 		got := run(t, "", args...)
-		if all := got.out + got.errOut; all == "" || strings.ContainsFunc(all, func(r rune) bool { return escape.Control(r) && r != '\n' && r != '\t' }) {
+		if all := got.Out + got.ErrOut; all == "" || strings.ContainsFunc(all, func(r rune) bool { return escape.Control(r) && r != '\n' && r != '\t' }) {
 			t.Errorf("%q: shown is %q", args, all)
 		}
 	}

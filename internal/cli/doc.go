@@ -1,6 +1,5 @@
-// Package cli owns the commands of kubectl-berth, one per file: arguments, output and exit codes.
+// Package cli has the root command of kubectl-berth. Each command, or group of commands that share code, is a package below it.
 //
-// A command reads a fleet from package source, decides it with package offline where no hub does, and prints through packages
-// resource and printer. Callers pass the streams and the clock, so that a test runs a command as a user does. Results go to
-// Out, everything else to ErrOut.
+// In go a command line, the streams and the clock; out comes the exit code. Results go to Out, everything else to ErrOut. A test passes
+// streams and a clock, and runs a command as a user does. No command imports this package.
 package cli

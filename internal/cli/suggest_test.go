@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/cli/clitest"
+	"github.com/berth-project/berth/internal/cli/command"
 )
 
 // TestMisspeltWordsGetASuggestion holds that a misspelt command, flag or kind is named, with what it most likely
@@ -33,7 +34,7 @@ func TestMisspeltWordsGetASuggestion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", tc.args...)
-			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+			if got.Code != command.ExitRefused || got.Out != "" || !strings.Contains(got.ErrOut, tc.want) {
 				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
 			}
 		})
@@ -51,17 +52,17 @@ func TestKindsAreSpeltAsKubectlSpellsThem(t *testing.T) {
 		{"managedclusters.cluster.open-cluster-management.io/eu-2"},
 		{"managedclusters.v1.cluster.open-cluster-management.io", "eu-2"},
 	} {
-		if got := runGet(t, append([]string{"get"}, spelling...)...); got != want || got.code != cli.ExitOK {
+		if got := runGet(t, append([]string{"get"}, spelling...)...); got != want || got.Code != command.ExitOK {
 			t.Errorf("get %q: got %+v, want %+v", spelling, got, want)
 		}
 	}
-	if got, want := runGet(t, "tree", "mcl/eu-1"), runGet(t, "tree", "cluster", "eu-1"); got != want || got.code != cli.ExitOK {
+	if got, want := runGet(t, "tree", "mcl/eu-1"), runGet(t, "tree", "cluster", "eu-1"); got != want || got.Code != command.ExitOK {
 		t.Errorf("tree mcl/eu-1: got %+v, want %+v", got, want)
 	}
-	want = run(t, wideFleet(), "explain", "placement", "web", "-n", "shop", "-f", "-")
+	want = run(t, clitest.WideFleet(), "explain", "placement", "web", "-n", "shop", "-f", "-")
 	for _, spelling := range [][]string{{"web"}, {"placement/web"}, {"pl", "web"}, {"placements.cluster.open-cluster-management.io/web"}} {
-		got := run(t, wideFleet(), append([]string{"explain", "-n", "shop", "-f", "-"}, spelling...)...)
-		if got != want || got.code != cli.ExitOK {
+		got := run(t, clitest.WideFleet(), append([]string{"explain", "-n", "shop", "-f", "-"}, spelling...)...)
+		if got != want || got.Code != command.ExitOK {
 			t.Errorf("explain %q: got %+v, want %+v", spelling, got, want)
 		}
 	}
@@ -69,8 +70,8 @@ func TestKindsAreSpeltAsKubectlSpellsThem(t *testing.T) {
 
 // TestDeleteTakesTheKindsOfKubectl holds that each name of a kind deletes the same object.
 func TestDeleteTakesTheKindsOfKubectl(t *testing.T) {
-	deleted := func(object string) result {
-		return run(t, "", "diff", "--base", "testdata/look", "--delete", object)
+	deleted := func(object string) clitest.Result {
+		return run(t, "", "diff", "--base", "get/testdata/look", "--delete", object)
 	}
 	for want, spellings := range map[string][]string{
 		"set/west":           {"managedclusterset/west", "managedclustersets/west", "mclset/west", "clusterset/west", "ManagedClusterSet/west"},
@@ -78,7 +79,7 @@ func TestDeleteTakesTheKindsOfKubectl(t *testing.T) {
 		"placement/shop/web": {"placements/shop/web", "pl/shop/web", "placement.cluster.open-cluster-management.io/shop/web"},
 	} {
 		expected := deleted(want)
-		if expected.code == cli.ExitRefused {
+		if expected.Code == command.ExitRefused {
 			t.Errorf("--delete %s: %+v", want, expected)
 		}
 		for _, spelling := range spellings {
@@ -87,4 +88,10 @@ func TestDeleteTakesTheKindsOfKubectl(t *testing.T) {
 			}
 		}
 	}
+}
+
+// runGet runs a command on the files of the tests of get.
+func runGet(t *testing.T, args ...string) clitest.Result {
+	t.Helper()
+	return run(t, "", append(args, "-f", "get/testdata/look")...)
 }

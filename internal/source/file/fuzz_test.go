@@ -13,7 +13,7 @@ import (
 
 // FuzzLoad reads any bytes. The result is a bundle, or faults with a position, and never a panic.
 func FuzzLoad(f *testing.F) {
-	for _, pattern := range []string{"../../cli/testdata/*/*.yaml", "../../cli/testdata/*/*.json", "../../../examples/simulate/*/*.*"} {
+	for _, pattern := range []string{"../../cli/*/testdata/*/*.yaml", "../../cli/*/testdata/*/*.json", "../../../examples/simulate/*/*.*"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			f.Fatalf("no seeds in %s: %v", pattern, err)
