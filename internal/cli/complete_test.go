@@ -24,9 +24,11 @@ func freeFlags() map[string]string {
 		"filename": "file", "base": "file", "strategy": "file", "status": "file", "kubeconfig": "file",
 		"to-revision": "number", "now": "instant", "at": "instant", "since": "instant", "request-timeout": "duration", "duration": "duration",
 		"selector": "selector", "drain": "selector", "as": "user", "as-group": "user", "v": "number",
-		"service-account": "a name in another namespace", "claim": "a name that members choose", "repo": "an address of its own", "path": "a path in a repository",
+		"service-account": "a name in another namespace", "claim": "a name that members choose", "repo": "an address of its own",
+		"path": "a path in a repository",
 		"poll": "duration", "context-name": "a pattern",
-		"max-objects": "number", "port": "number", "max-size": "number", "fleet": "number", "seed": "number", "failure-rate": "number", "hang-rate": "number", "spread": "number",
+		"max-objects": "number", "port": "number", "max-size": "number", "fleet": "number", "seed": "number", "failure-rate": "number",
+		"hang-rate": "number", "spread": "number",
 	}
 }
 

@@ -158,10 +158,12 @@ func collectNotes(in any) []string {
 // TestControlCharactersOfNamesReachNoTerminal names objects that no API server would store, and files that do not exist.
 func TestControlCharactersOfNamesReachNoTerminal(t *testing.T) {
 	for _, args := range [][]string{
-		{"get", hostile}, {"explain", "placement", hostile, "-f", hostileFleet(t)}, {"simulate", "-f", hostile}, {hostile}, {"get", "pl", "--" + hostile},
+		{"get", hostile}, {"explain", "placement", hostile, "-f", hostileFleet(t)}, {"simulate", "-f", hostile}, {hostile},
+		{"get", "pl", "--" + hostile},
 	} {
 		got := run(t, "", args...)
-		if all := got.Out + got.ErrOut; all == "" || strings.ContainsFunc(all, func(r rune) bool { return escape.Control(r) && r != '\n' && r != '\t' }) {
+		if all := got.Out + got.ErrOut; all == "" || strings.ContainsFunc(all,
+			func(r rune) bool { return escape.Control(r) && r != '\n' && r != '\t' }) {
 			t.Errorf("%q: shown is %q", args, all)
 		}
 	}

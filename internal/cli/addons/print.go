@@ -52,7 +52,8 @@ func PrintTable(w io.Writer, r *Report, screen printer.Screen, now time.Time, al
 		if i == 0 {
 			placements.Row("PLACEMENT", "STRATEGY", "DONE", "PHASE", "LAST-KNOWN-GOOD")
 		}
-		placements.Row(p.Name, string(p.Strategy), fmt.Sprintf("%d of %d", p.Done, p.Clusters), cmp.Or(p.Phase, printer.Dash), namesOf(p.LastKnownGood))
+		placements.Row(p.Name, string(p.Strategy), fmt.Sprintf("%d of %d", p.Done, p.Clusters), cmp.Or(p.Phase, printer.Dash),
+			namesOf(p.LastKnownGood))
 	}
 	if err := placements.Flush(); err != nil {
 		return err
@@ -117,7 +118,8 @@ func rowsOf(clusters []Cluster, screen printer.Screen, now time.Time) ([]string,
 	table.Screen, table.Flexible, table.Optional = screen, []int{configurationColumn}, []int{placementColumn}
 	table.Row("CLUSTER", "PLACEMENT", "STATE", "CONFIGURATION", "HEALTH", "SINCE")
 	for _, c := range clusters {
-		table.Row(c.Cluster, cmp.Or(c.Placement, printer.Dash), c.state(), c.configuration(), cmp.Or(c.Health, printer.Dash), printer.Age(c.Since, now))
+		table.Row(c.Cluster, cmp.Or(c.Placement, printer.Dash), c.state(), c.configuration(), cmp.Or(c.Health, printer.Dash),
+			printer.Age(c.Since, now))
 	}
 	err := table.Flush()
 	return strings.SplitAfter(out.String(), "\n"), err

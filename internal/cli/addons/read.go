@@ -56,8 +56,9 @@ func NewHub(config *rest.Config) (Hub, error) {
 // Read reads an add-on and what its plan depends on.
 func Read(ctx context.Context, hub Hub, name string, now time.Time) (plan.Input, error) {
 	in := plan.Input{
-		AddOn: &addonv1alpha1.ClusterManagementAddOn{}, Placements: map[types.NamespacedName]pacing.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{},
-		Configs: map[plan.Object]plan.Config{}, Now: now,
+		AddOn: &addonv1alpha1.ClusterManagementAddOn{}, Placements: map[types.NamespacedName]pacing.Placement{},
+		Clusters: map[string]*clusterv1.ManagedCluster{},
+		Configs:  map[plan.Object]plan.Config{}, Now: now,
 	}
 	if err := hub.Get(ctx, client.ObjectKey{Name: name}, in.AddOn); err != nil {
 		return in, withPermission(err, "get clustermanagementaddons", "reading the ClusterManagementAddOn "+name)
@@ -102,7 +103,8 @@ func readInstalled(ctx context.Context, hub Hub, in *plan.Input) error {
 	next := ""
 	for {
 		page := &addonv1alpha1.ManagedClusterAddOnList{}
-		if err := hub.List(ctx, page, client.MatchingFields{"metadata.name": in.AddOn.Name}, client.Limit(pageSize), client.Continue(next)); err != nil {
+		if err := hub.List(ctx, page, client.MatchingFields{"metadata.name": in.AddOn.Name}, client.Limit(pageSize),
+			client.Continue(next)); err != nil {
 			return err //nolint:wrapcheck // the caller wraps it
 		}
 		for i := range page.Items {

@@ -86,7 +86,8 @@ const (
 // New returns the report from what the plan depends on.
 func New(in addonplan.Input) Report {
 	plan := addonplan.Plan(in)
-	out := Report{Kind: Kind, AddOn: in.AddOn.Name, Strategy: in.AddOn.Spec.InstallStrategy.Type, Placements: []Placement{}, Clusters: []Cluster{}}
+	out := Report{Kind: Kind, AddOn: in.AddOn.Name, Strategy: in.AddOn.Spec.InstallStrategy.Type, Placements: []Placement{},
+		Clusters: []Cluster{}}
 	if out.Note = note(in.AddOn); out.Note != "" {
 		return out
 	}
@@ -204,7 +205,8 @@ type builder struct {
 
 func (b *builder) cluster(verdict addonplan.Verdict) Cluster {
 	out := Cluster{
-		Cluster: verdict.Cluster, Placement: b.selects[verdict.Cluster], State: verdict.State, Code: verdict.Code, Message: b.message(verdict), Since: timeOrNil(verdict.Since),
+		Cluster: verdict.Cluster, Placement: b.selects[verdict.Cluster], State: verdict.State, Code: verdict.Code, Message: b.message(verdict),
+		Since: timeOrNil(verdict.Since),
 	}
 	for _, want := range verdict.Wants {
 		out.Wants = append(out.Wants, configOf(want.ConfigGroupResource, *want.DesiredConfig))

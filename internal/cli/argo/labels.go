@@ -46,7 +46,8 @@ func newArgoLabels(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func copyLabels(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, options argocd.LabelOptions, yes bool) error {
+func copyLabels(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, options argocd.LabelOptions,
+	yes bool) error {
 	hub, err := reader.NewClient(flags, streams.ErrOut, argocd.NewClient)
 	if err != nil {
 		return err

@@ -69,8 +69,8 @@ func ParseReference(text, namespace string) (out ObjectReference, named bool, er
 		for _, k := range Deletable() {
 			all = append(all, k.Names...)
 		}
-		return ObjectReference{}, false, fmt.Errorf("--delete %s: there is no such file; or name an object: cluster/NAME, set/NAME, binding/NAMESPACE/NAME, "+
-			"placement/NAMESPACE/NAME or score/CLUSTER/NAME%s", text, suggest.DidYouMean(reader.BareKind(parts[0]), all))
+		return ObjectReference{}, false, fmt.Errorf("--delete %s: there is no such file; or name an object: cluster/NAME, set/NAME, "+
+			"binding/NAMESPACE/NAME, placement/NAMESPACE/NAME or score/CLUSTER/NAME%s", text, suggest.DidYouMean(reader.BareKind(parts[0]), all))
 	}
 	k := Deletable()[at]
 	const scoped = 3

@@ -183,7 +183,8 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 	if of.Moved == 1 {
 		verb = "moves"
 	}
-	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.\n", printer.Count(of.Moved, "placement"), verb, printer.Count(of.Lost, "cluster"), of.Gained)
+	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.\n", printer.Count(of.Moved, "placement"), verb, printer.Count(of.Lost, "cluster"),
+		of.Gained)
 	return err
 }
 

@@ -36,7 +36,8 @@ func benchmarkFleet(clusters, placements int) file.Objects {
 		out.Placements = append(out.Placements, p.Obj())
 	}
 	for i := range 100 {
-		out.Bindings = append(out.Bindings, &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("ns%d", i), Name: "all"}})
+		out.Bindings = append(out.Bindings,
+			&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("ns%d", i), Name: "all"}})
 	}
 	return out
 }

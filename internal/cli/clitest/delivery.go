@@ -10,7 +10,8 @@ import (
 // Breached returns a set whose second version failed on two of six clusters: the member of one refuses it, the objects of the other fail.
 func Breached(t testing.TB) *plantest.World {
 	t.Helper()
-	const strategy = "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 1, progressDeadline: 10m, mandatoryDecisionGroups: [{groupName: canary}]}}"
+	const strategy = "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 1, progressDeadline: 10m, " +
+		"mandatoryDecisionGroups: [{groupName: canary}]}}"
 	w := plantest.New(t, Now().Add(-time.Hour), strategy,
 		plantest.Group{Name: "canary", Clusters: []string{"canary-1"}}, plantest.Group{Clusters: plantest.Clusters("edge", 5)})
 	for range 4 {

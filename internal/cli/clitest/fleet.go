@@ -26,8 +26,8 @@ spec: {clusterSet: all}
 
 // Placement returns a placement, as a document that follows another.
 func Placement(name, metadata, spec string) string {
-	return fmt.Sprintf("\n---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: %s, %s}\nspec: {%s}\n",
-		name, metadata, spec)
+	return fmt.Sprintf("\n---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n"+
+		"metadata: {name: %s, %s}\nspec: {%s}\n", name, metadata, spec)
 }
 
 // Slice returns a PlacementDecision with one cluster, as a document that follows another.
@@ -46,7 +46,8 @@ func WideFleet() string {
 {apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: all, namespace: shop}, spec: {clusterSet: all}}
 `)
 	cluster := func(name, labels, spec string, cpu int) {
-		fmt.Fprintf(&out, "---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: %s, labels: {%s}}, spec: {%s},\n"+
+		fmt.Fprintf(&out, "---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, "+
+			"metadata: {name: %s, labels: {%s}}, spec: {%s},\n"+
 			" status: {capacity: {cpu: '%[4]d'}, allocatable: {cpu: '%[4]d'}}}\n", name, labels, spec, cpu)
 	}
 	for i := range 40 {
@@ -56,7 +57,8 @@ func WideFleet() string {
 		cluster(fmt.Sprintf("us-%02d", i), "region: us", "", 10)
 	}
 	for i := range 4 {
-		cluster(fmt.Sprintf("gpu-%d", i), fmt.Sprintf("region: eu, zone: gpu-%d", i), "taints: [{key: gpu, value: 'true', effect: NoSelect, timeAdded: '2026-11-20T09:00:00Z'}]", 99)
+		cluster(fmt.Sprintf("gpu-%d", i), fmt.Sprintf("region: eu, zone: gpu-%d", i),
+			"taints: [{key: gpu, value: 'true', effect: NoSelect, timeAdded: '2026-11-20T09:00:00Z'}]", 99)
 	}
 	cluster("alien", "", "", 99)
 	out.WriteString(`---

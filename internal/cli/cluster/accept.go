@@ -77,7 +77,8 @@ func newSetAccepted(streams genericiooptions.IOStreams, accepted bool, cmd *cobr
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }
 	cmd.DisableFlagsInUseLine = true
 	if accepted {
-		cmd.Flags().BoolVar(&o.replace, "replace", false, "accept the other member that requests to take over the cluster, in place of the recorded one")
+		cmd.Flags().BoolVar(&o.replace, "replace", false,
+			"accept the other member that requests to take over the cluster, in place of the recorded one")
 	}
 	command.AddHubFlags(cmd, o.flags)
 	return cmd

@@ -56,7 +56,8 @@ func (o *joinOptions) runAgent(ctx context.Context, bootstrap []byte) error {
 	agent.Stdout, agent.Stderr = o.streams.Out, o.streams.ErrOut
 	agent.Cancel = func() error { return agent.Process.Signal(syscall.SIGTERM) }
 	agent.WaitDelay = agentStopTimeout
-	printer.Printf(o.streams.ErrOut, "Running the agent of %s, with its files in %s. Accept the cluster on the hub: kubectl berth accept %s\n", o.cluster, dir, o.cluster)
+	printer.Printf(o.streams.ErrOut, "Running the agent of %s, with its files in %s. Accept the cluster on the hub: kubectl berth accept %s\n",
+		o.cluster, dir, o.cluster)
 	if err := agent.Run(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("running %s: %w", program, err)
 	}

@@ -73,10 +73,12 @@ func NewJoin(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&o.token, "token", "", "join `token` of the cluster")
 	cmd.Flags().StringVar(&o.hash, "ca-hash", "", "`hash` of the public key of the hub's authority, as sha256:HEX")
 	cmd.Flags().StringVar(&o.caFile, "ca-file", "", "`file` with the hub's authority, instead of --ca-hash")
-	cmd.Flags().StringVar(&o.driver, "driver", registration.DriverCSR, "`how` the agent authenticates: csr or token, as the join token was created")
+	cmd.Flags().StringVar(&o.driver, "driver", registration.DriverCSR,
+		"`how` the agent authenticates: csr or token, as the join token was created")
 	cmd.Flags().StringVar(&o.image, "image", "", "container `image` of the agent; empty: run the agent here")
 	cmd.Flags().StringVar(&o.profile, "profile", join.ProfileBound, "`what` an installed agent may do for works: bound or admin")
-	cmd.Flags().StringVar(&o.dir, "dir", "", "`folder` for the agent's certificate when it runs here (default: berth/agents/NAME in your configuration folder)")
+	cmd.Flags().StringVar(&o.dir, "dir", "",
+		"`folder` for the agent's certificate when it runs here (default: berth/agents/NAME in your configuration folder)")
 	cmd.Flags().BoolVar(&o.reportUsage, "report-usage", false,
 		"let the agent report how much CPU, memory, GPUs and pods of the member are free, as scores by which placements rank")
 	command.AddHubFlags(cmd, o.flags, "cluster")
@@ -89,13 +91,15 @@ func NewJoin(streams genericiooptions.IOStreams) *cobra.Command {
 func (o *joinOptions) check() error {
 	switch {
 	case o.hub == "" || o.cluster == "" || o.token == "":
-		return errors.New("name the hub, the cluster and the token: --hub URL --cluster NAME --token TOKEN; kubectl berth token create prints them")
+		return errors.New("name the hub, the cluster and the token: --hub URL --cluster NAME --token TOKEN; kubectl berth token create " +
+			"prints them")
 	case o.driver != registration.DriverCSR && o.driver != registration.DriverToken:
 		return fmt.Errorf("--driver %q: must be csr or token", o.driver)
 	case o.profile != join.ProfileBound && o.profile != join.ProfileAdmin:
 		return fmt.Errorf("--profile %q: must be bound or admin", o.profile)
 	case o.image == "" && o.profile != join.ProfileBound:
-		return errors.New("--profile is for an agent that is installed with --image; an agent that runs here has the permissions of the kubeconfig")
+		return errors.New("--profile is for an agent that is installed with --image; an agent that runs here has the permissions of the " +
+			"kubeconfig")
 	case (o.hash == "") == (o.caFile == ""):
 		return errors.New("give --ca-hash or --ca-file, so that the token is sent to your hub only")
 	case o.image != "" && (o.dir != "" || len(o.agentFlags) > 0):
@@ -116,7 +120,8 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	agent := join.Agent{Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap, Profile: o.profile, ReportUsage: o.reportUsage}
+	agent := join.Agent{Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap, Profile: o.profile,
+		ReportUsage: o.reportUsage}
 	if err := agent.Install(ctx, member); err != nil {
 		return err
 	}

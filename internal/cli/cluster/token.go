@@ -72,10 +72,12 @@ func newTokenCreate(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&o.token.Cluster, "cluster", "", "`name` of the cluster, which is also its namespace on the hub")
 	cmd.Flags().StringVar(&o.token.Set, "set", "", "`name` of the ManagedClusterSet of a new cluster (default: the set default)")
 	cmd.Flags().StringToStringVar(&o.token.Labels, "label", nil, "`labels` of a new cluster, as key=value")
-	cmd.Flags().StringVar(&o.token.Driver, "driver", "", "`how` the agent authenticates: csr by a client certificate, token on a hub that signs none (default: as before, and csr)")
+	cmd.Flags().StringVar(&o.token.Driver, "driver", "",
+		"`how` the agent authenticates: csr by a client certificate, token on a hub that signs none (default: as before, and csr)")
 	cmd.Flags().DurationVar(&o.token.TTL, "ttl", 24*time.Hour, "how `long` the token is valid, from 10m to 168h")
 	cmd.Flags().BoolVar(&o.token.Rejoin, "rejoin", false, "let a cluster that has joined before join again")
-	cmd.Flags().StringVar(&o.url, "hub-url", "", "`URL` of the hub for the agent (default: the URL that the hub publishes, or that of your kubeconfig)")
+	cmd.Flags().StringVar(&o.url, "hub-url", "",
+		"`URL` of the hub for the agent (default: the URL that the hub publishes, or that of your kubeconfig)")
 	o.output.Add(cmd, "`form` of the output: command, token or kubeconfig", "command", "token", "kubeconfig")
 	command.AddHubFlags(cmd, o.flags, "cluster")
 	completion.Register(cmd, "driver", completion.Outputs([]string{registration.DriverCSR, registration.DriverToken}))
@@ -129,7 +131,8 @@ func (o *tokenOptions) print(w io.Writer, hub join.Endpoint, verify verification
 		_, err = w.Write(text)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%skubectl berth join --hub %s --cluster %s \\\n  %s \\\n  --token %s\n", verify.before, hub.URL, o.token.Cluster, verify.flag, token)
+	_, err := fmt.Fprintf(w, "%skubectl berth join --hub %s --cluster %s \\\n  %s \\\n  --token %s\n", verify.before, hub.URL, o.token.Cluster,
+		verify.flag, token)
 	return err
 }
 

@@ -83,7 +83,8 @@ func newClusters(placement *clusterv1beta1.Placement, read decision.Decisions) (
 		out.Groups = append(out.Groups, Group{Index: group.Index, Name: group.Name, Clusters: append([]string{}, group.Clusters...)})
 		for _, name := range group.Clusters {
 			if len(validation.IsDNS1123Subdomain(name)) > 0 {
-				return nil, fmt.Errorf("the decision of placement %s/%s has an entry that is no name of a cluster: %q", placement.Namespace, placement.Name, name)
+				return nil, fmt.Errorf("the decision of placement %s/%s has an entry that is no name of a cluster: %q", placement.Namespace,
+					placement.Name, name)
 			}
 			fmt.Fprintf(hash, "  %s\n", name)
 			out.Clusters = append(out.Clusters, Cluster{name, group.Name, group.Index})

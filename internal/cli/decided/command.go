@@ -95,7 +95,8 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	flags := cmd.Flags()
 	o.output.Add(cmd, "`form` of the result: names, json, matrix or kubeconfig-list", Forms()...)
 	flags.StringVar(&o.group, "group", "", "print the clusters of the decision groups with this `name` only")
-	flags.StringVar(&o.contextName, "context-name", "{cluster}", "`name` of the contexts for -o kubeconfig-list, where {cluster} stands for the cluster")
+	flags.StringVar(&o.contextName, "context-name", "{cluster}",
+		"`name` of the contexts for -o kubeconfig-list, where {cluster} stands for the cluster")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "print each complete decision as a line, until interrupted")
 	flags.DurationVar(&o.timeout, "timeout", defaultDecisionTimeout, "how `long` to wait for a complete decision; 0 reads once")
 	command.AddHubFlags(cmd, o.flags)
@@ -152,7 +153,8 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	if o.output.Form == Matrix && found.Selected > maxMatrix {
-		printer.Printf(o.streams.ErrOut, "warning: the matrix has %d clusters, and GitHub Actions runs at most %d: use --group\n", found.Selected, maxMatrix)
+		printer.Printf(o.streams.ErrOut, "warning: the matrix has %d clusters, and GitHub Actions runs at most %d: use --group\n", found.Selected,
+			maxMatrix)
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.write(w, found) })
 }
@@ -170,9 +172,11 @@ func (o *options) readOnce(ctx context.Context, reader *Reader) (*Clusters, erro
 func (o *options) failure(reader *Reader, err error) error {
 	switch {
 	case errors.Is(err, ErrIncomplete), errors.Is(err, context.DeadlineExceeded):
-		return command.UnsatisfiedError{Text: fmt.Sprintf("the decision of placement %s is not complete after %s: %s", reader.Placement(), o.timeout, reader.Obstacle())}
+		return command.UnsatisfiedError{Text: fmt.Sprintf("the decision of placement %s is not complete after %s: %s", reader.Placement(),
+			o.timeout, reader.Obstacle())}
 	case errors.Is(err, ErrDeleted):
-		return command.UnsatisfiedError{Text: fmt.Sprintf("the placement %s was deleted: this is no decision to remove anything", reader.Placement())}
+		return command.UnsatisfiedError{Text: fmt.Sprintf("the placement %s was deleted: this is no decision to remove anything",
+			reader.Placement())}
 	default:
 		return err
 	}

@@ -40,10 +40,12 @@ func (c *Clusters) WriteContexts(w io.Writer, config clientcmdapi.Config, hub, n
 		}
 	}
 	if len(ofHub) > 0 {
-		return fmt.Errorf("the context is of the hub, not of the cluster: %s; give the contexts of members other names, with --context-name", printer.JoinNames(ofHub, printer.MaxExamples))
+		return fmt.Errorf("the context is of the hub, not of the cluster: %s; give the contexts of members other names, with --context-name",
+			printer.JoinNames(ofHub, printer.MaxExamples))
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%s without a context %q in the kubeconfig: %s; add them, for example with a second file in KUBECONFIG, or name them with --context-name",
+		return fmt.Errorf("%s without a context %q in the kubeconfig: %s; add them, for example with a second file in KUBECONFIG, or name "+
+			"them with --context-name",
 			printer.Count(len(missing), "cluster"), name, printer.JoinNames(missing, printer.MaxExamples))
 	}
 	for _, cluster := range c.names() {

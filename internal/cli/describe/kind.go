@@ -80,7 +80,8 @@ func describePlacements(bundle *file.Bundle, now time.Time) []description {
 		}
 		for _, group := range resource.GroupsOf(stored) {
 			object.tables[0].rows = append(object.tables[0].rows, []string{
-				cmp.Or(group.Index, printer.Dash), cmp.Or(group.Name, printer.Dash), printer.JoinOrDash(group.Slices), printer.JoinOrDash(printer.Sorted(group.Clusters)),
+				cmp.Or(group.Index, printer.Dash), cmp.Or(group.Name, printer.Dash), printer.JoinOrDash(group.Slices),
+				printer.JoinOrDash(printer.Sorted(group.Clusters)),
 			})
 		}
 		out = append(out, object)

@@ -61,7 +61,8 @@ func (o *options) deliveryDiff(ctx context.Context, applied *file.Bundle, now ti
 			return nil, err
 		}
 		if before.WorksHidden {
-			printer.Printf(o.Streams.ErrOut, "note: you may not list manifestworks: every cluster counts as having the stored template of the set %s/%s\n", set.Namespace, set.Name)
+			printer.Printf(o.Streams.ErrOut,
+				"note: you may not list manifestworks: every cluster counts as having the stored template of the set %s/%s\n", set.Namespace, set.Name)
 		}
 		found, err := rollouts.DiffSet(before, set, now)
 		if err != nil {
@@ -84,7 +85,8 @@ func (o *options) deliveryDiff(ctx context.Context, applied *file.Bundle, now ti
 }
 
 // rolloutsOf returns the waves of each placement of a changed set, if all goes well.
-func rolloutsOf(found *rollouts.SetDiff, before rollouts.Delivery, set *workv1alpha1.ManifestWorkReplicaSet, now time.Time) []*rollouts.Plan {
+func rolloutsOf(found *rollouts.SetDiff, before rollouts.Delivery, set *workv1alpha1.ManifestWorkReplicaSet,
+	now time.Time) []*rollouts.Plan {
 	if len(found.Versions) == 0 {
 		return nil
 	}

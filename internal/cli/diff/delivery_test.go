@@ -17,7 +17,8 @@ import (
 func storedDelivery(t *testing.T) string {
 	t.Helper()
 	w := plantest.New(t, clitest.Now(), "{type: ProgressivePerGroup, progressivePerGroup: {mandatoryDecisionGroups: [{groupName: canary}]}}",
-		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 3)}, plantest.Group{Name: "rest", Clusters: plantest.Clusters("edge", 10)})
+		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 3)}, plantest.Group{Name: "rest",
+			Clusters: plantest.Clusters("edge", 10)})
 	for range 3 {
 		w.Succeed(w.Step()...)
 	}
@@ -32,13 +33,16 @@ func storedDelivery(t *testing.T) string {
 
 // changedSet is the set shop/web with manifests, in YAML.
 func changedSet(manifests ...string) string {
-	return "{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {name: web, namespace: shop}, spec: {" +
-		"placementRefs: [{name: fleet, rolloutStrategy: {type: ProgressivePerGroup, progressivePerGroup: {mandatoryDecisionGroups: [{groupName: canary}]}}}]," +
+	return "{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {name: web, namespace: shop}, " +
+		"spec: {" +
+		"placementRefs: [{name: fleet, rolloutStrategy: {type: ProgressivePerGroup, progressivePerGroup: {mandatoryDecisionGroups: " +
+		"[{groupName: canary}]}}}]," +
 		"manifestWorkTemplate: {workload: {manifests: [" + strings.Join(manifests, ", ") + "]}}}}\n"
 }
 
 const (
-	deploymentOf  = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {template: {spec: {containers: [{image: 'web:VERSION', name: web}]}}}}"
+	deploymentOf = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {template: {spec: " +
+		"{containers: [{image: 'web:VERSION', name: web}]}}}}"
 	plainPassword = "correct-horse"
 	secretOf      = "{apiVersion: v1, kind: Secret, metadata: {name: key, namespace: shop}, stringData: {password: " + plainPassword + "}}"
 )
@@ -46,7 +50,8 @@ const (
 func TestDiffDelivery(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	version := func(to string) string { return strings.ReplaceAll(deploymentOf, "VERSION", to) }
-	work := "{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: WORK, namespace: edge-0}, spec: {workload: {manifests: [" + secretOf + "]}}}\n"
+	work := "{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: WORK, namespace: edge-0}, spec: " +
+		"{workload: {manifests: [" + secretOf + "]}}}\n"
 	stored := storedDelivery(t)
 	data, err := os.ReadFile(stored)
 	if err != nil {
@@ -58,10 +63,11 @@ func TestDiffDelivery(t *testing.T) {
 		stdin string
 		code  int
 	}{
-		"image":     {changedSet(version("3")), command.ExitUnsatisfied},
-		"secret":    {changedSet(version("2"), secretOf), command.ExitUnsatisfied},
-		"same":      {changedSet(version("2")), command.ExitUnsatisfied},
-		"new-set":   {strings.ReplaceAll(changedSet(version("1")), "name: web, namespace: shop}, spec: {placementRefs", "name: api, namespace: shop}, spec: {placementRefs"), command.ExitUnsatisfied},
+		"image":  {changedSet(version("3")), command.ExitUnsatisfied},
+		"secret": {changedSet(version("2"), secretOf), command.ExitUnsatisfied},
+		"same":   {changedSet(version("2")), command.ExitUnsatisfied},
+		"new-set": {strings.ReplaceAll(changedSet(version("1")), "name: web, namespace: shop}, spec: {placementRefs",
+			"name: api, namespace: shop}, spec: {placementRefs"), command.ExitUnsatisfied},
 		"work":      {strings.ReplaceAll(work, "WORK", string(name)), command.ExitUnsatisfied},
 		"new-work":  {strings.ReplaceAll(work, "WORK", "other"), command.ExitUnsatisfied},
 		"two-kinds": {changedSet(version("3")) + "---\n" + strings.ReplaceAll(work, "WORK", "other"), command.ExitUnsatisfied},

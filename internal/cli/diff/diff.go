@@ -99,10 +99,13 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		DisableFlagsInUseLine: true,
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.changes, "filename", "f", nil, "`file` of manifests to apply, or a folder, or - for standard input; may be repeated")
+	flags.StringArrayVarP(&o.changes, "filename", "f", nil,
+		"`file` of manifests to apply, or a folder, or - for standard input; may be repeated")
 	flags.StringArrayVar(&o.Files, "base", nil, "`file` to compare the change with instead of a hub, or a folder; may be repeated")
 	flags.BoolVarP(&o.Recursive, "recursive", "R", false, "read the folders below a folder too")
-	flags.StringArrayVar(&o.deletions, "delete", nil, "`object` to delete, as KIND/NAME or KIND/NAMESPACE/NAME with any name that kubectl has for the kind, or a file of manifests; may be repeated")
+	flags.StringArrayVar(&o.deletions, "delete", nil,
+		"`object` to delete, as KIND/NAME or KIND/NAMESPACE/NAME with any name that kubectl has for the kind, or a file of manifests; may "+
+			"be repeated")
 	flags.StringArrayVar(&o.cordoned, "cordon", nil, "`cluster` to keep new placements away from; may be repeated")
 	flags.StringArrayVar(&o.drained, "drain", nil, "label `selector` of clusters to remove every placement from; may be repeated")
 	flags.StringArrayVar(&o.removed, "remove", nil, "`cluster` to delete; may be repeated")
@@ -131,8 +134,8 @@ func (o *options) complete() (diffPrinter, time.Time, error) {
 }
 
 // errEmptyChange keeps a mistaken path or an empty pipe from passing for a change that moves nothing.
-var errEmptyChange = errors.New("the change holds no object that Berth knows; check that -f and --delete name manifests of clusters, sets, " +
-	"bindings, placements, scores, ManifestWorkReplicaSets or ManifestWorks")
+var errEmptyChange = errors.New("the change holds no object that Berth knows; check that -f and --delete name manifests of clusters, " +
+	"sets, bindings, placements, scores, ManifestWorkReplicaSets or ManifestWorks")
 
 func (o *options) run(ctx context.Context, now time.Time, form diffPrinter) error {
 	o.Validation = o.validate.Level

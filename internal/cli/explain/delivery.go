@@ -39,7 +39,8 @@ func (o *options) explainSet(ctx context.Context, name string, now time.Time) er
 func (o *options) writeCluster(of *report.Report, now time.Time) error {
 	c, ok := of.Find(o.cluster)
 	if !ok {
-		return fmt.Errorf("the set %s delivers nothing to a cluster %s: no placement of it selects it, and it has no work there", of.Set, o.cluster)
+		return fmt.Errorf("the set %s delivers nothing to a cluster %s: no placement of it selects it, and it has no work there", of.Set,
+			o.cluster)
 	}
 	return o.write(c, func(w io.Writer, on printer.Screen) error {
 		rollouts.PrintCluster(w, of.Set, c, on, now)
@@ -86,7 +87,9 @@ func (o *options) caller() rollouts.Caller {
 // bundleReport returns the report of a set from files.
 func (o *options) bundleReport(found rollouts.Delivery, now time.Time) (*report.Report, error) {
 	if found.WorksHidden {
-		printer.Printf(o.Streams.ErrOut, "note: the files have no ManifestWork of the set %s/%s, or no ManagedCluster for its overrides, so clusters are not listed one by one\n", found.Set.Namespace, found.Set.Name)
+		printer.Printf(o.Streams.ErrOut,
+			"note: the files have no ManifestWork of the set %s/%s, or no ManagedCluster for its overrides, so clusters are not listed one by "+
+				"one\n", found.Set.Namespace, found.Set.Name)
 	}
 	out, err := rollouts.NewReport(found, now)
 	return &out, err

@@ -48,7 +48,8 @@ func TestExplainWithoutWorks(t *testing.T) {
 	w := clitest.Breached(t)
 	w.Works = nil
 	got := run(t, w.YAML(), "explain", "mwrs", "web", "-f", "-")
-	if got.Code != command.ExitOK || !strings.Contains(got.ErrOut, "note: the files have no ManifestWork of the set shop/web, or no ManagedCluster for its overrides") || !strings.Contains(got.Out, "shop/web: Breached") {
+	if got.Code != command.ExitOK || !strings.Contains(got.ErrOut, "note: the files have no ManifestWork of the set shop/web, or no "+
+		"ManagedCluster for its overrides") || !strings.Contains(got.Out, "shop/web: Breached") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -70,7 +70,8 @@ func NewHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	}
 	// pflag keeps the first flag of a name, so this one replaces kubectl's --cluster, an entry of the kubeconfig.
 	cmd.Flags().StringVar(&s.cluster, "cluster", "", "`name` of the cluster whose moves to show (default: all)")
-	cmd.Flags().StringVar(&s.since, "since", "", "how `long` ago to begin, such as 1h, or an instant such as 2026-11-20T10:00:00Z (default: all that is kept)")
+	cmd.Flags().StringVar(&s.since, "since", "",
+		"how `long` ago to begin, such as 1h, or an instant such as 2026-11-20T10:00:00Z (default: all that is kept)")
 	s.output.Add(cmd, "`form` of the answer: table, json or yaml", "table", "json", "yaml")
 	command.AddHubFlags(cmd, s.flags, "cluster")
 	return cmd

@@ -26,7 +26,8 @@ func printSummary(w io.Writer, of *explain.Explanation, on printer.Screen) error
 	} else {
 		fmt.Fprintln(w)
 	}
-	for _, line := range printer.Wrap("Add --cluster NAME for the full report on one cluster and what would select it, or -o wide for all scores.", width) {
+	for _, line := range printer.Wrap("Add --cluster NAME for the full report on one cluster and what would select it, or -o wide for "+
+		"all scores.", width) {
 		fmt.Fprintln(w, line)
 	}
 	return nil

@@ -73,7 +73,8 @@ func (o *options) completeTarget(cmd *cobra.Command, args []string, start string
 		for _, k := range explainedKinds() {
 			out = append(out, k.Singular())
 		}
-		return append(completion.WithPrefix(out, start), completion.Of(o.HubFlags).Names(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
+		return append(completion.WithPrefix(out, start),
+			completion.Of(o.HubFlags).Names(cmd.Context(), reader.PlacementKind(), start)...), cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, k := range explainedKinds()[1:] {
 		switch {

@@ -55,7 +55,8 @@ func kinds() []kind {
 	}
 	const admission = "admissionregistration.k8s.io"
 	return []kind{
-		global(cluster("v1", "managedclusters")), global(cluster("v1beta2", "managedclustersets")), cluster("v1beta2", "managedclustersetbindings"),
+		global(cluster("v1", "managedclusters")), global(cluster("v1beta2", "managedclustersets")),
+		cluster("v1beta2", "managedclustersetbindings"),
 		cluster("v1beta1", "placements"), cluster("v1beta1", "placementdecisions"), cluster("v1alpha1", "addonplacementscores"),
 		{resource: resource(workv1.GroupName, "v1alpha1", "manifestworkreplicasets"), page: smallPage},
 		{resource: resource(workv1.GroupName, "v1", "manifestworks"), page: smallPage},

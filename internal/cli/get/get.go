@@ -105,17 +105,21 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "show those of every namespace")
-	flags.StringVarP(&o.selector, "selector", "l", "", "show those whose `labels` match, such as region=eu; for groups, those of the placement")
-	flags.StringVarP(&o.output, "output", "o", "table", "`form` of the result: table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...")
+	flags.StringVarP(&o.selector, "selector", "l", "",
+		"show those whose `labels` match, such as region=eu; for groups, those of the placement")
+	flags.StringVarP(&o.output, "output", "o", "table",
+		"`form` of the result: table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...")
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "leave out the titles of columns")
 	flags.BoolVar(&o.showLabels, "show-labels", false, "add a column of labels to tables; for groups, those of the placement")
-	flags.StringVar(&o.sortBy, "sort-by", "", "`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
+	flags.StringVar(&o.sortBy, "sort-by", "",
+		"`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
 	o.source.AddFlags(flags)
 	completion.Register(cmd, "output", completion.Outputs(outputs()))
 	completion.Of(o.source.HubFlags).HubFlags(cmd)
-	completion.Register(cmd, "sort-by", cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
-		cobra.ShellCompDirectiveNoFileComp))
+	completion.Register(cmd, "sort-by",
+		cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
+			cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

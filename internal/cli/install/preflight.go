@@ -44,7 +44,8 @@ func NewPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 	return cmd
 }
 
-func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock, output string) error {
+func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock,
+	output string) error {
 	hub, err := reader.NewClient(flags, streams.ErrOut, upgrade.NewClient)
 	if err != nil {
 		return err

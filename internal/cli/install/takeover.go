@@ -58,11 +58,13 @@ type takeoverOptions struct {
 // NewTakeover returns the command that puts Berth in the place of OCM's controllers.
 func NewTakeover(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &takeoverOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
-	cmd := o.command("takeover [flags]", "Turn OCM's controllers off, so that Berth takes their place", takeoverLong, takeoverExamples, o.takeOver)
+	cmd := o.command("takeover [flags]", "Turn OCM's controllers off, so that Berth takes their place", takeoverLong, takeoverExamples,
+		o.takeOver)
 	cmd.Args = command.UnknownCommand
 	o.addYes(cmd, "turn them off; without this flag the command is a dry run")
 	cmd.Flags().DurationVar(&o.stopTimeout, "timeout", stopTimeout, "`time` to wait for the end of each controller")
-	verify := o.command("verify [flags]", "Compare the hub with the record of its takeover", takeoverVerifyLong, "  kubectl berth takeover verify", o.verify)
+	verify := o.command("verify [flags]", "Compare the hub with the record of its takeover", takeoverVerifyLong,
+		"  kubectl berth takeover verify", o.verify)
 	verify.Flags().DurationVar(&o.verifyTimeout, "timeout", verifyTimeout, "`time` to wait until Berth has decided")
 	undo := o.command("undo [flags]", "Turn OCM's controllers on again", takeoverUndoLong, "  kubectl berth takeover undo --yes", o.undo)
 	o.addYes(undo, "turn them on; without this flag the command is a dry run")

@@ -24,7 +24,8 @@ func (o *takeoverOptions) undo(ctx context.Context, hub client.Client) error {
 		for _, workload := range record.Undone() {
 			printer.Printf(o.streams.Out, "would scale %s to %d\n", workload, workload.Replicas)
 		}
-		printer.Printf(o.streams.Out, "%s. This was a dry run: stop Berth, and add --yes to turn them on.\n", printer.Count(len(record.Stopped), "controller"))
+		printer.Printf(o.streams.Out, "%s. This was a dry run: stop Berth, and add --yes to turn them on.\n",
+			printer.Count(len(record.Stopped), "controller"))
 		return nil
 	}
 	if err := uninstall.CheckStopped(ctx, hub, o.clock.Now()); err != nil {

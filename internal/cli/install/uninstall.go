@@ -46,7 +46,8 @@ func NewUninstall(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 	return cmd
 }
 
-func runUninstall(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock, yes bool) error {
+func runUninstall(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock,
+	yes bool) error {
 	hub, err := reader.NewClient(flags, streams.ErrOut, uninstall.NewClient)
 	if err != nil {
 		return err

@@ -112,7 +112,8 @@ func (t *Timeline) Advance(ctx context.Context, to time.Time) ([]TimelineStep, e
 		t.Now = at
 		out = append(out, t.Decide(func(d Decision) bool { return d.requeueAt().Equal(at) }))
 	}
-	return nil, fmt.Errorf("more than %d instants at which decisions may change come before %s; take smaller steps", maxInstants, printer.FormatTime(to))
+	return nil, fmt.Errorf("more than %d instants at which decisions may change come before %s; take smaller steps", maxInstants,
+		printer.FormatTime(to))
 }
 
 // requeueAt returns when a placement is to be decided again, if nothing changes; zero for never.

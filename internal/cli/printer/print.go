@@ -41,7 +41,8 @@ func sprintf(format string, args ...any) string {
 // write: colors to the output, progress to the error output. printf and tables escape lines and cells before.
 func SanitizeStreams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
 	if streams.Out != nil {
-		streams.Out = terminal.NewWriter(streams.Out, colorReset, StyleGood.startSequence(), StyleWarning.startSequence(), StyleBad.startSequence(), StyleFaint.startSequence(), EraseLineAbove)
+		streams.Out = terminal.NewWriter(streams.Out, colorReset, StyleGood.startSequence(), StyleWarning.startSequence(),
+			StyleBad.startSequence(), StyleFaint.startSequence(), EraseLineAbove)
 	}
 	if streams.ErrOut != nil {
 		streams.ErrOut = terminal.NewWriter(streams.ErrOut, eraseLine)

@@ -30,7 +30,8 @@ func WriteVerdictRows(w io.Writer, indent string, rows []explain.Row, on Screen)
 	blank := strings.Repeat(" ", len(indent)+verdicts+counts+4)
 	width := max(MinLineWidth, cmp.Or(on.Width, DefaultWidth)-len(blank))
 	for _, row := range rows {
-		head := fmt.Sprintf("%s%s%s  %*d  ", indent, on.Paint(VerdictStyle(row.Verdict), row.Verdict), strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))
+		head := fmt.Sprintf("%s%s%s  %*d  ", indent, on.Paint(VerdictStyle(row.Verdict), row.Verdict),
+			strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))
 		for _, line := range rowLines(row, width) {
 			if _, err := fmt.Fprintln(w, strings.TrimRight(head+escape.Text(line), " ")); err != nil {
 				return err

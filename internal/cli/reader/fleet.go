@@ -45,7 +45,8 @@ func NewFleet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *Fle
 
 // AddFlags adds -f, -R and the flags of kubectl, -n among them.
 func (f *Fleet) AddFlags(to *pflag.FlagSet) {
-	to.StringArrayVarP(&f.Files, "filename", "f", nil, "`file` to read instead of a hub, or a folder, or - for standard input; may be repeated")
+	to.StringArrayVarP(&f.Files, "filename", "f", nil,
+		"`file` to read instead of a hub, or a folder, or - for standard input; may be repeated")
 	to.BoolVarP(&f.Recursive, "recursive", "R", false, "read the folders below a folder too")
 	f.HubFlags.FilesFlag = "-f"
 	f.HubFlags.Add(to)
@@ -126,7 +127,8 @@ func (f *Fleet) Load(ctx context.Context, of Scope) (*file.Bundle, error) {
 		}
 		return bundle, err
 	}
-	loader := file.Loader{Stdin: f.Streams.In, Recursive: f.Recursive, Namespace: f.HubFlags.Namespace(), Validation: cmp.Or(f.Validation, file.Warn)}
+	loader := file.Loader{Stdin: f.Streams.In, Recursive: f.Recursive, Namespace: f.HubFlags.Namespace(),
+		Validation: cmp.Or(f.Validation, file.Warn)}
 	bundle, err := loader.Load(ctx, f.Files)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,8 @@ func clusterRows(bundle *file.Bundle, now time.Time) []Row {
 
 func (c ClusterInfo) cells(now time.Time) []printer.Cell {
 	// The hub's own taints go by their short names, which are no other's.
-	accepted, taints := printer.StyledCell("true", printer.StyleGood), printer.Cell{Text: strings.ReplaceAll(printer.JoinOrDash(c.Taints), clusterv1.GroupName+"/", "")}
+	accepted := printer.StyledCell("true", printer.StyleGood)
+	taints := printer.Cell{Text: strings.ReplaceAll(printer.JoinOrDash(c.Taints), clusterv1.GroupName+"/", "")}
 	if !c.Accepted {
 		accepted = printer.StyledCell("false", printer.StyleBad)
 	}

@@ -28,7 +28,8 @@ func readStrategy(path string) (*clusterv1alpha1.RolloutStrategy, error) {
 		return nil, fmt.Errorf("reading the strategy: %w", err)
 	}
 	if equality.Semantic.DeepEqual(strategy, &clusterv1alpha1.RolloutStrategy{}) {
-		return nil, fmt.Errorf("strategy %s is empty: give its type, All, Progressive or ProgressivePerGroup; type: All starts every cluster at once", path)
+		return nil, fmt.Errorf("strategy %s is empty: give its type, All, Progressive or ProgressivePerGroup; type: All starts every "+
+			"cluster at once", path)
 	}
 	var faults []string
 	for _, fault := range rollout.Validate(strategy, nil) {
@@ -66,7 +67,8 @@ func readStatuses(path string) ([]rollout.Status, error) {
 		case seen[entry.Cluster]:
 			faults = append(faults, fmt.Sprintf("[%d].cluster: %s is given twice; leave one out", i, entry.Cluster))
 		case !slices.Contains(rollout.States(), entry.State):
-			faults = append(faults, fmt.Sprintf("[%d].state: %q is unknown; use ToApply, Progressing, Succeeded, Failed, TimedOut or Skip", i, entry.State))
+			faults = append(faults, fmt.Sprintf("[%d].state: %q is unknown; use ToApply, Progressing, Succeeded, Failed, TimedOut or Skip", i,
+				entry.State))
 		}
 		seen[entry.Cluster] = true
 		status := rollout.Status{Cluster: entry.Cluster, State: entry.State}

@@ -232,6 +232,7 @@ func (p *planOptions) warn(placement *clusterv1beta1.Placement, set reading.Deci
 	}
 	signs = append(signs, set.Disagreements(placement)...)
 	if len(signs) > 0 {
-		printer.Printf(p.source.Streams.ErrOut, "warning: the decisions may be about to change: %s\n", printer.JoinNames(signs, printer.MaxExamples))
+		printer.Printf(p.source.Streams.ErrOut, "warning: the decisions may be about to change: %s\n",
+			printer.JoinNames(signs, printer.MaxExamples))
 	}
 }

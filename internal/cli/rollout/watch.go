@@ -54,7 +54,8 @@ func (o *statusOptions) watchRollout(ctx context.Context, name string) error {
 		case ctx.Err() != nil:
 			return nil // interrupted
 		case timed.Err() != nil:
-			return command.UnsatisfiedError{Text: fmt.Sprintf("the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s`", name, o.timeout)}
+			return command.UnsatisfiedError{Text: fmt.Sprintf("the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s`",
+				name, o.timeout)}
 		case err != nil:
 			if failures++; failures == maxViewFailures || !apierrors.IsServiceUnavailable(err) {
 				return err
@@ -162,7 +163,8 @@ func (l liveReport) current(ctx context.Context, now time.Time) (*report.Report,
 
 var errOverridesAdded = errors.New("the set got overrides while it was watched, which need the clusters: start the command again")
 
-var errNoLiveView = errors.New("you may not list manifestworks, and no manager serves their delivery: without them a rollout cannot be watched")
+var errNoLiveView = errors.New("you may not list manifestworks, and no manager serves their delivery: without them a rollout cannot " +
+	"be watched")
 
 func (o *statusOptions) viewReporter(ctx context.Context, key client.ObjectKey) (reporter, error) {
 	if _, err := o.caller().View(ctx, key); err != nil {

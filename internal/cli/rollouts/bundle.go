@@ -94,7 +94,8 @@ func WorkIn(bundle *file.Bundle, namespace, name string) (*workv1.ManifestWork, 
 	case 1:
 		return found, nil
 	default:
-		return nil, fmt.Errorf("the work %s is in several clusters; name one with -n: %s", name, printer.JoinNames(printer.Sorted(matching), maxListed))
+		return nil, fmt.Errorf("the work %s is in several clusters; name one with -n: %s", name,
+			printer.JoinNames(printer.Sorted(matching), maxListed))
 	}
 }
 

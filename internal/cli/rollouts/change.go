@@ -86,7 +86,8 @@ func Approve(set *workv1alpha1.ManifestWorkReplicaSet, placement string, groups 
 		}
 	}
 	if waiting == 0 {
-		return nil, fmt.Errorf("no rollout of the set %s/%s waits for approvals: set rolloutStrategy.approval of a placement first", set.Namespace, set.Name)
+		return nil, fmt.Errorf("no rollout of the set %s/%s waits for approvals: set rolloutStrategy.approval of a placement first",
+			set.Namespace, set.Name)
 	}
 	return encode(set, patch)
 }
@@ -110,7 +111,8 @@ func refsTo(set *workv1alpha1.ManifestWorkReplicaSet, placement string) ([]int, 
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("the set %s/%s has no placement %q: it has %s", set.Namespace, set.Name, placement, printer.JoinNames(names, maxListed))
+		return nil, fmt.Errorf("the set %s/%s has no placement %q: it has %s", set.Namespace, set.Name, placement,
+			printer.JoinNames(names, maxListed))
 	}
 	return out, nil
 }

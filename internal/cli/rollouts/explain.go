@@ -49,7 +49,8 @@ func PrintRollout(w io.Writer, r *report.Report, on printer.Screen, now time.Tim
 }
 
 func printPlacement(w io.Writer, p *report.Placement, on printer.Screen) {
-	text := fmt.Sprintf("%s (%s): %s", p.Name, p.Strategy, cmp.Or(p.Message, fmt.Sprintf("%d of %d have the present template", p.Updated, p.Selected)))
+	text := fmt.Sprintf("%s (%s): %s", p.Name, p.Strategy,
+		cmp.Or(p.Message, fmt.Sprintf("%d of %d have the present template", p.Updated, p.Selected)))
 	for _, line := range printer.Wrap(text, on.LineWidth()-2) {
 		printer.Printf(w, "  %s\n", line)
 	}
@@ -127,7 +128,8 @@ func whyOf(c *report.Cluster) string {
 func (r *row) print(w io.Writer, on printer.Screen, now time.Time) {
 	head := string(r.first.Code)
 	count := fmt.Sprintf("  %d  ", len(r.clusters))
-	printer.Printf(w, "%s%s%s\n", on.Paint(codeStyle(r.first.Code), head), count, printer.FitNames(r.clusters, on.LineWidth()-len(head)-len(count)))
+	printer.Printf(w, "%s%s%s\n", on.Paint(codeStyle(r.first.Code), head), count,
+		printer.FitNames(r.clusters, on.LineWidth()-len(head)-len(count)))
 	if r.first.Code == rollout.Done {
 		return
 	}
@@ -208,7 +210,8 @@ func PrintWork(w io.Writer, work *report.Work, on printer.Screen, now time.Time)
 	table.Screen, table.Flexible = on, []int{0, messageColumn}
 	table.Row("OBJECT", "APPLIED", "AVAILABLE", "MESSAGE")
 	for _, manifest := range work.Manifests {
-		table.Row(manifest.Object, cmp.Or(string(manifest.Applied), printer.Dash), cmp.Or(string(manifest.Available), printer.Dash), cmp.Or(manifest.Message, printer.Dash))
+		table.Row(manifest.Object, cmp.Or(string(manifest.Applied), printer.Dash), cmp.Or(string(manifest.Available), printer.Dash),
+			cmp.Or(manifest.Message, printer.Dash))
 	}
 	return table.Flush() //nolint:wrapcheck // the error of the writer
 }

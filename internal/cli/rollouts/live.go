@@ -54,7 +54,8 @@ func (l *Live) Show(r *report.Report, now time.Time) (string, Outcome) {
 			return "", outcome
 		}
 		l.last = line
-		return string(l.screen.Paint(printer.StylePlain, printer.Truncate(now.UTC().Format(time.TimeOnly)+"  "+line, l.screen.LineWidth()))) + "\n", outcome
+		return string(l.screen.Paint(printer.StylePlain,
+			printer.Truncate(now.UTC().Format(time.TimeOnly)+"  "+line, l.screen.LineWidth()))) + "\n", outcome
 	}
 	frame := l.frame(r, now)
 	out := strings.Repeat(printer.EraseLineAbove, l.lines) + frame
@@ -189,5 +190,6 @@ func bar(n numbers, width int) string {
 			done--
 		}
 	}
-	return "[" + strings.Repeat("#", done) + strings.Repeat("!", failed) + strings.Repeat(">", inFlight) + strings.Repeat(".", max(0, width-done-failed-inFlight)) + "]"
+	rest := max(0, width-done-failed-inFlight)
+	return "[" + strings.Repeat("#", done) + strings.Repeat("!", failed) + strings.Repeat(">", inFlight) + strings.Repeat(".", rest) + "]"
 }

@@ -29,7 +29,8 @@ const pageSize = 100
 // NewClient returns a client of the kinds of this package. It sends no request.
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, coordinationv1.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, coordinationv1.AddToScheme, clusterv1.AddToScheme,
+		clusterv1beta1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
 		}
@@ -147,7 +148,8 @@ func readPlacement(ctx context.Context, hub client.Reader, key client.ObjectKey)
 		return plan.Placement{}, fmt.Errorf("reading the placement %s: %w", key, err)
 	}
 	stored := &clusterv1beta1.PlacementDecisionList{}
-	if err := hub.List(ctx, stored, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name}); err != nil {
+	if err := hub.List(ctx, stored, client.InNamespace(key.Namespace),
+		client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name}); err != nil {
 		return plan.Placement{}, fmt.Errorf("listing the decisions of the placement %s: %w", key, err)
 	}
 	return plan.Placement{Object: object, Decisions: decision.OfList(stored)}, nil

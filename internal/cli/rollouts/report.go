@@ -20,7 +20,8 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 	head.Screen = screen
 	head.Row("set", r.Set)
 	head.Row("rollout", cmp.Or(r.Phase, "not planned yet"))
-	head.Row("clusters", fmt.Sprintf("%d selected, %d with the present template, %d applied", r.Summary.DesiredTotal, r.Summary.Updated, r.Summary.Applied))
+	head.Row("clusters", fmt.Sprintf("%d selected, %d with the present template, %d applied", r.Summary.DesiredTotal, r.Summary.Updated,
+		r.Summary.Applied))
 	head.Row("objects", fmt.Sprintf("%d available, %d changing, %d failing", r.Summary.Available, r.Summary.Progressing, r.Summary.Degraded))
 	if err := head.Flush(); err != nil {
 		return err //nolint:wrapcheck // the error of the writer

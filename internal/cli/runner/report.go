@@ -74,7 +74,8 @@ func PrintText(w io.Writer, report Report) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s: %d passed, %d failed\n", printer.Count(len(report.Scenarios), "scenario"), len(report.Scenarios)-report.Failed(), report.Failed())
+	_, err := fmt.Fprintf(w, "%s: %d passed, %d failed\n", printer.Count(len(report.Scenarios), "scenario"),
+		len(report.Scenarios)-report.Failed(), report.Failed())
 	return err
 }
 

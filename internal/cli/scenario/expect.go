@@ -43,7 +43,8 @@ func (e *Expectation) Check(of Outcome) []Difference {
 	c.same("added", e.Added, added)
 	c.same("removed", e.Removed, removed)
 	if e.Unmoved && len(added)+len(removed) > 0 {
-		c.add("unmoved", "no cluster moves", fmt.Sprintf("added %s; removed %s", joinNames(added), joinNames(removed)), c.notes("came", added, "went", removed))
+		c.add("unmoved", "no cluster moves", fmt.Sprintf("added %s; removed %s", joinNames(added), joinNames(removed)),
+			c.notes("came", added, "went", removed))
 	}
 	c.groups(e.Groups)
 	for i, want := range e.Conditions {

@@ -74,7 +74,8 @@ func isRepetition(text string) bool { return strings.HasPrefix(text, "Checked va
 // parse returns the one document of a file, and the same document as JSON. Duplicate keys are an error.
 func parse(data []byte) (*yaml.Node, []byte, error) {
 	if len(data) > MaxSize {
-		return nil, nil, fmt.Errorf("is too large: a scenario has at most %d MiB; keep large fleets in files of their own, under base.files", MaxSize>>20)
+		return nil, nil, fmt.Errorf("is too large: a scenario has at most %d MiB; keep large fleets in files of their own, under base.files",
+			MaxSize>>20)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var root, more yaml.Node

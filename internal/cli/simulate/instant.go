@@ -128,7 +128,8 @@ func printMoments(w io.Writer, s requestedInstant, at time.Time, moments []offli
 			if len(one.Clusters) > 0 {
 				count = fmt.Sprint(len(one.Clusters))
 			}
-			table.Row(printer.FormatTime(m.At), one.Key.String(), one.Change, count, one.ClustersText(), printer.Truncate(strings.Join(strings.Fields(one.Why), " "), printer.MaxReason))
+			table.Row(printer.FormatTime(m.At), one.Key.String(), one.Change, count, one.ClustersText(),
+				printer.Truncate(strings.Join(strings.Fields(one.Why), " "), printer.MaxReason))
 		}
 	}
 	if !moved {

@@ -28,10 +28,12 @@ const timedFleet = `
 ` + "---" + clitest.Fleet
 
 const slowPlacementSpec = "numberOfClusters: 3, tolerations: [{key: dark, operator: Exists, tolerationSeconds: 300}], " +
-	"disruptionPolicy: {maxUnavailable: 1, interval: 10m}, predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: region, operator: Exists}]}}}]"
+	"disruptionPolicy: {maxUnavailable: 1, interval: 10m}, predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: " +
+	"[{key: region, operator: Exists}]}}}]"
 
 func timedInput() string {
-	return timedFleet + clitest.Placement("p", "", slowPlacementSpec) + clitest.Slice("p-decision-1", "", "a1, reason: ''}, {clusterName: a2, reason: ''}, {clusterName: a3")
+	return timedFleet + clitest.Placement("p", "", slowPlacementSpec) + clitest.Slice("p-decision-1", "",
+		"a1, reason: ''}, {clusterName: a2, reason: ''}, {clusterName: a3")
 }
 
 func TestSimulateAtInstants(t *testing.T) {
@@ -87,7 +89,8 @@ func TestTaintWithoutATimeStartsNow(t *testing.T) {
 
 func TestRequireSatisfiedLooksAtEveryInstant(t *testing.T) {
 	input := strings.ReplaceAll(timedInput(), "disruptionPolicy: {maxUnavailable: 1, interval: 10m}, ", "") +
-		clitest.Placement("q", "", "numberOfClusters: 2, tolerations: [{key: dark, operator: Exists, tolerationSeconds: 300}], predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {region: a}}}}]")
+		clitest.Placement("q", "", "numberOfClusters: 2, tolerations: [{key: dark, operator: Exists, tolerationSeconds: 300}], predicates: "+
+			"[{requiredClusterSelector: {labelSelector: {matchLabels: {region: a}}}}]")
 	got := run(t, input, "simulate", "-f", "-", "--require-satisfied", "--at", "+1h")
 	const want = "1 placement not satisfied:\n  2026-11-20T11:00:00Z: default/q: NoManagedClusterMatched: "
 	if got.Code != command.ExitUnsatisfied || !strings.HasPrefix(got.ErrOut, want) {
@@ -123,9 +126,12 @@ func TestGeneratedFleet(t *testing.T) {
 
 func TestGeneratedFleetConflictIsRefused(t *testing.T) {
 	for kind, object := range map[string]string{
-		"ManagedCluster cluster-00001":           "apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: cluster-00001}",
-		"ManagedClusterSet fleet":                "apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: fleet}",
-		"ManagedClusterSetBinding default/fleet": "apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: fleet}, spec: {clusterSet: fleet}",
+		"ManagedCluster cluster-00001": "apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: " +
+			"{name: cluster-00001}",
+		"ManagedClusterSet fleet": "apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, " +
+			"metadata: {name: fleet}",
+		"ManagedClusterSetBinding default/fleet": "apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, " +
+			"metadata: {name: fleet}, spec: {clusterSet: fleet}",
 	} {
 		got := run(t, fmt.Sprintf("{%s}%s", object, clitest.Placement("p", "", "")), "simulate", "-f", "-", "--fleet", "5")
 		if got.Code != command.ExitRefused || !strings.Contains(got.ErrOut, kind+" is both given and part of the generated fleet") {

@@ -114,7 +114,8 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "read the folders below a folder too")
 	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects that do not say theirs")
 	flags.StringVar(&o.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
-	flags.StringArrayVar(&o.at, "at", nil, "later `instant` to decide for too, offset from now such as +10m, or next; may be repeated, in order")
+	flags.StringArrayVar(&o.at, "at", nil,
+		"later `instant` to decide for too, offset from now such as +10m, or next; may be repeated, in order")
 	o.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
 	flags.BoolVar(&o.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
 	o.validate.Add(cmd)

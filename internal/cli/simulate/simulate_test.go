@@ -90,7 +90,8 @@ func TestRefusedInput(t *testing.T) {
 }
 
 func TestFaultsOfSeveralFilesAreReportedTogether(t *testing.T) {
-	got := run(t, "{", "simulate", "-f", "testdata/refused/twice.yaml", "-f", "testdata/missing.yaml", "-f", "-", "-f", "testdata/refused/syntax.json")
+	got := run(t, "{", "simulate", "-f", "testdata/refused/twice.yaml", "-f", "testdata/missing.yaml", "-f", "-", "-f",
+		"testdata/refused/syntax.json")
 	for _, want := range []string{
 		"error: 5 faults in the input", "twice.yaml, document 2 (line 6), items[1]: ManagedClusterSet a: is given twice",
 		"testdata/missing.yaml: cannot be read: no such file or directory; check the path",
@@ -199,7 +200,8 @@ func TestBalanceCountsWhatOthersHold(t *testing.T) {
 		"a placement that is not given":           {input: clitest.Slice("other-decision-1", "namespace: elsewhere", "c1"), want: "c2"},
 		"a slice of no placement at all":          {input: clitest.Slice("by-hand", "", "c1"), want: "c2"},
 		"a slice named like the placement itself": {input: clitest.Slice("p", "", "c1"), want: "c2"},
-		"a disabled placement":                    {input: clitest.Placement("z", disabled, one) + clitest.Slice("z-decision-1", "", "c1"), want: "c2"},
+		"a disabled placement": {input: clitest.Placement("z", disabled, one) + clitest.Slice("z-decision-1", "", "c1"),
+			want: "c2"},
 		"a placement that is being deleted": {
 			input: clitest.Placement("z", "deletionTimestamp: '2026-11-20T09:00:00Z'", one) + clitest.Slice("z-decision-1", "", "c1"), want: "c2",
 		},
@@ -220,21 +222,26 @@ func TestBalanceCountsWhatOthersHold(t *testing.T) {
 
 func TestRequireSatisfied(t *testing.T) {
 	const disabled = "annotations: {cluster.open-cluster-management.io/experimental-scheduling-disable: 'true'}"
-	const satisfied = "}\nstatus: {conditions: [{type: PlacementSatisfied, status: 'True', reason: R, message: m, lastTransitionTime: '2026-11-01T00:00:00Z'}]"
+	const satisfied = "}\nstatus: {conditions: [{type: PlacementSatisfied, status: 'True', reason: R, message: m, lastTransitionTime: " +
+		"'2026-11-01T00:00:00Z'}]"
 	cases := map[string]struct {
 		input string
 		code  int
 		want  string
 	}{
-		"satisfied":              {input: clitest.Placement("p", "", "numberOfClusters: 2")},
-		"too few clusters":       {input: clitest.Placement("p", "", "numberOfClusters: 3"), code: 1, want: "1 placement not satisfied:\n  default/p: NotAllDecisionsScheduled: 1 cluster decisions unscheduled\n"},
-		"one of two":             {input: clitest.Placement("p", "", "") + clitest.Placement("q", "namespace: unbound", ""), code: 1, want: "unbound/q: NoManagedClusterSetBindings"},
+		"satisfied": {input: clitest.Placement("p", "", "numberOfClusters: 2")},
+		"too few clusters": {input: clitest.Placement("p", "", "numberOfClusters: 3"), code: 1,
+			want: "1 placement not satisfied:\n  default/p: NotAllDecisionsScheduled: 1 cluster decisions unscheduled\n"},
+		"one of two": {input: clitest.Placement("p", "", "") + clitest.Placement("q", "namespace: unbound", ""), code: 1,
+			want: "unbound/q: NoManagedClusterSetBindings"},
 		"disabled and satisfied": {input: clitest.Placement("p", disabled, satisfied)},
 		"disabled and never decided": {
 			input: clitest.Placement("p", disabled, ""), code: 1, want: "default/p: it was never decided",
 		},
 		"misconfigured": {
-			input: clitest.Placement("p", "", "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.spec.nowhere == 1']}}}]"), code: 1, want: "default/p: NotAllDecisionsScheduled",
+			input: clitest.Placement("p", "",
+				"predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.spec.nowhere == 1']}}}]"), code: 1,
+			want: "default/p: NotAllDecisionsScheduled",
 		},
 	}
 	for name, tc := range cases {
@@ -264,9 +271,10 @@ func TestNamespaceFlag(t *testing.T) {
 func TestInputWithoutAPlacementIsRefused(t *testing.T) {
 	const group = "apiVersion: cluster.open-cluster-management.io/v1beta1\n"
 	for name, tc := range map[string]struct{ input, want string }{
-		"no placement":    {clitest.Fleet, "no Placement is given"},
-		"an empty file":   {"", "no Placement is given"},
-		"a misspelt kind": {clitest.Fleet + "\n---\n" + group + "kind: Placment\nmetadata: {name: p}\n", `unknown kind "Placment" of cluster.open-cluster-management.io; did you mean Placement?`},
+		"no placement":  {clitest.Fleet, "no Placement is given"},
+		"an empty file": {"", "no Placement is given"},
+		"a misspelt kind": {clitest.Fleet + "\n---\n" + group + "kind: Placment\nmetadata: {name: p}\n",
+			`unknown kind "Placment" of cluster.open-cluster-management.io; did you mean Placement?`},
 		"a misspelt field": {
 			clitest.Fleet + "\n---\n" + group + "kind: Placement\nmetadata: {name: p, namespace: ns}\nspec: {numberOfCluster: 3}\n",
 			`unknown field "spec.numberOfCluster"; did you mean numberOfClusters?`,
@@ -278,7 +286,8 @@ func TestInputWithoutAPlacementIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			played := filepath.Join(t.TempDir(), "scenario.yaml")
-			content := "apiVersion: scenario.cluster.open-cluster-management.io/v1alpha1\nkind: Scenario\nstart: 2026-11-20T10:00:00Z\nbase: {files: [" + base + "]}\nsteps: [{expect: []}]\n"
+			content := "apiVersion: scenario.cluster.open-cluster-management.io/v1alpha1\nkind: Scenario\nstart: 2026-11-20T10:00:00Z\nbase: " +
+				"{files: [" + base + "]}\nsteps: [{expect: []}]\n"
 			if err := os.WriteFile(played, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -320,7 +329,8 @@ func TestValidateUnknownFields(t *testing.T) {
 			t.Errorf("ignore: %s", got.ErrOut)
 		}
 	}
-	if got := run(t, input, "simulate", "-f", "-", "--validate", "loose"); got.Code != command.ExitRefused || !strings.Contains(got.ErrOut, `unknown validation "loose": use strict, warn, ignore`) {
+	if got := run(t, input, "simulate", "-f", "-", "--validate", "loose"); got.Code != command.ExitRefused || !strings.Contains(got.ErrOut,
+		`unknown validation "loose": use strict, warn, ignore`) {
 		t.Errorf("loose: %+v", got)
 	}
 }
@@ -329,7 +339,8 @@ func TestManyClustersAreCounted(t *testing.T) {
 	var input strings.Builder
 	input.WriteString(clitest.Fleet)
 	for i := range 250 {
-		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%03d, labels: {shard: l%d}}}", i, i%8)
+		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%03d, "+
+			"labels: {shard: l%d}}}", i, i%8)
 	}
 	const matches = "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {shard: l1}}}}]"
 	const fails = `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["a label that no cluster has"] == "x"']}}}]`
@@ -351,12 +362,14 @@ func TestWhatKeepsClustersApartIsTold(t *testing.T) {
 	var input strings.Builder
 	input.WriteString(clitest.Fleet)
 	for i := range 6 {
-		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%d, labels: {zone: z%d}}}", i, i/4)
+		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%d, labels: "+
+			"{zone: z%d}}}", i, i/4)
 	}
 	input.WriteString(clitest.Placement("apart", "",
 		"numberOfClusters: 4, spreadPolicy: {antiAffinity: [{topologyKey: zone, topologyKeyType: Label}]}"))
 	input.WriteString(clitest.Placement("even", "",
-		"numberOfClusters: 6, spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}"))
+		"numberOfClusters: 6, spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: "+
+			"DoNotSchedule}]}"))
 	clitest.Golden(t, "capped.table", run(t, input.String(), "simulate", "-f", "-").Out)
 }
 

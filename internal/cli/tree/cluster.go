@@ -53,7 +53,8 @@ type treePlacement struct {
 
 func (o *options) run(ctx context.Context, name string) error {
 	bundle, err := o.source.Load(ctx, reader.Scope{
-		Kinds: []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.BindingKind(), reader.DecisionKind()}, Cluster: name, Uncompiled: true,
+		Kinds: []reader.Kind{reader.ClusterKind(), reader.SetKind(), reader.BindingKind(), reader.DecisionKind()}, Cluster: name,
+		Uncompiled: true,
 	})
 	if err != nil {
 		return err

@@ -70,7 +70,8 @@ func (o *options) run(ctx context.Context) error {
 		}
 		printer.Printf(w, "kubectl-berth %s\n", version.String())
 		if o.hub {
-			printer.Printf(w, "manager %s\ndefinitions %s\nagents %s\n", found.ManagerVersion, found.DefinitionsVersion, describeAgents(found.AgentVersions))
+			printer.Printf(w, "manager %s\ndefinitions %s\nagents %s\n", found.ManagerVersion, found.DefinitionsVersion,
+				describeAgents(found.AgentVersions))
 		}
 		return nil
 	})

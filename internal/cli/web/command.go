@@ -91,7 +91,8 @@ func (o *options) run(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	server, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil }, Clock: clock.RealClock{}})
+	server, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil },
+		Clock: clock.RealClock{}})
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,8 @@ func (o *options) run(ctx context.Context, now time.Time) error {
 		return fmt.Errorf("listening for the browser; another --port may be free: %w", err)
 	}
 	guard := console.NewLoopback(server, listener.Addr().String(), o.Clock)
-	printer.Printf(o.Streams.Out, "Open this URL in a browser on this machine. It works once:\n\n  %s\n\nThe pages are served until this command is interrupted.\n", guard.URL())
+	printer.Printf(o.Streams.Out, "Open this URL in a browser on this machine. It works once:\n\n  %s\n\nThe pages are served until this "+
+		"command is interrupted.\n", guard.URL())
 	go follow(ctx)
 	return serve(ctx, listener, guard)
 }

@@ -308,14 +308,16 @@ func (h *Hub) Past(ctx context.Context, set fleet.Key) (*model.Past, error) {
 		problems = append(problems, err.Error())
 	}
 	for _, each := range revisions {
-		out.Revisions = append(out.Revisions, model.Revision{Number: each.Number, Hash: each.Hash, Created: each.Created.Time, Update: each.Update, Current: each.Current})
+		out.Revisions = append(out.Revisions,
+			model.Revision{Number: each.Number, Hash: each.Hash, Created: each.Created.Time, Update: each.Update, Current: each.Current})
 	}
 	events, err := h.client.Events(ctx, reader.WorkSetKind(), set.Namespace, set.Name)
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
 	for _, each := range events {
-		out.Events = append(out.Events, model.Event{At: reader.EventTime(each).Time, Warning: each.Type == corev1.EventTypeWarning, Reason: each.Reason, Note: each.Message})
+		out.Events = append(out.Events,
+			model.Event{At: reader.EventTime(each).Time, Warning: each.Type == corev1.EventTypeWarning, Reason: each.Reason, Note: each.Message})
 	}
 	out.Problem = strings.Join(problems, "; ")
 	return out, nil
