@@ -33,6 +33,7 @@ const addOnStatusExamples = `  # Which clusters lack the add-on metrics, and why
   # Every cluster, as data
   kubectl berth addon status metrics -o json`
 
+// NewCommand returns the command `kubectl berth addon`, with status below it.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	return command.NewGroup("addon", "Show how far add-ons are", newAddOnStatus(streams, clock))
 }

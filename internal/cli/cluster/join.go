@@ -52,6 +52,7 @@ type joinOptions struct {
 	reportUsage                                                    bool
 }
 
+// NewJoin returns the command `kubectl berth join`.
 func NewJoin(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &joinOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{

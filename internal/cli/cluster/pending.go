@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/membership/join"
 )
 
+// NewClusters returns the command `kubectl berth clusters`.
 func NewClusters(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := reader.NewHubFlags()
 	pending := &cobra.Command{

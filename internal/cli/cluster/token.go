@@ -48,6 +48,7 @@ type tokenOptions struct {
 	output command.OutputFlag
 }
 
+// NewToken returns the command `kubectl berth token`.
 func NewToken(streams genericiooptions.IOStreams) *cobra.Command {
 	return command.NewGroup("token", "Create tokens with which clusters join", newTokenCreate(streams))
 }

@@ -34,6 +34,7 @@ type unjoinOptions struct {
 	timeout          time.Duration
 }
 
+// NewUnjoin returns the command `kubectl berth unjoin`.
 func NewUnjoin(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &unjoinOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{

@@ -75,6 +75,7 @@ type options struct {
 	name               string
 }
 
+// NewCommand returns the command `kubectl berth decisions`.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &options{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
@@ -141,13 +142,13 @@ func (o *options) connect(ctx context.Context) (*Reader, error) {
 func (o *options) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	reader, err := o.connect(ctx)
+	from, err := o.connect(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := o.readOnce(ctx, reader)
+	found, err := o.readOnce(ctx, from)
 	if err != nil {
-		return o.failure(reader, err)
+		return o.failure(from, err)
 	}
 	if err := found.SelectGroup(o.group); err != nil {
 		return err
@@ -159,24 +160,24 @@ func (o *options) run(ctx context.Context) error {
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error { return o.write(w, found) })
 }
 
-func (o *options) readOnce(ctx context.Context, reader *Reader) (*Clusters, error) {
+func (o *options) readOnce(ctx context.Context, from *Reader) (*Clusters, error) {
 	if o.timeout == 0 {
-		return reader.Now()
+		return from.Now()
 	}
 	timed, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	return reader.Next(timed, "")
+	return from.Next(timed, "")
 }
 
 // failure returns the error of a reading, with the exit code that it stands for.
-func (o *options) failure(reader *Reader, err error) error {
+func (o *options) failure(from *Reader, err error) error {
 	switch {
 	case errors.Is(err, ErrIncomplete), errors.Is(err, context.DeadlineExceeded):
-		return command.UnsatisfiedError{Text: fmt.Sprintf("the decision of placement %s is not complete after %s: %s", reader.Placement(),
-			o.timeout, reader.Obstacle())}
+		return command.UnsatisfiedError{Text: fmt.Sprintf("the decision of placement %s is not complete after %s: %s", from.Placement(),
+			o.timeout, from.Obstacle())}
 	case errors.Is(err, ErrDeleted):
 		return command.UnsatisfiedError{Text: fmt.Sprintf("the placement %s was deleted: this is no decision to remove anything",
-			reader.Placement())}
+			from.Placement())}
 	default:
 		return err
 	}
@@ -198,11 +199,11 @@ func (o *options) write(w io.Writer, found *Clusters) error {
 func (o *options) follow(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	reader, err := o.connect(ctx)
+	from, err := o.connect(ctx)
 	for revision := ""; err == nil; {
 		var found *Clusters
-		if found, err = reader.Next(ctx, revision); err != nil {
-			err = o.failure(reader, err)
+		if found, err = from.Next(ctx, revision); err != nil {
+			err = o.failure(from, err)
 			break
 		}
 		revision = found.Revision

@@ -42,6 +42,7 @@ type options struct {
 	namespace string
 }
 
+// NewCommand returns the command `kubectl berth describe`.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &options{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{

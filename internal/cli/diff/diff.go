@@ -81,6 +81,7 @@ func (o *options) load(ctx context.Context) (*file.Bundle, error) {
 	return o.base, err
 }
 
+// NewCommand returns the command `kubectl berth diff`.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &options{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{

@@ -79,6 +79,7 @@ func (o *options) load(ctx context.Context) (*file.Bundle, error) {
 	return o.bundle, err
 }
 
+// NewCommand returns the command `kubectl berth explain`.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &options{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{

@@ -43,6 +43,7 @@ type historyOptions struct {
 	output         command.OutputFlag
 }
 
+// NewHistory returns the command `kubectl berth history`.
 func NewHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	s := &historyOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{

@@ -84,6 +84,7 @@ type options struct {
 	expressionPrinter rowsPrinter
 }
 
+// NewCommand returns the command `kubectl berth get`.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &options{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{

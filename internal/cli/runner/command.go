@@ -43,6 +43,7 @@ type options struct {
 	validate  command.ValidateFlag
 }
 
+// NewCommand returns the command `kubectl berth test`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &options{streams: streams}
 	cmd := &cobra.Command{

@@ -92,6 +92,7 @@ type options struct {
 	generated        reader.GeneratedFleet
 }
 
+// NewCommand returns the command `kubectl berth simulate`.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &options{streams: streams, clock: clock}
 	cmd := &cobra.Command{

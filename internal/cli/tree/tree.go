@@ -44,6 +44,7 @@ type options struct {
 	output command.OutputFlag
 }
 
+// NewCommand returns the command `kubectl berth tree`.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &options{source: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{

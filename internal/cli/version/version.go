@@ -27,6 +27,7 @@ type options struct {
 	hub     bool
 }
 
+// NewCommand returns the command `kubectl berth version`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &options{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{

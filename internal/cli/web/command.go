@@ -59,6 +59,7 @@ type options struct {
 	port uint16
 }
 
+// NewCommand returns the command `kubectl berth console`.
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &options{Fleet: reader.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
