@@ -12,3 +12,9 @@ func AddHubFlags(to *cobra.Command, flags *reader.HubFlags, ofClusters ...string
 	flags.Add(to.Flags())
 	completion.Of(flags).HubFlags(to, ofClusters...)
 }
+
+// AddFleetFlags adds the flags for a fleet, of a hub or of files, to a command, with the completion that AddHubFlags adds.
+func AddFleetFlags(to *cobra.Command, fleet *reader.Fleet, ofClusters ...string) {
+	fleet.AddFlags(to.Flags())
+	completion.Of(fleet.HubFlags).HubFlags(to, ofClusters...)
+}

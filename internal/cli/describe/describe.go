@@ -61,8 +61,7 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		},
 		DisableFlagsInUseLine: true,
 	}
-	o.source.AddFlags(cmd.Flags())
-	completion.Of(o.source.HubFlags).HubFlags(cmd)
+	command.AddFleetFlags(cmd, o.source)
 	return cmd
 }
 

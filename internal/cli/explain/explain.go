@@ -14,7 +14,6 @@ import (
 
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/internal/cli/command"
-	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/delivery/report"
@@ -114,8 +113,7 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	cmd.Flags().StringVar(&o.cluster, "cluster", "", "`name` of a cluster to explain in full")
 	cmd.Flags().StringVar(&o.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	o.output.Add(cmd, "`form` of the answer: wide, json or yaml (default: a summary)", "", "wide", "json", "yaml")
-	o.AddFlags(cmd.Flags())
-	completion.Of(o.HubFlags).HubFlags(cmd, "cluster")
+	command.AddFleetFlags(cmd, o.Fleet, "cluster")
 	return cmd
 }
 

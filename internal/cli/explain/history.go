@@ -45,7 +45,7 @@ type historyOptions struct {
 
 // NewHistory returns the command `kubectl berth history`.
 func NewHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	s := &historyOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
+	o := &historyOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:     "history [placement] NAME [flags]",
 		Short:   "Show how the decisions of a placement changed",
@@ -55,9 +55,9 @@ func NewHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 			_, err := command.PlacementName(cmd, args)
 			return err
 		},
-		ValidArgsFunction: completion.Of(s.flags).Placement,
+		ValidArgsFunction: completion.Of(o.flags).Placement,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			parameters, err := s.complete(cmd)
+			parameters, err := o.complete(cmd)
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
@@ -65,16 +65,16 @@ func NewHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 			if err != nil {
 				return err
 			}
-			return s.run(cmd.Context(), name, parameters)
+			return o.run(cmd.Context(), name, parameters)
 		},
 		DisableFlagsInUseLine: true,
 	}
 	// pflag keeps the first flag of a name, so this one replaces kubectl's --cluster, an entry of the kubeconfig.
-	cmd.Flags().StringVar(&s.cluster, "cluster", "", "`name` of the cluster whose moves to show (default: all)")
-	cmd.Flags().StringVar(&s.since, "since", "",
+	cmd.Flags().StringVar(&o.cluster, "cluster", "", "`name` of the cluster whose moves to show (default: all)")
+	cmd.Flags().StringVar(&o.since, "since", "",
 		"how `long` ago to begin, such as 1h, or an instant such as 2026-11-20T10:00:00Z (default: all that is kept)")
-	s.output.Add(cmd, "`form` of the answer: table, json or yaml", "table", "json", "yaml")
-	command.AddHubFlags(cmd, s.flags, "cluster")
+	o.output.Add(cmd, "`form` of the answer: table, json or yaml", "table", "json", "yaml")
+	command.AddHubFlags(cmd, o.flags, "cluster")
 	return cmd
 }
 

@@ -115,9 +115,8 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	flags.StringVar(&o.sortBy, "sort-by", "",
 		"`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
-	o.source.AddFlags(flags)
 	completion.Register(cmd, "output", completion.Outputs(outputs()))
-	completion.Of(o.source.HubFlags).HubFlags(cmd)
+	command.AddFleetFlags(cmd, o.source)
 	completion.Register(cmd, "sort-by",
 		cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
 			cobra.ShellCompDirectiveNoFileComp))

@@ -104,8 +104,7 @@ func newPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.DurationVar(&p.fleet.Duration, "duration", 5*time.Minute, "`time` that a cluster takes on average, with --simulate")
 	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
 	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that the outcome of each cluster follows from, with --simulate")
-	p.source.AddFlags(flags)
-	completion.Of(p.source.HubFlags).HubFlags(cmd)
+	command.AddFleetFlags(cmd, p.source)
 	return cmd
 }
 
@@ -173,14 +172,14 @@ func (p *planOptions) run(ctx context.Context) error {
 		Groups: set.Groups(), ClustersPerDecisionGroup: placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup,
 	}
 	play := simulation.Run{Strategy: strategy, Groups: groups, Statuses: statuses, Fleet: p.fleet, Start: p.at}
-	newPlan := rollouts.Waves
+	planOf := rollouts.Waves
 	switch {
 	case p.simulate:
-		newPlan = rollouts.Timeline
+		planOf = rollouts.Timeline
 	case p.statusFile != "":
-		newPlan = rollouts.NextStep
+		planOf = rollouts.NextStep
 	}
-	made := newPlan(placement, play)
+	made := planOf(placement, play)
 	for _, to := range made.Unmatched() {
 		printer.Printf(p.source.Streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
 	}

@@ -68,8 +68,7 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		DisableFlagsInUseLine: true,
 	}
 	o.output.Add(cmd, "`form` of the result: table, json or yaml", "table", "json", "yaml")
-	o.source.AddFlags(cmd.Flags())
-	completion.Of(o.source.HubFlags).HubFlags(cmd)
+	command.AddFleetFlags(cmd, o.source)
 	return cmd
 }
 

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/internal/cli/command"
-	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/console"
@@ -79,8 +78,7 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	}
 	cmd.Flags().StringVar(&o.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	cmd.Flags().Uint16Var(&o.port, "port", 0, "`port` on 127.0.0.1 (default: a free one)")
-	o.AddFlags(cmd.Flags())
-	completion.Of(o.HubFlags).HubFlags(cmd)
+	command.AddFleetFlags(cmd, o.Fleet)
 	return cmd
 }
 
