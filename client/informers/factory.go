@@ -13,6 +13,7 @@ import (
 	cluster "github.com/berth-project/berth/client/informers/cluster"
 	internalinterfaces "github.com/berth-project/berth/client/informers/internalinterfaces"
 	multicluster "github.com/berth-project/berth/client/informers/multicluster"
+	rollout "github.com/berth-project/berth/client/informers/rollout"
 	work "github.com/berth-project/berth/client/informers/work"
 	versioned "github.com/berth-project/berth/client/versioned"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -317,6 +318,7 @@ type SharedInformerFactory interface {
 	Addon() addon.Interface
 	Cluster() cluster.Interface
 	Multicluster() multicluster.Interface
+	Rollout() rollout.Interface
 	Work() work.Interface
 }
 
@@ -334,6 +336,10 @@ func (f *sharedInformerFactory) Cluster() cluster.Interface {
 
 func (f *sharedInformerFactory) Multicluster() multicluster.Interface {
 	return multicluster.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Rollout() rollout.Interface {
+	return rollout.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Work() work.Interface {

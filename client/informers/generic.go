@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	v1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,6 +104,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Multicluster().V1alpha1().ClusterProfiles().Informer()}, nil
 	case multiclusterv1alpha1.SchemeGroupVersion.WithResource("placementdecisions"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Multicluster().V1alpha1().PlacementDecisions().Informer()}, nil
+
+		// Group=rollout.berth-project.io, Version=v1alpha1
+	case rolloutv1alpha1.SchemeGroupVersion.WithResource("rolloutcontrols"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Rollout().V1alpha1().RolloutControls().Informer()}, nil
 
 		// Group=work.open-cluster-management.io, Version=v1
 	case workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"):

@@ -15,6 +15,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/client/versioned/typed/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/client/versioned/typed/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/client/versioned/typed/multicluster/v1alpha1"
+	rolloutv1alpha1 "github.com/berth-project/berth/client/versioned/typed/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/client/versioned/typed/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/client/versioned/typed/work/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
@@ -33,6 +34,7 @@ type Interface interface {
 	ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface
 	ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface
 	MulticlusterV1alpha1() multiclusterv1alpha1.MulticlusterV1alpha1Interface
+	RolloutV1alpha1() rolloutv1alpha1.RolloutV1alpha1Interface
 	WorkV1() workv1.WorkV1Interface
 	WorkV1alpha1() workv1alpha1.WorkV1alpha1Interface
 }
@@ -49,6 +51,7 @@ type Clientset struct {
 	clusterV1beta1       *clusterv1beta1.ClusterV1beta1Client
 	clusterV1beta2       *clusterv1beta2.ClusterV1beta2Client
 	multiclusterV1alpha1 *multiclusterv1alpha1.MulticlusterV1alpha1Client
+	rolloutV1alpha1      *rolloutv1alpha1.RolloutV1alpha1Client
 	workV1               *workv1.WorkV1Client
 	workV1alpha1         *workv1alpha1.WorkV1alpha1Client
 }
@@ -96,6 +99,11 @@ func (c *Clientset) ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface {
 // MulticlusterV1alpha1 retrieves the MulticlusterV1alpha1Client
 func (c *Clientset) MulticlusterV1alpha1() multiclusterv1alpha1.MulticlusterV1alpha1Interface {
 	return c.multiclusterV1alpha1
+}
+
+// RolloutV1alpha1 retrieves the RolloutV1alpha1Client
+func (c *Clientset) RolloutV1alpha1() rolloutv1alpha1.RolloutV1alpha1Interface {
+	return c.rolloutV1alpha1
 }
 
 // WorkV1 retrieves the WorkV1Client
@@ -188,6 +196,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.rolloutV1alpha1, err = rolloutv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.workV1, err = workv1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -226,6 +238,7 @@ func New(c rest.Interface) *Clientset {
 	cs.clusterV1beta1 = clusterv1beta1.New(c)
 	cs.clusterV1beta2 = clusterv1beta2.New(c)
 	cs.multiclusterV1alpha1 = multiclusterv1alpha1.New(c)
+	cs.rolloutV1alpha1 = rolloutv1alpha1.New(c)
 	cs.workV1 = workv1.New(c)
 	cs.workV1alpha1 = workv1alpha1.New(c)
 

@@ -120,8 +120,8 @@ type RolloutConfig struct {
 type MandatoryDecisionGroups struct {
 	// Groups that are rolled out before all others, one after the other in this
 	// order. Each must be done without a failure before anything further is started,
-	// regardless of maxFailures. A group that the placement does not have is
-	// skipped.
+	// regardless of maxFailures. A delivery waits for a person where the placement
+	// does not have the group, or where none of its clusters succeeded.
 	//
 	// +optional
 	MandatoryDecisionGroups []MandatoryDecisionGroup `json:"mandatoryDecisionGroups,omitempty"`

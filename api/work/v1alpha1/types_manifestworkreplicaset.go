@@ -164,7 +164,8 @@ type ManifestWorkReplicaSetStatus struct {
 	// `PlacementVerified`: whether the placements exist and decided.
 	// `PlacementRolledOut`: whether every selected cluster has the present template
 	// and succeeded. `ManifestworkApplied`: whether the works are available.
-	// `Progressing`: what the rollout does or waits for.
+	// `Progressing`: what the rollout does or waits for. `Served`: present and False
+	// while selected clusters run nothing of the set.
 	//
 	// +optional
 	// +listType=map
@@ -181,7 +182,7 @@ type ManifestWorkReplicaSetStatus struct {
 	// +optional
 	PlacementsSummary []PlacementSummary `json:"placementSummary,omitempty"`
 
-	// Hash of the last template that all selected clusters reached.
+	// Hash of the last template whose rollout finished.
 	//
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
@@ -196,6 +197,12 @@ type ManifestWorkReplicaSetStatus struct {
 	//
 	// +optional
 	AbortedTime *metav1.Time `json:"abortedTime,omitempty"`
+
+	// What the rollout of the present template has shown so far: what was started,
+	// what failed or left, and which mandatory groups were passed.
+	//
+	// +optional
+	Rollout *clusterv1alpha1.RolloutRecord `json:"rollout,omitempty"`
 }
 
 // PlacementSummary is the counts of one placement.

@@ -13,4 +13,6 @@ const (
 	ManifestworkApplied = "ManifestworkApplied"
 	// Progressing is True while the rollout has something to do.
 	Progressing = "Progressing"
+	// Served is False while a selected cluster runs no template of the set. It is absent otherwise.
+	Served = "Served"
 )

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -167,6 +168,11 @@ func (in *ManifestWorkReplicaSetStatus) DeepCopyInto(out *ManifestWorkReplicaSet
 	if in.AbortedTime != nil {
 		in, out := &in.AbortedTime, &out.AbortedTime
 		*out = (*in).DeepCopy()
+	}
+	if in.Rollout != nil {
+		in, out := &in.Rollout, &out.Rollout
+		*out = new(clusterv1alpha1.RolloutRecord)
+		(*in).DeepCopyInto(*out)
 	}
 }
 

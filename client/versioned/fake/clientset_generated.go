@@ -22,6 +22,8 @@ import (
 	fakeclusterv1beta2 "github.com/berth-project/berth/client/versioned/typed/cluster/v1beta2/fake"
 	multiclusterv1alpha1 "github.com/berth-project/berth/client/versioned/typed/multicluster/v1alpha1"
 	fakemulticlusterv1alpha1 "github.com/berth-project/berth/client/versioned/typed/multicluster/v1alpha1/fake"
+	rolloutv1alpha1 "github.com/berth-project/berth/client/versioned/typed/rollout/v1alpha1"
+	fakerolloutv1alpha1 "github.com/berth-project/berth/client/versioned/typed/rollout/v1alpha1/fake"
 	workv1 "github.com/berth-project/berth/client/versioned/typed/work/v1"
 	fakeworkv1 "github.com/berth-project/berth/client/versioned/typed/work/v1/fake"
 	workv1alpha1 "github.com/berth-project/berth/client/versioned/typed/work/v1alpha1"
@@ -142,6 +144,11 @@ func (c *Clientset) ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface {
 // MulticlusterV1alpha1 retrieves the MulticlusterV1alpha1Client
 func (c *Clientset) MulticlusterV1alpha1() multiclusterv1alpha1.MulticlusterV1alpha1Interface {
 	return &fakemulticlusterv1alpha1.FakeMulticlusterV1alpha1{Fake: &c.Fake}
+}
+
+// RolloutV1alpha1 retrieves the RolloutV1alpha1Client
+func (c *Clientset) RolloutV1alpha1() rolloutv1alpha1.RolloutV1alpha1Interface {
+	return &fakerolloutv1alpha1.FakeRolloutV1alpha1{Fake: &c.Fake}
 }
 
 // WorkV1 retrieves the WorkV1Client

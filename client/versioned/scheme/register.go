@@ -12,6 +12,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,7 @@ var localSchemeBuilder = runtime.SchemeBuilder{
 	clusterv1beta1.AddToScheme,
 	clusterv1beta2.AddToScheme,
 	multiclusterv1alpha1.AddToScheme,
+	rolloutv1alpha1.AddToScheme,
 	workv1.AddToScheme,
 	workv1alpha1.AddToScheme,
 }

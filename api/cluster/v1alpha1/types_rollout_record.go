@@ -1,0 +1,231 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// RolloutRecord is what a rollout has shown so far. It outlives the clusters that
+// leave and the restarts of the manager.
+type RolloutRecord struct {
+	// Hash of what is rolled out.
+	Revision string `json:"revision"`
+
+	// When the rollout began.
+	StartedTime metav1.MicroTime `json:"startedTime"`
+
+	// When the record was last made sure of. Time in which no manager ran counts as
+	// no soak.
+	//
+	// +optional
+	ObservedTime metav1.MicroTime `json:"observedTime,omitzero"`
+
+	// When the rollout had finished: every cluster has the change, was left out, or
+	// failed within maxFailures. From then on it goes to every cluster that joins.
+	//
+	// +optional
+	FinishedTime *metav1.MicroTime `json:"finishedTime,omitempty"`
+
+	// Counts and mandatory groups of each placement.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Placements []PlacementRolloutRecord `json:"placements,omitempty"`
+
+	// Clusters that are in flight, failed, were lost, left or were forgiven: at most
+	// 200 of each.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Clusters []ClusterRolloutRecord `json:"clusters,omitempty"`
+}
+
+// PlacementRolloutRecord is the part of a record about one placement.
+type PlacementRolloutRecord struct {
+	// Name of the placement.
+	Name string `json:"name"`
+
+	// Generation of the placement that decided last. A later one is an edit, which
+	// may drop clusters on purpose.
+	//
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// Clusters that were selected when the rollout began, or after the last edit of
+	// the placement. Percentages of maxFailures are of the first.
+	//
+	// +optional
+	Total int32 `json:"total,omitempty"`
+
+	// Clusters that were selected when the rollout began. Percentages are of it.
+	//
+	// +optional
+	Base int32 `json:"base,omitempty"`
+
+	// Counts by decision group.
+	//
+	// +optional
+	Groups []GroupRolloutRecord `json:"groups,omitempty"`
+
+	// Mandatory groups, in the order of the strategy.
+	//
+	// +optional
+	Gates []GateRecord `json:"gates,omitempty"`
+}
+
+// GroupRolloutRecord counts the clusters of one decision group that were started.
+type GroupRolloutRecord struct {
+	// Name of the group; empty for a group without a name.
+	//
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// Index of the group when its first cluster started.
+	//
+	// +optional
+	Index int32 `json:"index,omitempty"`
+
+	// Clusters that were given the change.
+	//
+	// +optional
+	Started int32 `json:"started,omitempty"`
+
+	// Clusters that took it and stayed healthy for minSuccessTime.
+	//
+	// +optional
+	Succeeded int32 `json:"succeeded,omitempty"`
+
+	// Clusters that failed and have not succeeded since.
+	//
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+
+	// Clusters that were no longer selected before they succeeded.
+	//
+	// +optional
+	Lost int32 `json:"lost,omitempty"`
+
+	// Clusters that were healthy when they were deleted, denied, or dropped by an
+	// edit of the placement.
+	//
+	// +optional
+	Left int32 `json:"left,omitempty"`
+
+	// Clusters that are no longer selected after they had succeeded.
+	//
+	// +optional
+	Departed int32 `json:"departed,omitempty"`
+}
+
+// GateRecord is a mandatory group, which has to be passed before later groups
+// start.
+type GateRecord struct {
+	MandatoryDecisionGroup `json:",inline"`
+
+	// Name of the group that an index meant when the rollout began.
+	//
+	// +optional
+	Resolved string `json:"resolved,omitempty"`
+
+	// Clusters of the group when it was opened: at most 200. They prove the change;
+	// clusters that join the group later do not.
+	//
+	// +optional
+	// +listType=set
+	Clusters []string `json:"clusters,omitempty"`
+
+	// `Proven`: the clusters of the group succeeded. `Approved`: a person passed the
+	// group. Empty while later groups have to wait.
+	//
+	// +optional
+	Passed GatePassage `json:"passed,omitempty"`
+}
+
+// GatePassage is why a mandatory group was passed.
+//
+// +kubebuilder:validation:Enum=Proven;Approved
+type GatePassage string
+
+const (
+	// GateProven means that clusters of the group succeeded with the change.
+	GateProven GatePassage = "Proven"
+	// GateApproved means that a person passed the group.
+	GateApproved GatePassage = "Approved"
+)
+
+// ClusterRolloutRecord is what is known of a cluster that was given the change and
+// did not succeed with it so far.
+type ClusterRolloutRecord struct {
+	// Name of the cluster.
+	Name string `json:"name"`
+
+	// Placement that ruled the cluster when it started.
+	//
+	// +optional
+	Placement string `json:"placement,omitempty"`
+
+	// Name of its decision group at that time.
+	//
+	// +optional
+	GroupName string `json:"groupName,omitempty"`
+
+	// Index of its decision group at that time.
+	//
+	// +optional
+	GroupIndex int32 `json:"groupIndex,omitempty"`
+
+	// `InFlight`, `Failed`, `Lost`, `Left` or `Forgiven`.
+	Phase ClusterRolloutPhase `json:"phase"`
+
+	// When the cluster was given the change, by the clock of the manager.
+	StartedTime metav1.MicroTime `json:"startedTime"`
+
+	// When the manager first saw the success that lasts until now.
+	//
+	// +optional
+	SucceededTime *metav1.MicroTime `json:"succeededTime,omitempty"`
+
+	// True once the cluster was seen with the change. Until then it may still have to
+	// wait.
+	//
+	// +optional
+	Written bool `json:"written,omitempty"`
+
+	// True once the cluster reported success. No deadline runs from then on.
+	//
+	// +optional
+	Reached bool `json:"reached,omitempty"`
+
+	// State that was last seen.
+	//
+	// +optional
+	State string `json:"state,omitempty"`
+
+	// Whether the cluster was Available when it was last seen.
+	//
+	// +optional
+	Available bool `json:"available,omitempty"`
+
+	// Why the cluster failed or left.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// ClusterRolloutPhase is where a cluster stands that did not succeed so far.
+//
+// +kubebuilder:validation:Enum=InFlight;Failed;Lost;Left;Forgiven
+type ClusterRolloutPhase string
+
+const (
+	// ClusterInFlight means that the cluster is under way or soaking.
+	ClusterInFlight ClusterRolloutPhase = "InFlight"
+	// ClusterFailed means that the cluster failed, and has not succeeded since.
+	ClusterFailed ClusterRolloutPhase = "Failed"
+	// ClusterLost means that the cluster was no longer selected before it succeeded. It counts as a failure.
+	ClusterLost ClusterRolloutPhase = "Lost"
+	// ClusterLeft means that a healthy cluster was deleted, denied, or dropped by an edit of the placement. It does not count.
+	ClusterLeft ClusterRolloutPhase = "Left"
+	// ClusterForgiven means that a person said that the failure does not count.
+	ClusterForgiven ClusterRolloutPhase = "Forgiven"
+)

@@ -1,0 +1,6 @@
+// Package v1alpha1 has what people say of rollouts: pauses, approvals and
+// forgiven failures. These objects are of Berth alone.
+//
+// +kubebuilder:object:generate=true
+// +groupName=rollout.berth-project.io
+package v1alpha1

@@ -1,0 +1,117 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+)
+
+// RolloutControl is what people say of the rollout of the ManifestWorkReplicaSet
+// with the same namespace and name. It survives every change of the set, such as
+// `kubectl apply` of its file. The fields of the set go on meaning what they mean.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:printcolumn:name="Paused",type=boolean,JSONPath=`.spec.paused`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type RolloutControl struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What was said.
+	//
+	// +optional
+	Spec RolloutControlSpec `json:"spec,omitempty"`
+}
+
+// RolloutControlSpec is what people said of a rollout.
+type RolloutControlSpec struct {
+	// While true, no further cluster is started, over every placement of the set.
+	//
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// Groups that may start, and mandatory groups that are passed without a proof.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=200
+	Approvals []GroupApproval `json:"approvals,omitempty"`
+
+	// Failed and lost clusters that do not count any more.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	Forgiven []ForgivenCluster `json:"forgiven,omitempty"`
+}
+
+// GroupApproval lets a decision group start, or passes a mandatory group.
+type GroupApproval struct {
+	clusterv1alpha1.MandatoryDecisionGroup `json:",inline"`
+
+	// Name of the placement.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Placement string `json:"placement"`
+
+	// Hash of the template that is approved. An approval counts for no other.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Revision string `json:"revision"`
+
+	// `Start`: the group may start. `Proof`: later groups may start although no
+	// cluster of the mandatory group has proven the change.
+	//
+	// +required
+	For ApprovalPurpose `json:"for"`
+}
+
+// ApprovalPurpose is what an approval is for.
+//
+// +kubebuilder:validation:Enum=Start;Proof
+type ApprovalPurpose string
+
+const (
+	// ApprovalStart lets a group start.
+	ApprovalStart ApprovalPurpose = "Start"
+	// ApprovalProof passes a mandatory group.
+	ApprovalProof ApprovalPurpose = "Proof"
+)
+
+// ForgivenCluster is a failure that does not count.
+type ForgivenCluster struct {
+	// Name of the cluster.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Cluster string `json:"cluster"`
+
+	// Hash of the template with which it failed. It counts again with another.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Revision string `json:"revision"`
+
+	// Why it does not count.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+}
+
+// RolloutControlList is a list of RolloutControls.
+//
+// +kubebuilder:object:root=true
+type RolloutControlList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []RolloutControl `json:"items"`
+}
