@@ -19,7 +19,15 @@ func (s Step) Message() string {
 	case PhaseEmpty:
 		return "The placement selects no cluster, so there is nothing to roll out"
 	case PhaseBreached:
+		if s.Elsewhere {
+			return fmt.Sprintf("Another placement of this rollout is breached: %s to start wait", clusters(len(s.Wait)))
+		}
 		return fmt.Sprintf("%s of %d failed, more than maxFailures allows: no more clusters start", clusters(s.Failures), s.Total)
+	case PhaseFailed:
+		if !s.Breached {
+			return fmt.Sprintf("No cluster succeeded: %d of %s failed", s.Failures, clusters(s.Total))
+		}
+		return fmt.Sprintf("%s of %d failed, more than maxFailures allows, and none is left to start", clusters(s.Failures), s.Total)
 	case PhaseAdvancing:
 		return fmt.Sprintf("Starting %s, %d of %d under way then", clusters(len(s.Apply)), s.InFlight, s.Total)
 	case PhaseFinished:
@@ -29,6 +37,8 @@ func (s Step) Message() string {
 		return "Rolled out to " + clusters(s.Total)
 	case PhasePaused:
 		return fmt.Sprintf("Paused with %s to start", clusters(len(s.Wait)))
+	case PhaseUnproven:
+		return fmt.Sprintf("A mandatory group has no cluster that can prove the change: %s to start wait until a person passes it", clusters(len(s.Wait)))
 	case PhaseUnapproved:
 		return fmt.Sprintf("Group %s waits for approval, with %s to start", s.Group, clusters(len(s.Wait)))
 	case PhaseSoaking:
@@ -52,11 +62,16 @@ func (s Step) Explain(v Verdict) string {
 		return fmt.Sprintf("maxConcurrency is reached: %d of %d", s.InFlight, s.MaxConcurrency)
 	case WaitsForGroup:
 		return fmt.Sprintf("group %s is not done", s.Group)
+	case WaitsForProof:
+		return "a mandatory group has no cluster that can prove the change"
 	case WaitsForApproval:
 		return fmt.Sprintf("group %s is not approved", v.Group)
 	case WaitsForResume:
 		return "the rollout is paused"
 	case WaitsForRepair:
+		if s.Elsewhere {
+			return "another placement of this rollout is breached"
+		}
 		return fmt.Sprintf("%s failed, more than maxFailures allows", clusters(s.Failures))
 	case WaitsForStrategy:
 		return "the strategy is invalid"

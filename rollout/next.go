@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -12,27 +13,40 @@ import (
 
 // Next returns what to do now. It depends on its arguments alone and does not change them. A nil strategy has type All.
 func Next(strategy *clusterv1alpha1.RolloutStrategy, groups Groups, statuses []Status, now time.Time) Step {
+	return next(strategy, groups, statuses, Evidence{}, now)
+}
+
+func next(strategy *clusterv1alpha1.RolloutStrategy, groups Groups, statuses []Status, evidence Evidence, now time.Time) Step {
 	r, errs := compile(strategy, nil)
 	size, err := parse(groups.ClustersPerDecisionGroup, field.NewPath("clustersPerDecisionGroup"))
-	w := planner{rules: r, now: now, errs: appendError(errs, err)}
-	if len(w.errs) > 0 {
-		w.deadline = never // a mistake times out no cluster
+	p := planner{rules: r, now: now, errs: appendError(errs, err), evidence: evidence}
+	if len(p.errs) > 0 {
+		p.deadline = never // a mistake times out no cluster
 	}
-	w.orderGroups(groups.Groups)
-	w.classify(statuses)
-	w.checkLimits(size)
-	w.start()
-	return w.step(groups.Groups)
+	if evidence.Gates != nil {
+		p.mandatory = nil
+		for _, gate := range evidence.Gates {
+			p.mandatory = append(p.mandatory, gate.Group)
+		}
+	}
+	p.orderGroups(groups.Groups)
+	p.classify(statuses)
+	p.checkLimits(size)
+	p.start()
+	return p.step(groups.Groups)
 }
 
 // groupState is a decision group with its counts.
 type groupState struct {
 	key       decision.GroupKey
 	mandatory bool
-	clusters  []string
+	// gate is the position of a mandatory group among those of the strategy. For any other group it is their number.
+	gate     int
+	clusters []string
 	// first and last bound the verdicts of the group.
 	first, last int
-	// pending, inFlight and failures count the clusters that have not started, are under way or soaking, and failed.
+	// pending, inFlight and failures count the clusters that have not started, are under way or soaking, and failed. A cluster that
+	// failed before and is under way again counts twice.
 	pending, inFlight, failures int
 }
 
@@ -43,9 +57,10 @@ func (s *groupState) done() bool { return s.pending+s.inFlight == 0 }
 type planner struct {
 	rules
 
-	now    time.Time
-	errs   field.ErrorList
-	groups []groupState
+	now      time.Time
+	errs     field.ErrorList
+	evidence Evidence
+	groups   []groupState
 	// verdicts are by group. left has the clusters that are no longer selected, by name.
 	verdicts []Verdict
 	removed  []string
@@ -59,20 +74,22 @@ func (p *planner) orderGroups(groups []decision.Group) {
 	sorted := slices.Clone(groups)
 	slices.SortStableFunc(sorted, func(a, b decision.Group) int { return a.Compare(b.GroupKey) })
 	taken := make([]bool, len(sorted))
-	add := func(i int, mandatory bool) {
+	add := func(i, gate int) {
 		taken[i] = true
-		p.groups = append(p.groups, groupState{key: sorted[i].GroupKey, mandatory: mandatory, clusters: sortedNames(sorted[i].Clusters)})
+		p.groups = append(p.groups, groupState{
+			key: sorted[i].GroupKey, mandatory: gate < len(p.mandatory), gate: gate, clusters: sortedNames(sorted[i].Clusters),
+		})
 	}
-	for _, to := range p.mandatory {
+	for gate, to := range p.mandatory {
 		for i := range sorted {
 			if !taken[i] && refersTo(to, sorted[i].GroupKey) {
-				add(i, true)
+				add(i, gate)
 			}
 		}
 	}
 	for i := range sorted {
 		if !taken[i] {
-			add(i, false)
+			add(i, len(p.mandatory))
 		}
 	}
 }
@@ -109,8 +126,8 @@ func (p *planner) classify(statuses []Status) {
 			}
 			known[cluster] = hasVerdict
 			code, until := status.code(p.rules, p.now)
-			p.verdicts = append(p.verdicts, Verdict{cluster, s.key, code, until})
-			s.count(code)
+			p.verdicts = append(p.verdicts, Verdict{Cluster: cluster, Group: s.key, Code: code, Until: until, Failed: status.Failed})
+			s.count(code, status.Failed)
 		}
 		s.last = len(p.verdicts)
 		p.inFlight += s.inFlight
@@ -136,7 +153,10 @@ func worse(a, b Status) bool {
 	return !a.Since.IsZero() && (b.Since.IsZero() || a.Since.Before(b.Since))
 }
 
-func (s *groupState) count(code Code) {
+func (s *groupState) count(code Code, failed bool) {
+	if failed && code != Failing && code != TimedOut {
+		s.failures++
+	}
 	switch code {
 	case pending:
 		s.pending++
@@ -154,16 +174,43 @@ func (p *planner) checkLimits(size threshold) {
 	p.inFlightLimit = total
 	if p.kind == clusterv1alpha1.Progressive {
 		p.inFlightLimit = p.maxConcurrency(size)
-		p.breached = p.failures > p.maxFailures.of(total)
 	}
-	for _, s := range p.groups {
-		switch {
-		case s.mandatory:
-			p.breached = p.breached || s.failures > 0
-		case p.kind == clusterv1alpha1.ProgressivePerGroup:
-			p.breached = p.breached || s.failures > p.maxFailures.of(s.size())
+	if limit := p.evidence.InFlightLimit; limit > 0 && p.ordered() {
+		p.inFlightLimit = min(p.inFlightLimit, limit)
+	}
+	for _, lost := range p.evidence.Lost {
+		p.failures += lost
+	}
+	p.breached = !p.evidence.Finished && (p.elsewhere() || p.exceeded(cmp.Or(p.evidence.Total, total)))
+}
+
+// elsewhere reports whether the rollout stands still for the breach of another.
+func (p *planner) elsewhere() bool { return p.evidence.Breached && !p.evidence.Finished }
+
+// exceeded reports whether more clusters failed than maxFailures allows, of a total.
+func (p *planner) exceeded(total int) bool {
+	perGroup := p.kind == clusterv1alpha1.ProgressivePerGroup
+	if !perGroup && (p.ordered() || p.judgesAll()) && p.failures > p.maxFailures.of(total) {
+		return true
+	}
+	for key, lost := range p.evidence.Lost {
+		gone := !slices.ContainsFunc(p.groups, func(s groupState) bool { return s.key == key })
+		if gone && lost > 0 && (p.isMandatory(key) || perGroup && lost > p.maxFailures.of(lost)) {
+			return true
 		}
 	}
+	return slices.ContainsFunc(p.groups, func(s groupState) bool {
+		lost := p.evidence.Lost[s.key]
+		return s.mandatory && s.failures+lost > 0 || !s.mandatory && perGroup && s.failures+lost > p.maxFailures.of(s.size()+lost)
+	})
+}
+
+// judgesAll reports whether failures breach a rollout of type All: for a caller with a memory, who holds back what is new.
+func (p *planner) judgesAll() bool { return p.evidence.Gates != nil }
+
+// isMandatory reports whether a group that may be gone is mandatory.
+func (p *planner) isMandatory(key decision.GroupKey) bool {
+	return slices.ContainsFunc(p.mandatory, func(to clusterv1alpha1.MandatoryDecisionGroup) bool { return refersTo(to, key) })
 }
 
 // maxConcurrency returns how many clusters may be in flight. A percentage of maxConcurrency is of the clusters outside the mandatory
@@ -213,6 +260,21 @@ func (p *planner) start() {
 	}
 }
 
+// unproven reports whether a mandatory group before a group was not passed, although none of its clusters is left to start or under way.
+func (p *planner) unproven(s *groupState) bool {
+	for i, gate := range p.evidence.Gates[:min(s.gate, len(p.evidence.Gates))] {
+		if !gate.Passed && !slices.ContainsFunc(p.groups, func(other groupState) bool { return other.gate == i && !other.done() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// closed reports whether a mandatory group before a group was not passed.
+func (p *planner) closed(s *groupState) bool {
+	return slices.ContainsFunc(p.evidence.Gates[:min(s.gate, len(p.evidence.Gates))], func(gate Gate) bool { return !gate.Passed })
+}
+
 // waitReason returns why a whole group must not start; pending if it may.
 func (p *planner) waitReason(s *groupState, blocked bool) Code {
 	switch {
@@ -222,7 +284,9 @@ func (p *planner) waitReason(s *groupState, blocked bool) Code {
 		return WaitsForRepair
 	case p.paused:
 		return WaitsForResume
-	case blocked:
+	case p.unproven(s):
+		return WaitsForProof
+	case blocked || p.closed(s):
 		return WaitsForGroup
 	case !p.approved(s.key):
 		return WaitsForApproval

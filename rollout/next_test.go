@@ -90,11 +90,13 @@ func TestVerdicts(t *testing.T) {
 		"paused":          {`paused: true`, "0:a", "", "a=WaitsForResume", "the rollout is paused", "Paused with 1 cluster to start"},
 		"unapproved":      {`approval: {}`, "0:a 3/x:b", "", "a=WaitsForApproval b=WaitsForApproval", "group 3 (x) is not approved", "Group 0 waits for approval, with 2 clusters to start"},
 		"finished":        {progressive, "0:a", "a=Succeeded@9m", "a=Done", "has the change", "Rolled out to 1 cluster"},
-		"finished partly": {progressive, "0:a,b", "a=Skip b=TimedOut", "a=Skipped b=TimedOut", "the deadline has passed", "Rolled out to 1 of 2 clusters, 1 failed"},
+		"finished partly": {progressive, "0:a,b", "a=Skip b=TimedOut", "a=Skipped b=TimedOut", "the deadline has passed", "No cluster succeeded: 1 of 2 clusters failed"},
+		"failed":          {progressive, "0:a,b,c", "a=TimedOut b=TimedOut c=TimedOut", "a=TimedOut b=TimedOut c=TimedOut", "the deadline has passed", "3 clusters of 3 failed, more than maxFailures allows, and none is left to start"},
+		"finished within": {progressive, "0:a,b", "a=Succeeded@9m b=TimedOut", "a=Done b=TimedOut", "the deadline has passed", "Rolled out to 1 of 2 clusters, 1 failed"},
 		"undecided":       {progressive, "", "a=Succeeded", "a=WaitsForDecision", "the placement has decided nothing yet", "The placement has decided nothing yet"},
 		"one left":        {progressive, "0:", "b=Succeeded", "b=Left", "is no longer selected", "The placement selects no cluster, so there is nothing to roll out"},
 	}
-	seen := map[rollout.Code]bool{rollout.WaitsForStrategy: true}
+	seen := map[rollout.Code]bool{rollout.WaitsForStrategy: true, rollout.WaitsForProof: true} // TestEvidence shows the latter
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			step := rollout.Next(strategy(t, "{"+tc.strategy+"}"), groups(t, tc.groups), statuses(t, tc.statuses), now)

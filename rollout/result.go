@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	"github.com/berth-project/berth/decision"
@@ -11,13 +12,14 @@ func (p *planner) step(groups []decision.Group) Step {
 	out := Step{
 		Verdicts: p.verdicts, Group: decision.GroupKey{Index: decision.NoIndex},
 		Total: len(p.verdicts), InFlight: p.inFlight, Failures: p.failures, MaxConcurrency: p.inFlightLimit,
+		Breached: p.breached && !p.elsewhere(), Elsewhere: p.elsewhere(),
 		Unmatched: unmatched(p.references(), groups), Errors: p.errs,
 	}
 	for _, v := range p.verdicts {
 		switch v.Code {
 		case Starting:
 			out.Apply = append(out.Apply, v.Cluster)
-		case WaitsForPlace, WaitsForGroup, WaitsForApproval, WaitsForResume, WaitsForRepair, WaitsForStrategy:
+		case WaitsForPlace, WaitsForGroup, WaitsForProof, WaitsForApproval, WaitsForResume, WaitsForRepair, WaitsForStrategy:
 			out.Wait = append(out.Wait, v.Cluster)
 		case TimedOut:
 			out.TimedOut = append(out.TimedOut, v.Cluster)
@@ -58,14 +60,20 @@ func (p *planner) phase(s Step) Phase {
 		return PhaseUndecided
 	case s.Total == 0:
 		return PhaseEmpty
+	case p.breached && len(s.Wait) == 0 && s.InFlight == 0:
+		return PhaseFailed
 	case p.breached:
 		return PhaseBreached
 	case len(s.Apply) > 0:
 		return PhaseAdvancing
+	case len(s.Wait) == 0 && s.InFlight == 0 && s.Failures > 0 && !p.evidence.Finished && !hasDone(s.Verdicts):
+		return PhaseFailed
 	case len(s.Wait) == 0 && s.InFlight == 0:
 		return PhaseFinished
 	case p.paused && len(s.Wait) > 0:
 		return PhasePaused
+	case s.InFlight == 0 && slices.ContainsFunc(s.Verdicts, func(v Verdict) bool { return v.Code == WaitsForProof }):
+		return PhaseUnproven
 	case s.InFlight == 0:
 		return PhaseUnapproved
 	}
@@ -75,6 +83,11 @@ func (p *planner) phase(s Step) Phase {
 		}
 	}
 	return PhaseSoaking
+}
+
+// hasDone reports whether a cluster has the change.
+func hasDone(verdicts []Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Code == Done })
 }
 
 // earliest returns the earlier of two instants; the zero time counts as never.

@@ -59,6 +59,10 @@ type Status struct {
 	// Since is when the cluster entered its state. The zero time is unknown: a Succeeded status without it has soaked, and a
 	// Progressing or Failed status without it never times out.
 	Since time.Time
+	// Soaking means that the caller does not count a Succeeded cluster as done yet, whatever its time is.
+	Soaking bool
+	// Failed means that the cluster failed earlier and has not succeeded since: it counts as a failure whatever its state is.
+	Failed bool
 }
 
 // severity orders states by their distance from success.
@@ -89,8 +93,12 @@ func (s Status) code(r rules, now time.Time) (Code, time.Time) {
 	case StateTimedOut:
 		return TimedOut, time.Time{}
 	case StateSucceeded:
-		if until := s.Since.Add(r.minSuccessTime); !s.Since.IsZero() && now.Before(until) {
+		until := s.Since.Add(r.minSuccessTime)
+		switch {
+		case !s.Since.IsZero() && now.Before(until):
 			return Soaking, until
+		case s.Soaking:
+			return Soaking, time.Time{}
 		}
 		return Done, time.Time{}
 	default: // Failed, Progressing and unknown states

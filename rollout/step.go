@@ -40,6 +40,9 @@ const (
 	WaitsForPlace Code = "WaitsForPlace"
 	// WaitsForGroup means that an earlier group is not done.
 	WaitsForGroup Code = "WaitsForGroup"
+	// WaitsForProof means that a mandatory group has nobody left who can prove the change: it is empty, does not exist, or all that started
+	// in it were left out or left.
+	WaitsForProof Code = "WaitsForProof"
 	// WaitsForApproval means that the cluster's group is not approved.
 	WaitsForApproval Code = "WaitsForApproval"
 	// WaitsForResume means that the rollout is paused.
@@ -59,7 +62,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		Starting, UnderWay, Soaking, Failing, Done, Skipped, TimedOut,
-		WaitsForPlace, WaitsForGroup, WaitsForApproval, WaitsForResume, WaitsForRepair, WaitsForStrategy, WaitsForDecision, Left,
+		WaitsForPlace, WaitsForGroup, WaitsForProof, WaitsForApproval, WaitsForResume, WaitsForRepair, WaitsForStrategy, WaitsForDecision, Left,
 	}
 }
 
@@ -74,9 +77,11 @@ const (
 	PhaseUndecided Phase = "Undecided"
 	// PhaseEmpty means that the placement selects no cluster. It is not a success: nothing was rolled out.
 	PhaseEmpty Phase = "Empty"
-	// PhaseBreached means that more clusters failed than maxFailures. No cluster starts until enough have recovered or left, or
-	// maxFailures is raised.
+	// PhaseBreached means that more clusters failed than maxFailures. No cluster starts until enough have recovered, or maxFailures is
+	// raised. For a caller without a memory it also ends when failed clusters leave.
 	PhaseBreached Phase = "Breached"
+	// PhaseFailed means that more clusters failed than maxFailures, or all of them, and that none is left to start or under way.
+	PhaseFailed Phase = "Failed"
 	// PhaseAdvancing means that clusters start with this step.
 	PhaseAdvancing Phase = "Advancing"
 	// PhaseFinished means that every cluster has the change, was skipped, or failed within maxFailures.
@@ -87,6 +92,9 @@ const (
 	PhaseWaiting Phase = "Waiting"
 	// PhaseSoaking means that all clusters under way have succeeded, and minSuccessTime has not passed.
 	PhaseSoaking Phase = "Soaking"
+	// PhaseUnproven means that no cluster is under way and that a mandatory group has nobody left who can prove the change. A person must
+	// pass it.
+	PhaseUnproven Phase = "MandatoryGroupUnproven"
 	// PhaseUnapproved means that no cluster is under way and the next group waits for approval.
 	PhaseUnapproved Phase = "Unapproved"
 )
@@ -94,7 +102,8 @@ const (
 // Phases lists every phase.
 func Phases() []Phase {
 	return []Phase{
-		PhaseMisconfigured, PhaseUndecided, PhaseEmpty, PhaseBreached, PhaseAdvancing, PhaseFinished, PhasePaused, PhaseWaiting, PhaseSoaking, PhaseUnapproved,
+		PhaseMisconfigured, PhaseUndecided, PhaseEmpty, PhaseBreached, PhaseFailed, PhaseAdvancing, PhaseFinished, PhasePaused, PhaseWaiting, PhaseSoaking,
+		PhaseUnproven, PhaseUnapproved,
 	}
 }
 
@@ -104,6 +113,8 @@ type Verdict struct {
 	// Group is the group in which the cluster counts; its index is NoIndex for a cluster in no group.
 	Group decision.GroupKey
 	Code  Code
+	// Failed means that the cluster failed earlier and has not succeeded since, whatever its code is.
+	Failed bool
 	// Until is when minSuccessTime or the deadline ends; zero for other codes.
 	Until time.Time
 }
@@ -130,6 +141,9 @@ type Step struct {
 	// Total counts the selected clusters, InFlight the clusters under way or soaking after this step, Failures the failing
 	// and timed out ones.
 	Total, InFlight, Failures int
+	// Breached means that more clusters failed than maxFailures, of those that started. Elsewhere means that another rollout of the same
+	// change is breached.
+	Breached, Elsewhere bool
 	// MaxConcurrency is the limit of InFlight; Total where the strategy type has no limit.
 	MaxConcurrency int
 	// Until is the next instant at which the step may change without a new status; zero for never.
@@ -143,7 +157,7 @@ type Step struct {
 
 // Ended reports whether nothing more happens unless a user intervenes or a cluster changes its state.
 func (s Step) Ended() bool {
-	return s.Phase == PhaseFinished || s.Phase == PhaseEmpty || s.Phase == PhaseBreached && s.InFlight == 0
+	return s.Phase == PhaseFinished || s.Phase == PhaseFailed || s.Phase == PhaseEmpty || s.Phase == PhaseBreached && s.InFlight == 0
 }
 
 // RequeueAfter returns how long after now Next has to be called again if no status changes: at least a nanosecond, or 0 for

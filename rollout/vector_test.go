@@ -21,17 +21,17 @@ func TestOneCluster(t *testing.T) {
 		"succeeded without a time, it has soaked":           {soak, "0:a", "a=Succeeded@-", want{phase: rollout.PhaseFinished, keep: "a"}},
 		"progressing without a deadline":                    {none, "0:a", "a=Progressing@1000h", want{phase: rollout.PhaseWaiting, keep: "a"}},
 		"progressing before the deadline":                   {deadline, "0:a", "a=Progressing@9m", want{phase: rollout.PhaseWaiting, keep: "a", until: "1m0s"}},
-		"progressing at the deadline":                       {deadline, "0:a", "a=Progressing@10m", want{phase: rollout.PhaseFinished, timed: "a"}},
+		"progressing at the deadline":                       {deadline, "0:a", "a=Progressing@10m", want{phase: rollout.PhaseFailed, timed: "a"}},
 		"progressing without a time, it never times out":    {deadline, "0:a", "a=Progressing@-", want{phase: rollout.PhaseWaiting, keep: "a"}},
 		"a state that is unknown counts as progressing":     {deadline, "0:a", "a=Launching@9m", want{phase: rollout.PhaseWaiting, keep: "a", until: "1m0s"}},
-		"failed without a deadline":                         {none, "0:a", "a=Failed@1000h", want{phase: rollout.PhaseFinished, keep: "a"}},
-		"failed before the deadline, it may recover":        {deadline, "0:a", "a=Failed@9m", want{phase: rollout.PhaseFinished, keep: "a", until: "1m0s"}},
-		"failed at the deadline":                            {deadline, "0:a", "a=Failed@10m", want{phase: rollout.PhaseFinished, timed: "a"}},
-		"failed without a time, it never times out":         {deadline, "0:a", "a=Failed@-", want{phase: rollout.PhaseFinished, keep: "a"}},
+		"failed without a deadline":                         {none, "0:a", "a=Failed@1000h", want{phase: rollout.PhaseFailed, keep: "a"}},
+		"failed before the deadline, it may recover":        {deadline, "0:a", "a=Failed@9m", want{phase: rollout.PhaseFailed, keep: "a", until: "1m0s"}},
+		"failed at the deadline":                            {deadline, "0:a", "a=Failed@10m", want{phase: rollout.PhaseFailed, timed: "a"}},
+		"failed without a time, it never times out":         {deadline, "0:a", "a=Failed@-", want{phase: rollout.PhaseFailed, keep: "a"}},
 		"an unknown state without a time":                   {deadline, "0:a", "a=Launching@-", want{phase: rollout.PhaseWaiting, keep: "a"}},
-		"timed out stays so":                                {deadline, "0:a", "a=TimedOut@1m", want{phase: rollout.PhaseFinished, timed: "a"}},
+		"timed out stays so":                                {deadline, "0:a", "a=TimedOut@1m", want{phase: rollout.PhaseFailed, timed: "a"}},
 		"skipped counts as done":                            {none, "0:a", "a=Skip", want{phase: rollout.PhaseFinished, keep: "a"}},
-		"a deadline of 0s has passed at once":               {`{type: Progressive, progressive: {progressDeadline: 0s, maxFailures: 1}}`, "0:a", "a=Progressing@0s", want{phase: rollout.PhaseFinished, timed: "a"}},
+		"a deadline of 0s has passed at once":               {`{type: Progressive, progressive: {progressDeadline: 0s, maxFailures: 1}}`, "0:a", "a=Progressing@0s", want{phase: rollout.PhaseFailed, timed: "a"}},
 		"a deadline in hours and minutes":                   {`{type: Progressive, progressive: {progressDeadline: 1h30m}}`, "0:a", "a=Progressing@1h", want{phase: rollout.PhaseWaiting, keep: "a", until: "30m0s"}},
 		"a deadline that is spelt out as none":              {`{type: Progressive, progressive: {progressDeadline: None}}`, "0:a", "a=Progressing@1h", want{phase: rollout.PhaseWaiting, keep: "a"}},
 		"selected no longer, whatever its state":            {none, "0:a", "a=Skip b=ToApply c=Failed@1h", want{phase: rollout.PhaseFinished, keep: "a", remove: "b c"}},
@@ -172,7 +172,7 @@ func TestThresholds(t *testing.T) {
 				for n, cluster := range []string{"", "a=Failed ", "b=TimedOut ", "c=Failed ", "d=TimedOut ", "e=Failed "} {
 					failed += cluster
 					step := rollout.Next(s, groups(t, "0:a,b,c,d,e"), statuses(t, failed), now)
-					if breached := step.Phase == rollout.PhaseBreached; breached != (n > tc.tolerate) {
+					if breached := step.Breached; breached != (n > tc.tolerate) {
 						t.Errorf("%s: %d failures, breached %t", kind, n, breached)
 					}
 				}
