@@ -109,8 +109,9 @@ func Unmatched(step rollout.Step) string {
 // PhaseOrder orders phases, the most urgent for a user first.
 func PhaseOrder(a, b rollout.Phase) int {
 	rank := map[rollout.Phase]int{
-		rollout.PhaseMisconfigured: 0, rollout.PhaseBreached: 1, rollout.PhaseUndecided: 2, rollout.PhasePaused: 3, rollout.PhaseUnapproved: 4,
-		rollout.PhaseAdvancing: 5, rollout.PhaseWaiting: 6, rollout.PhaseSoaking: 7, rollout.PhaseFinished: 8, rollout.PhaseEmpty: 9,
+		rollout.PhaseMisconfigured: 0, rollout.PhaseBreached: 1, rollout.PhaseFailed: 2, rollout.PhaseUndecided: 3, rollout.PhasePaused: 4,
+		rollout.PhaseUnproven: 5, rollout.PhaseUnapproved: 6, rollout.PhaseAdvancing: 7, rollout.PhaseWaiting: 8, rollout.PhaseSoaking: 9,
+		rollout.PhaseFinished: 10, rollout.PhaseEmpty: 11,
 	}
 	return cmp.Compare(rank[a], rank[b])
 }

@@ -1,0 +1,357 @@
+package evidence
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/rollout"
+)
+
+// follow brings every cluster on record up to what is seen of it now.
+func (r *run) follow() {
+	for _, entry := range r.sortedEntries() {
+		c := r.clusters[entry.Name]
+		switch selected := c != nil && c.Placement != NoPlacement; {
+		case selected:
+			r.see(entry, c)
+		case c != nil && c.Held || !r.decided(entry.Placement):
+			// It is not known whether it is selected.
+		default:
+			r.leave(entry)
+		}
+	}
+	r.depart()
+	r.editionsSeen()
+}
+
+// depart takes the clusters that leave and are not on record: those that had succeeded, and those that had not started. The latter are not
+// expected any more if they go for good.
+func (r *run) depart() {
+	for i := range r.in.Clusters {
+		c := &r.in.Clusters[i]
+		if !c.Leaves || r.entries[c.Name] != nil || c.Former == NoPlacement {
+			continue
+		}
+		of, member := r.placement(r.in.Placements[c.Former].Name), r.in.Members[c.Name]
+		if c.State != rollout.StateToApply && c.State != rollout.StateSkip {
+			r.lastGroup(of, c).Departed++
+		} else if (member.Gone || member.Denied) && of.Total > 0 {
+			of.Total--
+		}
+	}
+}
+
+// lastGroup returns the group in which a cluster that leaves counts: the first in which more succeeded than departed.
+func (r *run) lastGroup(of *clusterv1alpha1.PlacementRolloutRecord, c *Cluster) *clusterv1alpha1.GroupRolloutRecord {
+	for i := range of.Groups {
+		if of.Groups[i].Succeeded > of.Groups[i].Departed {
+			return &of.Groups[i]
+		}
+	}
+	return r.group(of.Name, c.Group)
+}
+
+// see takes the report of a selected cluster.
+func (r *run) see(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
+	member := r.in.Members[entry.Name]
+	switch entry.Phase {
+	case clusterv1alpha1.ClusterLeft: // it comes as if it were new
+		r.group(entry.Placement, groupOf(entry)).Started--
+		delete(r.entries, entry.Name)
+		return
+	case clusterv1alpha1.ClusterLost:
+		if r.in.Forgiven != nil && r.in.Forgiven(entry.Name) {
+			r.group(entry.Placement, groupOf(entry)).Started--
+			delete(r.entries, entry.Name) // it comes as if it were new
+		}
+		return // it is back, and waits for a place to try again
+	case clusterv1alpha1.ClusterInFlight, clusterv1alpha1.ClusterFailed, clusterv1alpha1.ClusterForgiven:
+	}
+	if entry.Phase == clusterv1alpha1.ClusterFailed && r.in.Forgiven != nil && r.in.Forgiven(entry.Name) {
+		entry.Phase = clusterv1alpha1.ClusterForgiven
+	}
+	entry.State, entry.Available = string(c.State), member.healthy()
+	entry.Written = entry.Written || c.State != rollout.StateToApply && c.State != rollout.StateSkip
+	if c.State != rollout.StateSucceeded || member.Unavailable {
+		entry.SucceededTime = nil
+	}
+	switch c.State {
+	case rollout.StateSucceeded:
+		r.soak(entry, member)
+	case rollout.StateFailed, rollout.StateTimedOut:
+		r.fail(entry, reason("%s", c.Message))
+	case rollout.StateToApply:
+		if !entry.Written {
+			return // it has not started, and waits as any other
+		}
+		r.out.Restart[entry.Name] = true
+	case rollout.StateProgressing, rollout.StateSkip:
+	}
+	if deadline := r.paceOf(c.Placement).Deadline; deadline > 0 && !entry.Reached && c.State != rollout.StateSkip {
+		if until := entry.StartedTime.Add(deadline); r.in.Now.Before(until) {
+			r.wakeAt(until)
+		} else {
+			r.fail(entry, reason("the deadline passed at %s", until.UTC().Format(time.RFC3339)))
+		}
+	}
+}
+
+// fail puts a cluster on record as failed, unless it is forgiven.
+func (r *run) fail(entry *clusterv1alpha1.ClusterRolloutRecord, why string) {
+	if entry.Phase == clusterv1alpha1.ClusterInFlight {
+		entry.Phase, entry.Reason = clusterv1alpha1.ClusterFailed, why
+		if r.in.Forgiven != nil && r.in.Forgiven(entry.Name) {
+			entry.Phase = clusterv1alpha1.ClusterForgiven
+		}
+	}
+}
+
+// soak lets a cluster that succeeds soak. It is done once it has succeeded for minSuccessTime and gave a sign of life after that.
+func (r *run) soak(entry *clusterv1alpha1.ClusterRolloutRecord, member Member) {
+	entry.Reached = true
+	pace := r.paceOf(r.clusters[entry.Name].Placement)
+	if entry.SucceededTime == nil {
+		entry.SucceededTime = new(metav1.NewMicroTime(r.in.Now))
+		r.record.ObservedTime = metav1.NewMicroTime(r.in.Now)
+	}
+	end := entry.SucceededTime.Add(pace.MinSuccessTime)
+	switch {
+	case r.in.Now.Before(end):
+		r.wakeAt(end)
+	case member.Unavailable:
+		// Nobody hears of it: it may have failed.
+	case pace.MinSuccessTime > 0 && !member.Renewed.IsZero() && member.Renewed.Before(end):
+		r.wakeAt(r.in.Now.Add(signInterval))
+	default:
+		r.group(entry.Placement, groupOf(entry)).Succeeded++
+		delete(r.entries, entry.Name)
+	}
+}
+
+// signInterval is how often a sign of life is looked for after the end of a soak.
+const signInterval = 2 * time.Second
+
+// decided reports whether the decision tells that a cluster is not selected. A placement that the change is no longer rolled out over
+// selects nobody.
+func (r *run) decided(placement string) bool {
+	at := r.position(placement)
+	return at == NoPlacement || r.in.Placements[at].Complete
+}
+
+// leave takes a cluster that is no longer selected.
+func (r *run) leave(entry *clusterv1alpha1.ClusterRolloutRecord) {
+	forgiven := r.in.Forgiven != nil && r.in.Forgiven(entry.Name)
+	if entry.Phase == clusterv1alpha1.ClusterForgiven || entry.Phase == clusterv1alpha1.ClusterLost && forgiven {
+		entry.Phase, entry.SucceededTime = clusterv1alpha1.ClusterLeft, nil
+	}
+	if entry.Phase != clusterv1alpha1.ClusterInFlight && entry.Phase != clusterv1alpha1.ClusterFailed {
+		return
+	}
+	member := r.in.Members[entry.Name]
+	why, excused := "is no longer selected", false
+	switch {
+	case member.Gone:
+		why, excused = "was deleted", true
+	case member.Denied:
+		why, excused = "is denied", true
+	case r.edited(entry.Placement):
+		why, excused = "was dropped by an edit", true
+	case member.Unavailable:
+		why = "fell silent"
+	}
+	failed := entry.Phase == clusterv1alpha1.ClusterFailed || entry.State == string(rollout.StateFailed)
+	entry.SucceededTime, entry.Phase = nil, clusterv1alpha1.ClusterLost
+	if excused && entry.Available && !failed && (member.Gone || !member.Unavailable) {
+		entry.Phase = clusterv1alpha1.ClusterLeft
+	}
+	switch {
+	case failed:
+		entry.Reason = reason("failed, and %s", why)
+	case !entry.Available && excused:
+		entry.Reason = reason("was not Available, and %s", why)
+	default:
+		entry.Reason = reason("%s before it succeeded", why)
+	}
+}
+
+// edited reports whether a placement was edited since its last decision: clusters may be dropped on purpose.
+func (r *run) edited(placement string) bool {
+	at := r.position(placement)
+	if at == NoPlacement {
+		return true // it was taken out of the object that is rolled out
+	}
+	p, of := r.in.Placements[at], r.placement(placement)
+	return p.Generation != p.DecidedGeneration || p.DecidedGeneration != of.Generation
+}
+
+// editionsSeen takes note of the placements that have decided for the first time or after an edit: from then on the clusters that they
+// select now are expected.
+func (r *run) editionsSeen() {
+	for i, p := range r.in.Placements {
+		of := r.placement(p.Name)
+		if selected := r.selected(i); p.Complete && of.Base == 0 {
+			of.Base, of.Total = selected, selected
+		}
+		if p.Complete && p.Generation == p.DecidedGeneration && p.DecidedGeneration != of.Generation {
+			of.Generation, of.Total = p.DecidedGeneration, r.selected(i)
+		}
+	}
+}
+
+// unrecorded puts clusters on record that have the change and are not on record, where more have it than succeeded: an older record was
+// restored. Which of them had succeeded is not known, so that any that does not report success may be in flight.
+func (r *run) unrecorded() {
+	has := func(c *Cluster) bool {
+		return c.Placement != NoPlacement && r.entries[c.Name] == nil && c.State != rollout.StateToApply && c.State != rollout.StateSkip
+	}
+	unexplained := 0
+	for i := range r.in.Clusters {
+		if has(&r.in.Clusters[i]) {
+			unexplained++
+		}
+	}
+	for i := range r.record.Placements {
+		for _, group := range r.record.Placements[i].Groups {
+			unexplained -= int(group.Succeeded - group.Departed)
+		}
+	}
+	inFlight := r.inFlight()
+	for _, state := range []rollout.State{rollout.StateProgressing, rollout.StateSucceeded} { // regress has those that failed
+		for i := range r.in.Clusters {
+			c := &r.in.Clusters[i]
+			if !has(c) || c.State != state || unexplained <= 0 || inFlight >= maxNamed {
+				continue
+			}
+			unexplained--
+			group := r.group(r.in.Placements[c.Placement].Name, c.Group)
+			group.Started++
+			if state == rollout.StateSucceeded && r.paceOf(c.Placement).MinSuccessTime == 0 {
+				group.Succeeded++
+				continue
+			}
+			inFlight++
+			r.adoptEntry(c)
+		}
+	}
+}
+
+// regress puts clusters on record that had succeeded and fail now.
+func (r *run) regress() {
+	failed := 0
+	for _, entry := range r.entries {
+		if entry.Phase == clusterv1alpha1.ClusterFailed {
+			failed++
+		}
+	}
+	for i := range r.in.Clusters {
+		c := &r.in.Clusters[i]
+		if c.Placement == NoPlacement || c.State != rollout.StateFailed || r.entries[c.Name] != nil || failed >= maxNamed {
+			continue
+		}
+		failed++
+		entry := r.newEntry(c)
+		entry.Reached, entry.Written = true, true
+		group := r.group(entry.Placement, groupOf(entry))
+		if group.Succeeded > 0 {
+			group.Succeeded--
+		} else {
+			group.Started++
+		}
+		r.fail(entry, reason("%s", c.Message))
+	}
+}
+
+// openGates puts the mandatory groups of the strategies on record, with the clusters that have to prove the change.
+func (r *run) openGates() {
+	for _, p := range r.in.Placements {
+		of := r.placement(p.Name)
+		former := of.Gates
+		of.Gates = nil
+		for _, to := range rollout.MandatoryGroups(p.Strategy) {
+			at := slices.IndexFunc(former, func(gate clusterv1alpha1.GateRecord) bool { return gate.MandatoryDecisionGroup == to })
+			gate := clusterv1alpha1.GateRecord{MandatoryDecisionGroup: to}
+			if at >= 0 {
+				gate = former[at]
+			} else if to.GroupName == "" {
+				gate.Resolved = nameOf(p.Decided, to)
+			}
+			if len(gate.Clusters) == 0 && gate.Passed == "" && p.Complete {
+				gate.Clusters = members(p.Decided, effective(gate))
+			}
+			of.Gates = append(of.Gates, gate)
+		}
+	}
+}
+
+// nameOf returns the name of the group that an index refers to; empty for a group without a name.
+func nameOf(groups rollout.Groups, to clusterv1alpha1.MandatoryDecisionGroup) string {
+	for _, group := range groups.Groups {
+		if rollout.RefersTo(to, group.GroupKey) {
+			return group.Name
+		}
+	}
+	return ""
+}
+
+// members returns the clusters of a mandatory group, at most maxNamed.
+func members(groups rollout.Groups, to clusterv1alpha1.MandatoryDecisionGroup) []string {
+	var out []string
+	for _, group := range groups.Groups {
+		if rollout.RefersTo(to, group.GroupKey) {
+			out = append(out, group.Clusters...)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), maxNamed)]
+}
+
+// passGates passes the mandatory groups that are proven, and those that a person passed.
+func (r *run) passGates() {
+	for _, p := range r.in.Placements {
+		of := r.placement(p.Name)
+		for i := range of.Gates {
+			gate := &of.Gates[i]
+			switch {
+			case gate.Passed != "":
+			case r.in.Passes != nil && r.in.Passes(p.Name, effective(*gate)):
+				gate.Passed = clusterv1alpha1.GateApproved
+			case r.proven(p, gate):
+				gate.Passed = clusterv1alpha1.GateProven
+			}
+		}
+	}
+}
+
+// proven reports whether the clusters of a mandatory group have proven the change: one has succeeded, and none is left to start, under way,
+// failed or lost.
+func (r *run) proven(p Placement, gate *clusterv1alpha1.GateRecord) bool {
+	succeeded := 0
+	for _, name := range gate.Clusters {
+		c, entry := r.clusters[name], r.entries[name]
+		switch {
+		case entry != nil && entry.Phase != clusterv1alpha1.ClusterLeft && entry.Phase != clusterv1alpha1.ClusterForgiven:
+			return false
+		case entry != nil || c == nil || c.Placement == NoPlacement && !c.Held:
+			// It left: what it showed before counts below.
+		case c.State == rollout.StateToApply || c.Held:
+			return false
+		case c.State != rollout.StateSkip:
+			succeeded++
+		}
+	}
+	if succeeded > 0 {
+		return true
+	}
+	for _, group := range r.placement(p.Name).Groups {
+		to := effective(*gate)
+		named := to.GroupName != "" && group.Name == to.GroupName || to.GroupName == "" && group.Index == to.GroupIndex
+		if named && group.Succeeded > 0 && len(gate.Clusters) > 0 {
+			return true // all that succeeded have left since
+		}
+	}
+	return false
+}

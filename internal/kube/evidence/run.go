@@ -1,0 +1,514 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/rollout"
+)
+
+// maxWatchInterval and minWatchInterval bound how often a record is written while a cluster soaks: four times in the shortest soak.
+const maxWatchInterval, minWatchInterval = time.Minute, time.Second
+
+// maxDelay is how late a run may come on a busy hub without a gap in what it watched.
+const maxDelay = 10 * time.Second
+
+// Run returns what to do now and what to store. It does not change its argument.
+func Run(in Input) Output {
+	r := &run{in: in, clusters: make(map[string]*Cluster, len(in.Clusters)), out: Output{Begins: map[string]bool{}, Restart: map[string]bool{}}}
+	for i := range in.Clusters {
+		r.clusters[in.Clusters[i].Name] = &in.Clusters[i]
+	}
+	r.begin()
+	if r.record.FinishedTime == nil {
+		r.skipGap()
+		r.follow()
+		r.unrecorded()
+		r.regress()
+		r.openGates()
+		r.passGates()
+	}
+	r.full = r.inFlight() >= maxNamed
+	r.decide()
+	frozen := make([]bool, len(in.Placements))
+	if in.Hold != nil {
+		frozen = in.Hold(r.out.Steps)
+	}
+	r.start()
+	r.retry(frozen)
+	r.finish()
+	r.count()
+	r.out.Record = r.record
+	return r.out
+}
+
+// run is one run.
+type run struct {
+	in       Input
+	clusters map[string]*Cluster
+	record   *clusterv1alpha1.RolloutRecord
+	// entries are the clusters on record, by name.
+	entries map[string]*clusterv1alpha1.ClusterRolloutRecord
+	// full means that the names in flight are at their bound: then others may be in flight too, as with type All, and their state counts.
+	full bool
+	out  Output
+}
+
+// begin takes the stored record, or begins one from what the clusters have.
+func (r *run) begin() {
+	r.entries = map[string]*clusterv1alpha1.ClusterRolloutRecord{}
+	if stored := r.in.Record; stored != nil && stored.Revision == r.in.Revision {
+		r.record = stored.DeepCopy()
+		for i := range r.record.Clusters {
+			entry := r.record.Clusters[i]
+			r.entries[entry.Name] = &entry
+		}
+		for _, placement := range r.in.Placements {
+			r.placement(placement.Name) // a placement that was added has a part of its own
+		}
+		return
+	}
+	now := metav1.NewMicroTime(r.in.Now)
+	r.record = &clusterv1alpha1.RolloutRecord{Revision: r.in.Revision, StartedTime: now, ObservedTime: now}
+	for _, placement := range r.in.Placements {
+		r.placement(placement.Name)
+	}
+	if r.in.Finished && r.in.Record == nil {
+		r.record.FinishedTime = &now
+		return
+	}
+	for i := range r.in.Clusters {
+		r.adopt(&r.in.Clusters[i])
+	}
+}
+
+// adopt takes a cluster that has the change before the record begins.
+func (r *run) adopt(c *Cluster) {
+	if c.Placement == NoPlacement || c.State == rollout.StateToApply || c.State == rollout.StateSkip {
+		return
+	}
+	group := r.group(r.in.Placements[c.Placement].Name, c.Group)
+	group.Started++
+	if c.State == rollout.StateSucceeded && !r.in.Now.Before(c.Since.Add(r.paceOf(c.Placement).MinSuccessTime)) {
+		group.Succeeded++
+		return
+	}
+	if r.inFlight() >= maxNamed {
+		group.Started--
+		return // its state counts
+	}
+	r.adoptEntry(c)
+}
+
+// adoptEntry puts a cluster that has the change on record as in flight.
+func (r *run) adoptEntry(c *Cluster) {
+	entry := r.newEntry(c)
+	entry.Written = true
+	if !c.Started.IsZero() && c.Started.Before(r.in.Now) {
+		entry.StartedTime = metav1.NewMicroTime(c.Started)
+	}
+	if c.State == rollout.StateSucceeded {
+		entry.Reached, entry.SucceededTime = true, new(metav1.NewMicroTime(r.in.Now))
+		r.record.ObservedTime = metav1.NewMicroTime(r.in.Now)
+	}
+}
+
+// newEntry puts a cluster on record as in flight.
+func (r *run) newEntry(c *Cluster) *clusterv1alpha1.ClusterRolloutRecord {
+	entry := &clusterv1alpha1.ClusterRolloutRecord{
+		Name: c.Name, Placement: r.in.Placements[c.Placement].Name, GroupName: c.Group.Name, GroupIndex: int32(c.Group.Index), //nolint:gosec // it is small
+		Phase: clusterv1alpha1.ClusterInFlight, StartedTime: metav1.NewMicroTime(r.in.Now), State: string(c.State),
+		Available: r.in.Members[c.Name].healthy(),
+	}
+	r.entries[c.Name] = entry
+	return entry
+}
+
+// placement returns the part of the record about a placement.
+func (r *run) placement(name string) *clusterv1alpha1.PlacementRolloutRecord {
+	for i := range r.record.Placements {
+		if r.record.Placements[i].Name == name {
+			return &r.record.Placements[i]
+		}
+	}
+	out := clusterv1alpha1.PlacementRolloutRecord{Name: name}
+	if at := r.position(name); at != NoPlacement {
+		out.Generation, out.Total = r.in.Placements[at].DecidedGeneration, r.selected(at)
+		out.Base = out.Total
+	}
+	r.record.Placements = append(r.record.Placements, out)
+	return &r.record.Placements[len(r.record.Placements)-1]
+}
+
+// position returns the position of a placement, or NoPlacement.
+func (r *run) position(name string) int {
+	return slices.IndexFunc(r.in.Placements, func(p Placement) bool { return p.Name == name })
+}
+
+// selected counts the clusters that a placement rules.
+func (r *run) selected(placement int) int32 {
+	out := 0
+	for _, group := range r.in.Placements[placement].Ruled.Groups {
+		out += len(group.Clusters)
+	}
+	return int32(min(out, 1<<30))
+}
+
+// group returns the counts of a group.
+func (r *run) group(placement string, key decision.GroupKey) *clusterv1alpha1.GroupRolloutRecord {
+	of := r.placement(placement)
+	for i := range of.Groups {
+		if group := &of.Groups[i]; group.Name == key.Name && (key.Name != "" || int(group.Index) == key.Index) {
+			return group
+		}
+	}
+	of.Groups = append(of.Groups, clusterv1alpha1.GroupRolloutRecord{Name: key.Name, Index: int32(key.Index)}) //nolint:gosec // it is small
+	return &of.Groups[len(of.Groups)-1]
+}
+
+func groupOf(entry *clusterv1alpha1.ClusterRolloutRecord) decision.GroupKey {
+	return decision.GroupKey{Index: int(entry.GroupIndex), Name: entry.GroupName}
+}
+
+func (r *run) paceOf(placement int) rollout.Pace {
+	if placement == NoPlacement {
+		return rollout.Pace{}
+	}
+	return rollout.PaceOf(r.in.Placements[placement].Strategy)
+}
+
+// sortedEntries returns the clusters on record by name.
+func (r *run) sortedEntries() []*clusterv1alpha1.ClusterRolloutRecord {
+	out := make([]*clusterv1alpha1.ClusterRolloutRecord, 0, len(r.entries))
+	for _, entry := range r.entries {
+		out = append(out, entry)
+	}
+	slices.SortFunc(out, func(a, b *clusterv1alpha1.ClusterRolloutRecord) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// skipGap lengthens every soak and every deadline by the time in which nobody watched.
+func (r *run) skipGap() {
+	watched := r.record.ObservedTime.Time
+	if gap := r.in.Now.Sub(watched); gap > 2*r.watchInterval()+maxDelay {
+		for _, entry := range r.entries {
+			if entry.Phase == clusterv1alpha1.ClusterInFlight {
+				entry.StartedTime = metav1.NewMicroTime(entry.StartedTime.Add(gap))
+			}
+			if entry.SucceededTime != nil {
+				entry.SucceededTime = &metav1.MicroTime{Time: entry.SucceededTime.Add(gap)}
+			}
+		}
+		r.record.ObservedTime = metav1.NewMicroTime(r.in.Now)
+	}
+}
+
+// watchInterval is how often the record is written while a cluster soaks. A gap of more than two intervals and maxDelay was not watched.
+func (r *run) watchInterval() time.Duration {
+	out := maxWatchInterval
+	for i := range r.in.Placements {
+		pace := r.paceOf(i)
+		for _, span := range []time.Duration{pace.MinSuccessTime, pace.Deadline} {
+			if span > 0 {
+				out = min(out, max(minWatchInterval, span/4))
+			}
+		}
+	}
+	return out
+}
+
+// decide asks for the step of each placement. A breach of one holds the others.
+func (r *run) decide() {
+	breached := -1
+	for round := range 2 {
+		r.out.Steps = nil
+		for i, placement := range r.in.Placements {
+			evidence := r.evidence(i)
+			evidence.Breached = round > 0 && breached != i
+			step := evidence.Next(placement.Strategy, placement.Ruled, r.statuses(i), r.in.Now)
+			r.out.Steps = append(r.out.Steps, step)
+			if breached < 0 && step.Breached {
+				breached = i
+			}
+		}
+		if breached < 0 {
+			return
+		}
+	}
+}
+
+// evidence returns what the record says to the step of a placement.
+func (r *run) evidence(placement int) rollout.Evidence {
+	of := r.placement(r.in.Placements[placement].Name)
+	out := rollout.Evidence{
+		Total: int(of.Base), Lost: map[decision.GroupKey]int{}, Gates: []rollout.Gate{},
+		InFlightLimit: maxNamed, Finished: r.record.FinishedTime != nil,
+	}
+	for _, gate := range of.Gates {
+		out.Gates = append(out.Gates, rollout.Gate{Group: effective(gate), Passed: gate.Passed != "" || out.Finished})
+	}
+	for _, group := range of.Groups {
+		if lost := r.lost(of.Name, group); lost > 0 {
+			out.Lost[r.presentKey(placement, group)] += lost
+		}
+	}
+	return out
+}
+
+// presentKey returns the key that a group on record has in the decision now.
+func (r *run) presentKey(placement int, group clusterv1alpha1.GroupRolloutRecord) decision.GroupKey {
+	for _, now := range r.in.Placements[placement].Decided.Groups {
+		if group.Name != "" && now.Name == group.Name {
+			return now.GroupKey
+		}
+	}
+	return decision.GroupKey{Index: int(group.Index), Name: group.Name}
+}
+
+// lost counts the lost clusters of a group: those on record, those beyond the names, and those that started and that nothing explains.
+func (r *run) lost(placement string, group clusterv1alpha1.GroupRolloutRecord) int {
+	named, explained := 0, int(group.Succeeded)
+	for _, entry := range r.entries {
+		if entry.Placement == placement && entry.GroupName == group.Name && (group.Name != "" || entry.GroupIndex == group.Index) {
+			explained++
+			if entry.Phase == clusterv1alpha1.ClusterLost {
+				named++
+			}
+		}
+	}
+	return named + max(0, int(group.Started)-explained)
+}
+
+// statuses returns the statuses of the clusters that a placement rules, and of those that left it with something of the change.
+func (r *run) statuses(placement int) []rollout.Status {
+	var out []rollout.Status
+	for i := range r.in.Clusters {
+		c := &r.in.Clusters[i]
+		switch {
+		case c.Placement == placement:
+			if status, has := r.status(c); has {
+				out = append(out, status)
+			}
+		case c.Placement == NoPlacement && c.Former == placement:
+			out = append(out, rollout.Status{Cluster: c.Name, State: c.State, Since: c.Since})
+		}
+	}
+	return out
+}
+
+// status returns the status of a cluster for its step. Has is false for one that has not started.
+func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
+	entry := r.entries[c.Name]
+	out = rollout.Status{Cluster: c.Name, State: c.State}
+	switch {
+	case c.State == rollout.StateSkip:
+		return out, true
+	case entry == nil || r.record.FinishedTime != nil:
+		if c.State == rollout.StateProgressing && r.record.FinishedTime == nil && !r.full {
+			out.State = rollout.StateSucceeded // it succeeded before
+		}
+		return out, c.State != rollout.StateToApply
+	case entry.Phase == clusterv1alpha1.ClusterLost || entry.Phase == clusterv1alpha1.ClusterLeft || !entry.Written && c.State == rollout.StateToApply:
+		return out, false
+	}
+	out.Failed = entry.Phase == clusterv1alpha1.ClusterFailed
+	switch c.State {
+	case rollout.StateSucceeded:
+		out.Soaking, out.Since = true, entry.SucceededTime.Time
+	case rollout.StateFailed, rollout.StateTimedOut:
+		if entry.Phase == clusterv1alpha1.ClusterForgiven {
+			out.State = rollout.StateSkip
+		}
+	default:
+		out.State = rollout.StateProgressing
+		if !entry.Reached {
+			out.Since = entry.StartedTime.Time
+		}
+		if entry.Phase == clusterv1alpha1.ClusterForgiven {
+			out.Since = time.Time{}
+		}
+	}
+	return out, true
+}
+
+// inFlight counts the clusters on record that are in flight.
+func (r *run) inFlight() int {
+	out := 0
+	for _, entry := range r.entries {
+		if entry.Phase == clusterv1alpha1.ClusterInFlight {
+			out++
+		}
+	}
+	return out
+}
+
+// start puts the clusters that start now on record.
+func (r *run) start() {
+	if r.record.FinishedTime != nil {
+		return
+	}
+	inFlight := r.inFlight()
+	for i, step := range r.out.Steps {
+		for _, name := range step.Apply {
+			c := r.clusters[name]
+			switch entry := r.entries[name]; {
+			case entry == nil:
+			case entry.Phase == clusterv1alpha1.ClusterLost:
+				r.again(entry)
+			case !entry.Written:
+				r.out.Restart[name] = true
+			}
+			if r.entries[name] != nil || c == nil || inFlight >= maxNamed {
+				continue
+			}
+			inFlight++
+			r.newEntry(c)
+			r.group(r.in.Placements[i].Name, c.Group).Started++
+			r.out.Begins[name] = true
+			r.record.ObservedTime = metav1.NewMicroTime(r.in.Now)
+		}
+	}
+}
+
+// again starts a lost cluster that is back. It counts as a failure until it succeeds.
+func (r *run) again(entry *clusterv1alpha1.ClusterRolloutRecord) {
+	entry.Phase, entry.StartedTime, entry.Reached, entry.Written = clusterv1alpha1.ClusterFailed, metav1.NewMicroTime(r.in.Now), false, true
+	entry.Reason = reason("%s; it is tried again", strings.TrimSuffix(entry.Reason, "; it is tried again"))
+	r.out.Begins[entry.Name] = true
+}
+
+// retry starts lost clusters that are back where a breach holds all others: nothing new starts with them, and their success ends the breach.
+func (r *run) retry(frozen []bool) {
+	for i := range r.out.Steps {
+		step, strategy := &r.out.Steps[i], r.in.Placements[i].Strategy
+		if frozen[i] || !step.Breached && !step.Elsewhere || strategy != nil && strategy.Paused {
+			continue
+		}
+		for _, verdict := range step.Verdicts {
+			entry := r.entries[verdict.Cluster]
+			if entry != nil && entry.Phase == clusterv1alpha1.ClusterLost && verdict.Code == rollout.WaitsForRepair && step.InFlight < step.MaxConcurrency {
+				r.again(entry)
+				step.InFlight++
+			}
+		}
+	}
+}
+
+// finish ends the rollout where nothing is left to do.
+func (r *run) finish() {
+	r.wakeAt(r.nextWatch())
+	for _, step := range r.out.Steps {
+		r.wakeAt(step.Until)
+	}
+	if r.record.FinishedTime != nil || len(r.in.Placements) == 0 {
+		return
+	}
+	expected, through, finished := int32(0), int32(0), false
+	for i, placement := range r.in.Placements {
+		of, phase := r.placement(placement.Name), r.out.Steps[i].Phase
+		finished = finished || phase == rollout.PhaseFinished
+		ended := (phase == rollout.PhaseFinished || phase == rollout.PhaseEmpty) && !r.out.Steps[i].Breached
+		if !placement.Complete || !ended || slices.ContainsFunc(of.Gates, func(gate clusterv1alpha1.GateRecord) bool { return gate.Passed == "" }) {
+			return
+		}
+		expected += of.Total
+		for _, verdict := range r.out.Steps[i].Verdicts {
+			if verdict.Code == rollout.Skipped {
+				through++
+			}
+		}
+	}
+	succeeded := int32(0)
+	for i := range r.record.Placements { // those that were taken out too: their clusters may be under another now
+		for _, group := range r.record.Placements[i].Groups {
+			through += group.Started - group.Departed
+			succeeded += group.Succeeded
+		}
+	}
+	switch {
+	case through < expected:
+		r.out.Away = int(expected - through)
+	case succeeded > 0 && finished:
+		r.record.FinishedTime = new(metav1.NewMicroTime(r.in.Now))
+	}
+}
+
+// wakeAt makes the run end at an instant; the zero time is never.
+func (r *run) wakeAt(at time.Time) {
+	if r.out.Until.IsZero() || !at.IsZero() && at.Before(r.out.Until) {
+		r.out.Until = at
+	}
+}
+
+// nextWatch renews the time of the record while a soak or a deadline runs, and returns when to do that next.
+func (r *run) nextWatch() time.Time {
+	runs := false
+	for _, entry := range r.entries {
+		selected := entry.Phase != clusterv1alpha1.ClusterLost && entry.Phase != clusterv1alpha1.ClusterLeft
+		late := !entry.Reached && r.paceOf(r.position(entry.Placement)).Deadline > 0 && entry.Phase == clusterv1alpha1.ClusterInFlight
+		runs = runs || selected && (entry.SucceededTime != nil || late)
+	}
+	if !runs || r.record.FinishedTime != nil {
+		return time.Time{}
+	}
+	if r.in.Now.Sub(r.record.ObservedTime.Time) >= r.watchInterval() {
+		r.record.ObservedTime = metav1.NewMicroTime(r.in.Now)
+	}
+	return r.record.ObservedTime.Add(r.watchInterval())
+}
+
+// count writes the clusters and their counts into the record.
+func (r *run) count() {
+	r.record.Clusters = nil
+	named := map[clusterv1alpha1.ClusterRolloutPhase]int{}
+	for i := range r.record.Placements {
+		for j := range r.record.Placements[i].Groups {
+			group := &r.record.Placements[i].Groups[j]
+			group.Lost = int32(r.lost(r.record.Placements[i].Name, *group)) //nolint:gosec // it is bounded by the fleet
+			group.Failed, group.Left = 0, 0
+		}
+	}
+	for _, entry := range r.sortedEntries() {
+		group := r.group(entry.Placement, groupOf(entry))
+		switch entry.Phase {
+		case clusterv1alpha1.ClusterFailed:
+			group.Failed++
+		case clusterv1alpha1.ClusterLeft:
+			group.Left++
+		case clusterv1alpha1.ClusterInFlight, clusterv1alpha1.ClusterLost, clusterv1alpha1.ClusterForgiven:
+		}
+		named[entry.Phase]++
+		switch {
+		case named[entry.Phase] <= maxNamed:
+			r.record.Clusters = append(r.record.Clusters, *entry)
+		case entry.Phase == clusterv1alpha1.ClusterLost:
+			// It goes on counting: nothing explains where it is.
+		case entry.Phase == clusterv1alpha1.ClusterFailed:
+			group.Succeeded++ // its state counts from now on
+		default:
+			group.Started--
+		}
+	}
+}
+
+// effective returns the reference of a gate as it is meant: by the name that an index had when the rollout began.
+func effective(gate clusterv1alpha1.GateRecord) clusterv1alpha1.MandatoryDecisionGroup {
+	if gate.GroupName == "" && gate.Resolved != "" {
+		return clusterv1alpha1.MandatoryDecisionGroup{GroupName: gate.Resolved}
+	}
+	return gate.MandatoryDecisionGroup
+}
+
+// reason shortens a text for a record.
+func reason(format string, args ...any) string {
+	const most = 200
+	text := strings.ToValidUTF8(fmt.Sprintf(format, args...), "")
+	return cmp.Or(strings.ToValidUTF8(text[:min(len(text), most)], ""), "unknown")
+}
