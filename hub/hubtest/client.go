@@ -23,6 +23,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/internal/pki"
@@ -70,8 +71,8 @@ func NewClient(t testing.TB, config *rest.Config) client.WithWatch {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		scheme.AddToScheme, apiextensionsv1.AddToScheme, addonv1alpha1.AddToScheme, addonv1beta1.AddToScheme, clusterv1.AddToScheme,
-		clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, multiclusterv1alpha1.AddToScheme, workv1.AddToScheme,
-		workv1alpha1.AddToScheme,
+		clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, multiclusterv1alpha1.AddToScheme, rolloutv1alpha1.AddToScheme,
+		workv1.AddToScheme, workv1alpha1.AddToScheme,
 	} {
 		if err := add(types); err != nil {
 			t.Fatal(err)

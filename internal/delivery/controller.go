@@ -56,6 +56,8 @@ type Options struct {
 	Blocked func() bool
 	// Env compiles the CEL expressions of overrides.
 	Env *celenv.Env
+	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
+	Leases bool
 	// ManifestLimit is how many bytes the manifests of a work may have together.
 	ManifestLimit int
 	// FanoutBytes is how many bytes of specs may be written at once, and then in each plan.PaceWindow; 0 for no limit.
@@ -181,6 +183,9 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	if conflict {
 		delays = append(delays, conflictRetry)
 	}
+	if out.Begins && wait == 0 {
+		delays = append(delays, 1) // what starts is on record now
+	}
 	if len(out.Writes) > len(writes)+held.clusters {
 		delays = append(delays, 1)
 	}
@@ -203,6 +208,9 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 			out.Placements[reference.Name] = placement
 		}
 	}
+	if out.Control, err = r.control(ctx, set); err != nil {
+		return out, nil, err
+	}
 	specs, err := r.readTemplates(ctx, set, out.Hash)
 	if err != nil {
 		return out, nil, err
@@ -215,6 +223,9 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 		out.Obstacle = plan.ReturnObstacle(&set.Spec.ManifestWorkTemplate, former)
 	}
 	if out.Undeliverable, err = r.undeliverable(ctx, s, &out); err != nil {
+		return out, nil, err
+	}
+	if out.Members, err = r.members(ctx, s, &out); err != nil {
 		return out, nil, err
 	}
 	if err := r.render(ctx, s, set, specs, &out); err != nil {

@@ -186,6 +186,9 @@ func (r *reconciler) clusterHandler() handler.EventHandler {
 			if ok && same && registration.Imported(before) != registration.Imported(after) {
 				r.wakeAll(q)
 			}
+			if ok && same && unavailable(before) != unavailable(after) {
+				r.wakeWatchers(after.Name, q)
+			}
 			r.wakeDependents(e.ObjectNew.GetName(), changed, q)
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
@@ -199,6 +202,17 @@ func (r *reconciler) wakeDependents(cluster string, changed fleet.Facet, q queue
 	defer r.mu.Unlock()
 	for key, s := range r.sets {
 		if s.dependsOn(cluster, changed) {
+			q.AddAfter(reconcile.Request{NamespacedName: key}, batchDelay)
+		}
+	}
+}
+
+// wakeWatchers enqueues the sets whose rollout is judged by a cluster.
+func (r *reconciler) wakeWatchers(cluster string, q queue) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, s := range r.sets {
+		if s.watches(cluster) {
 			q.AddAfter(reconcile.Request{NamespacedName: key}, batchDelay)
 		}
 	}

@@ -50,9 +50,17 @@ func statusPatch(set *workv1alpha1.ManifestWorkReplicaSet, status *workv1alpha1.
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller names the set
 	}
-	if status.AbortedTime == nil {
-		content["abortedTime"] = nil // a merge patch keeps what it does not have
+	// A merge patch keeps what it does not have.
+	remove := func(object map[string]any, keys ...string) {
+		for _, key := range keys {
+			if _, has := object[key]; !has && object != nil {
+				object[key] = nil
+			}
+		}
 	}
+	remove(content, "abortedTime", "rollout", "placementSummary")
+	record, _ := content["rollout"].(map[string]any)
+	remove(record, "clusters", "finishedTime", "observedTime", "placements")
 	return json.Marshal(map[string]any{ //nolint:wrapcheck // as above
 		"metadata": map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion}, "status": content,
 	})

@@ -21,6 +21,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
@@ -66,6 +67,7 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 			return r.setsOf(ctx, object.GetNamespace(), object.GetLabels()[clusterv1beta1.PlacementLabel])
 		})).
+		Watches(&rolloutv1alpha1.RolloutControl{}, &handler.EnqueueRequestForObject{}). // it has the name of its set
 		Watches(&workv1.ManifestWork{}, r.workHandler()).
 		Watches(&clusterv1.ManagedCluster{}, r.clusterHandler()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).

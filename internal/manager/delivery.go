@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/cleanup"
+	"github.com/berth-project/berth/internal/membership/health"
 	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
@@ -31,5 +32,6 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 	return delivery.Add(ctx, a.mgr, delivery.Options{
 		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
 		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry, Reader: a.deliveries,
+		Leases: a.options.runsController(health.Name),
 	})
 }

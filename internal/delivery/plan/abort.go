@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/pacing"
@@ -23,7 +24,7 @@ func (p *planner) abort() {
 	for i := range p.placements {
 		if s := &p.placements[i]; s.failureStrategy == workv1alpha1.AbortAll {
 			aborting = append(aborting, s)
-			breached = breached || s.step.Phase == rollout.PhaseBreached
+			breached = breached || s.step.Breached
 		}
 	}
 	began := p.in.Set.Status.AbortedTime
@@ -61,20 +62,37 @@ func (p *planner) stop(s *placementState, returning bool) {
 	for _, c := range p.clusters {
 		if c.ruling() != noPlacement && &p.placements[c.ruling()] == s {
 			total++
-			increment(&returned, c.work != nil && IsCurrent(c.work, p.formerOf(c).Hash))
+			state, _ := StateOf(c.work, p.formerOf(c).Hash, p.in.Now)
+			increment(&returned, state == rollout.StateSucceeded)
 		}
 	}
-	s.cause = fmt.Sprintf("The rollout is aborted: %d of %s have the last template that all clusters reached; "+
-		"change the template, or remove failureStrategy to go on", returned, pacing.ClusterCount(total))
+	s.cause = fmt.Sprintf("The rollout is aborted%s: %d of %s run the template of the last finished rollout again; "+
+		"change the template, or remove failureStrategy to go on", p.because(), returned, pacing.ClusterCount(total))
+}
+
+// because names the clusters for which the rollout was aborted; empty without any on record.
+func (p *planner) because() string {
+	var names []string
+	if record := p.in.Set.Status.Rollout; record != nil && record.Revision == p.revision() {
+		for _, entry := range record.Clusters {
+			if entry.Phase == clusterv1alpha1.ClusterFailed || entry.Phase == clusterv1alpha1.ClusterLost {
+				names = append(names, entry.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " because of " + pacing.List(names)
 }
 
 // obstacle is why no cluster can return to the former template; empty if they can.
 func (p *planner) obstacle() string {
 	switch {
 	case p.in.Set.Status.CurrentRevision == "":
-		return "no template reached all clusters before"
+		return "no rollout of the set has finished before"
 	case p.former() == "":
-		return "the last template that all clusters reached is not kept"
+		return "the template of the last finished rollout is not kept"
 	default:
 		return p.in.Obstacle
 	}

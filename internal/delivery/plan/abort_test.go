@@ -49,7 +49,7 @@ func TestABreachedRolloutIsAborted(t *testing.T) {
 	w.agents(t, "a b c d", healthy, w.now)
 	w.pass(t)
 	w.expectWrites(t)
-	w.expectCondition(t, "Progressing", "False", "Breached", "The rollout is aborted: 4 of 4 clusters have the last template")
+	w.expectCondition(t, "Progressing", "False", "Breached", "The rollout is aborted because of b: 4 of 4 clusters run the template of the last finished rollout again")
 	w.selects("p", "a b c d e")
 	w.pass(t)
 	w.expectWrites(t, "Create e")
@@ -86,8 +86,8 @@ func TestWhatIsNotAborted(t *testing.T) {
 		want     string
 	}{
 		"without AbortAll":               {"", func(*world) {}, "1 cluster of 4 failed"},
-		"the template is not kept":       {workv1alpha1.AbortAll, func(w *world) { clear(w.kept) }, "the rollout is not aborted: the last template that all clusters reached is not kept"},
-		"no template reached everywhere": {workv1alpha1.AbortAll, func(w *world) { w.set.Status.CurrentRevision = "" }, "the rollout is not aborted: no template reached all clusters before"},
+		"the template is not kept":       {workv1alpha1.AbortAll, func(w *world) { clear(w.kept) }, "the rollout is not aborted: the template of the last finished rollout is not kept"},
+		"no template reached everywhere": {workv1alpha1.AbortAll, func(w *world) { w.set.Status.CurrentRevision = "" }, "the rollout is not aborted: no rollout of the set has finished before"},
 		"definitions differ":             {workv1alpha1.AbortAll, func(w *world) { w.obstacle = "the templates differ in CustomResourceDefinition a" }, "the rollout is not aborted: the templates differ in"},
 	} {
 		t.Run(sentence, func(t *testing.T) {

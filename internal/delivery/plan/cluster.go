@@ -8,6 +8,7 @@ import (
 	"time"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -27,6 +28,8 @@ type cluster struct {
 	// rendered is what the template becomes on the cluster.
 	rendered Rendering
 
+	// group is the group of the ruling placement.
+	group decision.GroupKey
 	state rollout.State
 	since time.Time
 	// code, group and until are from the step of the ruling placement.
@@ -148,6 +151,26 @@ func assumedHash(work *workv1.ManifestWork, revision string) string {
 func (c *cluster) repairs() bool {
 	hash := c.rendered.Hash
 	return hash != "" && c.work != nil && c.work.DeletionTimestamp.IsZero() && c.work.Annotations[workv1.TemplateHashAnnotation] == hash && edited(c.work)
+}
+
+// startedAt returns when the present template was written; zero where that is not on record.
+func (c *cluster) startedAt() time.Time {
+	if c.work == nil {
+		return time.Time{}
+	}
+	return StartedAt(c.work)
+}
+
+// failure returns why the cluster has failed, for the record of the rollout.
+func (c *cluster) failure() string {
+	switch {
+	case c.fault != nil && c.fault.Permanent:
+		return "the API server refused the work: " + c.fault.Message
+	case c.work != nil && c.state == rollout.StateFailed:
+		return failureOf(c.work)
+	default:
+		return ""
+	}
 }
 
 // current reports whether the work has the present template.

@@ -3,9 +3,11 @@ package plan
 import (
 	"time"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
@@ -30,6 +32,10 @@ type Input struct {
 	// Undeliverable is why no agent fetches works for a cluster, by cluster. Nothing is written for it: the namespace of its name may be that
 	// of another user.
 	Undeliverable map[string]string
+	// Members are what is known of the clusters of the rollout's record; a cluster without an entry is healthy.
+	Members map[string]evidence.Member
+	// Control is what people said of the rollout; nil for nothing.
+	Control *rolloutv1alpha1.RolloutControlSpec
 	// Invalid is what is wrong with the overrides; empty for valid ones. No cluster starts with invalid overrides.
 	Invalid string
 	// Obstacle is the ReturnObstacle between the present template and that of status.currentRevision.
@@ -60,6 +66,8 @@ type Result struct {
 	Writes []Write
 	// Status is the status of the set. Its size does not depend on the number of clusters.
 	Status workv1alpha1.ManifestWorkReplicaSetStatus
+	// Begins means that the record of the status has clusters that start. They have no write yet: plan again once the status is stored.
+	Begins bool
 	// Until is the next instant at which the plan may change although nothing else does; zero for never.
 	Until time.Time
 	// Rollouts has the step of each placement, in the order of the spec.

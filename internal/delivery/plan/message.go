@@ -59,7 +59,11 @@ func (p *planner) reason(c *cluster) string {
 	if c.work != nil && c.state == rollout.StateProgressing {
 		failure = cmp.Or(failure, trueMessage(c.work, workv1.WorkProgressing))
 	}
-	return cmp.Or(failure, p.explain(c))
+	why := p.explain(c)
+	if p.runsNothing(c) {
+		why = "runs nothing: " + why
+	}
+	return cmp.Or(failure, why)
 }
 
 func (p *planner) explain(c *cluster) string {

@@ -58,7 +58,7 @@ func TestALabelThatAnOverrideReadsRollsOutAtThePaceOfTheStrategy(t *testing.T) {
 }
 
 func TestAClusterThatCannotBeRenderedKeepsWhatItHas(t *testing.T) {
-	w := newWorld(t, "p="+"{type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w := newWorld(t, "p="+"{type: Progressive, progressive: {maxConcurrency: 1}}")
 	w.overrides(t, siteOverride)
 	w.selects("p", "a|b")
 	w.label("a", "north")

@@ -44,7 +44,7 @@ func (p *planner) readPlacements() {
 		seen[reference.Name] = true
 		s := placementState{
 			name: reference.Name, failureStrategy: reference.RolloutStrategy.FailureStrategy,
-			strategy: withApprovalsFor(p.in.Hash, reference.RolloutStrategy.RolloutStrategy),
+			strategy: p.controlled(reference.Name, withApprovalsFor(p.in.Hash, reference.RolloutStrategy.RolloutStrategy)),
 		}
 		s.read(p.in.Placements)
 		if s.reading != pacing.Missing {

@@ -1,15 +1,20 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
@@ -24,7 +29,6 @@ func Plan(in Input) Result {
 		p.classify(c)
 	}
 	p.roll()
-	p.abort()
 	out := Result{Until: p.until}
 	for _, s := range p.placements {
 		out.Rollouts = append(out.Rollouts, Rollout{Placement: s.name, Step: s.step, Message: s.message()})
@@ -32,7 +36,7 @@ func Plan(in Input) Result {
 	out.Writes = p.writes()
 	out.Until = p.until
 	out.Verdicts = p.verdicts()
-	out.Status = p.status()
+	out.Status, out.Begins = p.status(), len(p.begins) > 0
 	return out
 }
 
@@ -48,6 +52,9 @@ type planner struct {
 	until    time.Time
 	// aborted is when the rollout was aborted; nil for a rollout that was not.
 	aborted *metav1.Time
+	// record is what the rollout has shown. begins and restart are of evidence.Output.
+	record          *clusterv1alpha1.RolloutRecord
+	begins, restart map[string]bool
 }
 
 // cluster returns a cluster, which is added where it is new.
@@ -72,15 +79,82 @@ func (p *planner) wakeAt(at time.Time) {
 	}
 }
 
-// roll computes the step of each placement, and gives every cluster its verdict.
+// roll runs the rollout by what the clusters have shown, and gives every cluster its verdict.
 func (p *planner) roll() {
+	for _, c := range p.clusters {
+		c.held = c.ruling() == noPlacement && c.work != nil && p.mayBeSelected(c)
+	}
+	out := evidence.Run(p.evidence())
+	p.record, p.begins, p.restart = out.Record, out.Begins, out.Restart
+	if out.Away > 0 {
+		for i := range p.placements {
+			p.placements[i].note += fmt.Sprintf("; %s that were selected at the start are away, so the rollout has not finished", pacing.ClusterCount(out.Away))
+		}
+	}
+	p.wakeAt(out.Until)
+}
+
+// evidence returns what the rollout is run from.
+func (p *planner) evidence() evidence.Input {
+	out := evidence.Input{
+		Record: p.in.Set.Status.Rollout, Revision: p.revision(), Finished: p.in.Set.Status.CurrentRevision == p.in.Hash,
+		Members: p.in.Members, Forgiven: p.forgiven, Passes: p.passes, Hold: p.hold, Now: p.in.Now,
+	}
 	for i := range p.placements {
 		s := &p.placements[i]
-		s.step = rollout.Next(&s.strategy, s.groupsOf(p.byName, i), p.statuses(i), p.in.Now)
+		placement := evidence.Placement{
+			Name: s.name, Strategy: &s.strategy, Ruled: s.groupsOf(p.byName, i), Complete: s.complete(),
+		}
+		if s.reading != pacing.Missing {
+			placement.Decided = pacing.GroupsOf(s.Placement, func(string) bool { return true })
+			placement.Generation, placement.DecidedGeneration = s.Object.Generation, decidedGeneration(s.Object)
+		}
+		for _, group := range placement.Ruled.Groups {
+			for _, name := range group.Clusters {
+				p.byName[name].group = group.GroupKey
+			}
+		}
+		out.Placements = append(out.Placements, placement)
+	}
+	for _, c := range p.clusters {
+		if c.ruling() == noPlacement && c.work == nil {
+			continue
+		}
+		out.Clusters = append(out.Clusters, evidence.Cluster{
+			Name: c.name, Placement: c.ruling(), Group: c.group, State: c.state, Since: c.since, Started: c.startedAt(),
+			Message: c.failure(), Former: p.formerlyRuledBy(c), Held: c.held,
+			Leaves: c.ruling() == noPlacement && !c.held && c.work != nil && c.work.DeletionTimestamp.IsZero(),
+		})
+	}
+	return out
+}
+
+// revision returns what identifies a rollout: the template, and the overrides where there are some.
+func (p *planner) revision() string {
+	if len(p.in.Set.Spec.Overrides) == 0 {
+		return p.in.Hash
+	}
+	return p.in.Hash + "-" + overridesHash(p.in.Set.Spec.Overrides)
+}
+
+// decidedGeneration returns the generation that the status of a placement is of.
+func decidedGeneration(placement *clusterv1beta1.Placement) int64 {
+	condition := meta.FindStatusCondition(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+	if condition == nil || condition.ObservedGeneration == 0 {
+		return placement.Generation
+	}
+	return condition.ObservedGeneration
+}
+
+// hold changes the steps that may not be taken: of placements whose decision is not to be trusted, and of a rollout that is aborted.
+func (p *planner) hold(steps []rollout.Step) (frozen []bool) {
+	for i := range p.placements {
+		s := &p.placements[i]
+		s.step = steps[i]
 		switch {
 		case s.reading == pacing.Torn:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
-		case pacing.LacksGroups(s.reading, s.Placement, s.step):
+		case pacing.LacksGroups(s.reading, s.Placement, s.step) || s.reading == pacing.Partial && s.step.Phase == rollout.PhaseUnproven:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
 			s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
 		case len(p.in.Set.Spec.ManifestWorkTemplate.Workload.Manifests) == 0 && s.step.Phase != rollout.PhaseUndecided:
@@ -96,22 +170,25 @@ func (p *planner) roll() {
 			p.byName[verdict.Cluster].verdict = verdict
 		}
 	}
-	for _, c := range p.clusters {
-		c.held = c.ruling() == noPlacement && c.work != nil && p.mayBeSelected(c)
+	p.abort()
+	for i := range p.placements {
+		steps[i] = p.placements[i].step
+		frozen = append(frozen, p.placements[i].frozen)
 	}
+	return frozen
 }
 
-// statuses returns the statuses of the clusters that a placement rules, and of the clusters that left it.
-func (p *planner) statuses(placement int) []rollout.Status {
-	var out []rollout.Status
-	for _, c := range p.clusters {
-		ruled := c.ruling() == placement
-		left := c.ruling() == noPlacement && c.work != nil && c.work.Labels[labelPlacement] == PlacementLabelValue(p.placements[placement].name)
-		if ruled && c.state != rollout.StateToApply || left {
-			out = append(out, rollout.Status{Cluster: c.name, State: c.state, Since: c.since})
+// formerlyRuledBy returns the position of the placement that ruled the cluster of a work which nobody rules now, or noPlacement.
+func (p *planner) formerlyRuledBy(c *cluster) int {
+	if c.work == nil {
+		return noPlacement
+	}
+	for i := range p.placements {
+		if c.work.Labels[labelPlacement] == PlacementLabelValue(p.placements[i].name) {
+			return i
 		}
 	}
-	return out
+	return noPlacement
 }
 
 // mayBeSelected reports whether a placement without a complete decision may select a cluster that no other selects. That is a placement
@@ -140,6 +217,7 @@ func (p *planner) writes() []Write {
 		case c.ruling() == noPlacement:
 			deletions = append(deletions, p.removals(c)...)
 			continue
+		case p.begins[c.name]: // it is written once it is on record
 		case p.returns(c):
 			if write, ok := p.specWrite(c, p.former(), p.formerOf(c).Hash); ok {
 				specs = append(specs, write)
@@ -149,7 +227,7 @@ func (p *planner) writes() []Write {
 				specs = append(specs, write)
 			}
 		case p.startsWithFormer(c):
-			if write, ok := p.specWrite(c, p.former(), p.formerOf(c).Hash); ok {
+			if write, ok := p.specWrite(c, p.finished(), p.formerOf(c).Hash); ok {
 				specs = append(specs, write)
 			}
 		default:
@@ -162,15 +240,19 @@ func (p *planner) writes() []Write {
 	return slices.Concat(metadata, specs, deletions)
 }
 
-// starts returns the clusters whose spec is written now: those that the steps start, and those whose refused write is due again.
+// starts returns the clusters whose spec is written now: those that the steps start and that need not be on record first, those on record
+// without the template, and those whose refused write is due again.
 func (p *planner) starts() map[string]bool {
 	out := map[string]bool{}
 	for _, s := range p.placements {
 		for _, name := range s.step.Apply {
-			out[name] = true
+			out[name] = !p.begins[name]
 		}
 	}
 	for _, c := range p.clusters {
+		if p.restart[c.name] && c.ruling() != noPlacement && c.rendered.Failure == "" && !p.placements[c.ruling()].frozen {
+			out[c.name] = true
+		}
 		// A cluster whose write was refused counts as failed, so that no step starts it again.
 		refused := c.fault != nil && c.fault.Permanent && c.state == rollout.StateFailed
 		if refused && c.ruling() != noPlacement && !p.placements[c.ruling()].frozen && !c.current() {
@@ -200,32 +282,43 @@ func (p *planner) ordered() []*cluster {
 	return out
 }
 
-// startsWithFormer reports whether a cluster without a work gets the last template that all clusters reached, because the new one is held
-// back. Being new is no reason to run nothing, nor to run what is held back.
+// startsWithFormer reports whether a cluster without a work gets the last template whose rollout finished, because it waits for the new
+// one. Being new is no reason to run nothing. It takes no place of the rollout.
 func (p *planner) startsWithFormer(c *cluster) bool {
-	if c.work != nil || p.former() == "" || p.formerOf(c).Failure != "" || p.placements[c.ruling()].frozen {
-		return false
-	}
-	switch c.verdict.Code {
-	case rollout.WaitsForResume, rollout.WaitsForRepair, rollout.WaitsForApproval:
+	return c.work == nil && p.in.Invalid == "" && p.finished() != "" && p.formerOf(c).Failure == "" && waits(c.verdict.Code)
+}
+
+// waits reports whether a cluster waits for its turn.
+func waits(code rollout.Code) bool {
+	switch code {
+	case rollout.WaitsForPlace, rollout.WaitsForGroup, rollout.WaitsForProof, rollout.WaitsForApproval, rollout.WaitsForResume,
+		rollout.WaitsForRepair, rollout.WaitsForStrategy, rollout.WaitsForDecision:
 		return true
 	default:
 		return false
 	}
 }
 
-// former returns the hash of the last template that all clusters reached, if it is another one and can still be written; empty otherwise.
-func (p *planner) former() string {
-	former := p.in.Set.Status.CurrentRevision
-	if former == p.in.Hash || !p.in.Kept[former] {
+// finished returns the hash of the last template whose rollout finished, if it can still be written; empty otherwise.
+func (p *planner) finished() string {
+	finished := p.in.Set.Status.CurrentRevision
+	if finished != p.in.Hash && !p.in.Kept[finished] {
 		return ""
 	}
-	return former
+	return finished
+}
+
+// former returns the hash of that template if it is another one than the present.
+func (p *planner) former() string {
+	if p.finished() == p.in.Hash {
+		return ""
+	}
+	return p.finished()
 }
 
 // formerOf returns what that template becomes on a cluster.
 func (p *planner) formerOf(c *cluster) Rendering {
-	return p.renderingOf(p.in.Former, c.name, p.former())
+	return p.renderingOf(p.in.Former, c.name, p.finished())
 }
 
 // specWrite returns the write that stores the spec of a revision, whose rendering has the hash. Ok is false while it has to wait.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,6 +23,7 @@ const (
 	ReasonPlacementDecisionMissing = "PlacementDecisionNotFound"
 	ReasonPlacementDecisionEmpty   = "PlacementDecisionEmpty"
 	ReasonDeleting                 = "Deleting"
+	ReasonRunsNothing              = "RunsNothing"
 )
 
 // status returns the status of the set.
@@ -40,14 +40,20 @@ func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
 		})
 		add(&out.Summary, counts)
 	}
-	succeeded, skipped := p.inState(rollout.StateSucceeded), p.inState(rollout.StateSkip)
-	if succeeded+skipped == out.Summary.DesiredTotal && succeeded > 0 && p.allComplete() {
+	out.Rollout = p.record
+	succeeded := p.inState(rollout.StateSucceeded)
+	if p.record.FinishedTime != nil {
 		out.CurrentRevision = p.in.Hash
 	}
 	for _, condition := range []metav1.Condition{
 		p.verified(out.Summary), p.rolledOut(out.Summary, succeeded), p.applied(out.Summary), p.progressing(),
 	} {
 		setCondition(&out.Conditions, condition, p.in.Set.Generation, metav1.NewTime(p.in.Now))
+	}
+	if unserved, is := p.unserved(); is {
+		setCondition(&out.Conditions, unserved, p.in.Set.Generation, metav1.NewTime(p.in.Now))
+	} else {
+		meta.RemoveStatusCondition(&out.Conditions, workv1alpha1.Served)
 	}
 	return out
 }
@@ -117,10 +123,6 @@ func (p *planner) inState(state rollout.State) int {
 		increment(&out, c.ruling() != noPlacement && c.state == state)
 	}
 	return out
-}
-
-func (p *planner) allComplete() bool {
-	return !slices.ContainsFunc(p.placements, func(s placementState) bool { return !s.complete() })
 }
 
 func (p *planner) verified(counts workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
@@ -206,6 +208,25 @@ func (p *planner) foreignWorks() string {
 		return ""
 	}
 	return ForeignWorks + pacing.List(names)
+}
+
+// unserved returns the condition that reports the selected clusters without any template of the set. Is is false without any.
+func (p *planner) unserved() (out metav1.Condition, is bool) {
+	var names []string
+	for _, c := range p.clusters {
+		if p.runsNothing(c) {
+			names = append(names, c.name)
+		}
+	}
+	out = metav1.Condition{Type: workv1alpha1.Served, Status: metav1.ConditionFalse, Reason: ReasonRunsNothing}
+	out.Message = fmt.Sprintf("%s of the selection wait for their turn and run nothing, since no template is kept whose rollout finished: %s",
+		pacing.ClusterCount(len(names)), pacing.List(names))
+	return out, len(names) > 0
+}
+
+// runsNothing reports whether a selected cluster waits for its turn and gets no earlier template meanwhile.
+func (p *planner) runsNothing(c *cluster) bool {
+	return c.ruling() != noPlacement && c.work == nil && waits(c.verdict.Code) && !p.startsWithFormer(c)
 }
 
 // progressing returns the most urgent phase of the rollouts, and a sentence for each placement.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 )
 
 // hashLength is the length of a template hash in hexadecimal digits.
@@ -32,6 +33,16 @@ func TemplateHash(spec *workv1.ManifestWorkSpec) (string, error) {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])[:hashLength], nil
+}
+
+// overridesHash returns the hash of the overrides of a set.
+func overridesHash(overrides []workv1alpha1.ClusterOverride) string {
+	text, err := json.Marshal(overrides)
+	if err != nil {
+		return "invalid" // they were stored as JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:8]
 }
 
 // canonicalManifest returns a manifest with sorted keys, without the null creationTimestamp that encoders of Go add and API servers

@@ -297,11 +297,10 @@ func TestAManifestThatMayYetApplyWaitsForTheDeadline(t *testing.T) {
 	w.pass(t)
 	w.failing(t, "a", "the server is unavailable")
 	out := w.pass(t)
-	if out.Verdicts[0].State != rollout.StateProgressing || !out.Until.Equal(start.Add(time.Hour)) {
-		t.Errorf("%+v, until %s", out.Verdicts[0], out.Until)
+	if out.Verdicts[0].State != rollout.StateProgressing || !out.Verdicts[0].Until.Equal(start.Add(time.Hour)) {
+		t.Errorf("%+v", out.Verdicts[0])
 	}
-	w.now = start.Add(time.Hour)
-	out = w.pass(t)
+	out = w.runTo(t, start.Add(time.Hour))
 	if out.Verdicts[0].Code != rollout.TimedOut || !strings.Contains(out.Verdicts[0].Message, "Deployment shop/web: the server is unavailable") {
 		t.Errorf("%+v", out.Verdicts[0])
 	}
@@ -325,23 +324,19 @@ func TestVector18ASecondRolloutSoaksItsFullTime(t *testing.T) {
 	w.selects("p", "a b")
 	w.pass(t)
 	w.agents(t, "a", "Applied Available Progressing=False", start)
-	w.now = start.Add(10 * time.Minute)
-	w.pass(t)
+	w.runTo(t, start.Add(10*time.Minute))
 	w.agents(t, "b", "Applied Available Progressing=False", w.now)
 	w.template("2")
-	w.now = start.Add(20 * time.Minute)
-	w.pass(t)
+	w.runTo(t, start.Add(20*time.Minute))
 	began := w.now
 	w.agents(t, "a", "Applied Available Progressing=False", start) // the times of the conditions are of the first rollout
-	if out := w.pass(t); w.clusters(t) != "a" || !out.Until.Equal(began.Add(10*time.Minute)) {
-		t.Errorf("%q have the template, until %s", w.clusters(t), out.Until)
+	if out := w.pass(t); w.clusters(t) != "a" || !out.Verdicts[0].Until.Equal(began.Add(10*time.Minute)) {
+		t.Errorf("%q have the template, until %s", w.clusters(t), out.Verdicts[0].Until)
 	}
-	w.now = began.Add(10*time.Minute - time.Second)
-	if w.pass(t); w.clusters(t) != "a" {
+	if w.runTo(t, began.Add(10*time.Minute-time.Second)); w.clusters(t) != "a" {
 		t.Error("the soak time was cut short")
 	}
-	w.now = began.Add(10 * time.Minute)
-	if w.pass(t); w.clusters(t) != "a b" {
+	if w.runTo(t, began.Add(10*time.Minute)); w.clusters(t) != "a b" {
 		t.Errorf("%q have the template", w.clusters(t))
 	}
 }

@@ -22,12 +22,14 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/assumed"
+	"github.com/berth-project/berth/internal/kube/evidence"
 )
 
 var (
@@ -58,6 +60,11 @@ type world struct {
 	fleet map[string]*clusterv1.ManagedCluster
 	// undeliverable is why clusters get no works.
 	undeliverable map[string]string
+	// forgiven means that a person forgives every failure. passed are the mandatory groups that a person passes.
+	forgiven bool
+	passed   []string
+	// members are what is known of clusters.
+	members map[string]evidence.Member
 	// written lists all writes, as "Verb cluster/name".
 	written []string
 }
@@ -107,7 +114,7 @@ func (w *world) hash(t testing.TB) string {
 	return hash
 }
 
-// selects sets the decision of a placement: clusters by group, such as "a b|c"; "-" for a placement without slices.
+// selects sets the decision of a placement: clusters by group, such as "a b|c" or "canary:a|b"; "-" for a placement without slices.
 func (w *world) selects(placement, text string) {
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: placement}}
 	var all []*clusterv1beta1.PlacementDecision
@@ -115,7 +122,14 @@ func (w *world) selects(placement, text string) {
 		if text == "-" {
 			break
 		}
-		slice := slice(placement, i, i, strings.Fields(group)...)
+		name, clusters, named := strings.Cut(group, ":")
+		if !named {
+			name, clusters = "", group
+		}
+		slice := slice(placement, i, i, strings.Fields(clusters)...)
+		if named {
+			slice.Labels[clusterv1beta1.DecisionGroupNameLabel] = name
+		}
 		all = append(all, slice)
 		object.Status.NumberOfSelectedClusters += int32(len(slice.Status.Decisions))
 	}
@@ -152,12 +166,33 @@ func (w *world) input(t testing.TB) plan.Input {
 	in := plan.Input{
 		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
 		Works: w.own.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(), Obstacle: w.obstacle,
-		Undeliverable: w.undeliverable,
+		Undeliverable: w.undeliverable, Members: w.members,
+		Control: w.control(t),
 	}
 	if w.renderer() != nil && in.Invalid == "" {
 		in.Rendered, in.Former = w.rendered(in.Hash), w.rendered(w.set.Status.CurrentRevision)
 	}
 	return in
+}
+
+// control returns what people said.
+func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControlSpec {
+	t.Helper()
+	out := &rolloutv1alpha1.RolloutControlSpec{}
+	for name := range w.placements {
+		for _, group := range w.passed {
+			out.Approvals = append(out.Approvals, rolloutv1alpha1.GroupApproval{
+				MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: group}, Placement: name, Revision: w.hash(t),
+				For: rolloutv1alpha1.ApprovalProof,
+			})
+		}
+	}
+	if w.forgiven {
+		for _, name := range fleetNames {
+			out.Forgiven = append(out.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: name, Revision: w.hash(t), Reason: "test"})
+		}
+	}
+	return out
 }
 
 // compiler compiles the expressions of overrides.
@@ -230,8 +265,39 @@ func (w *world) data(t testing.TB, cluster string) string {
 	return strings.TrimSpace("value=" + content.Data["value"] + " site=" + content.Data["site"])
 }
 
-// pass plans, applies every write and stores the status. The cache follows unless it is frozen.
+// pass plans, applies every write and stores the status, and does so once more for the clusters that went on record. The cache follows
+// unless it is frozen.
 func (w *world) pass(t testing.TB) plan.Result {
+	t.Helper()
+	out := w.onePass(t)
+	if out.Begins {
+		next := w.onePass(t)
+		next.Writes = append(out.Writes, next.Writes...)
+		out = next
+	}
+	return out
+}
+
+// runTo passes whenever a plan asks for it, until an instant.
+func (w *world) runTo(t testing.TB, at time.Time) plan.Result {
+	t.Helper()
+	out := w.pass(t)
+	for w.now.Before(at) {
+		next := at
+		if !out.Until.IsZero() && out.Until.Before(at) {
+			next = out.Until
+		}
+		if !next.After(w.now) {
+			next = w.now.Add(time.Second)
+		}
+		w.now = next
+		out = w.pass(t)
+	}
+	return out
+}
+
+// onePass plans, applies every write and stores the status.
+func (w *world) onePass(t testing.TB) plan.Result {
 	t.Helper()
 	out := plan.Plan(w.input(t))
 	for _, write := range out.Writes {

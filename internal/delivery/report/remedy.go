@@ -14,7 +14,7 @@ import (
 func Remedy(set *workv1alpha1.ManifestWorkReplicaSet, step plan.Rollout) string {
 	code, stands := map[rollout.Phase]rollout.Code{
 		rollout.PhaseBreached: rollout.WaitsForRepair, rollout.PhasePaused: rollout.WaitsForResume,
-		rollout.PhaseUnapproved: rollout.WaitsForApproval, rollout.PhaseMisconfigured: rollout.WaitsForStrategy,
+		rollout.PhaseUnapproved: rollout.WaitsForApproval, rollout.PhaseUnproven: rollout.WaitsForProof, rollout.PhaseFailed: rollout.WaitsForRepair, rollout.PhaseMisconfigured: rollout.WaitsForStrategy,
 	}[step.Phase]
 	if !stands {
 		return ""
@@ -35,8 +35,14 @@ func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, code rol
 		return "starts after `" + command("approve", " --group "+groupFlag(group)) + "`"
 	case rollout.WaitsForResume:
 		return "starts after `" + command("resume", "") + "`"
+	case rollout.WaitsForProof:
+		return "starts when a cluster of the mandatory group has succeeded, or after `" + command("approve", " --group "+groupFlag(group)) + "`"
 	case rollout.WaitsForRepair:
-		return "starts when fewer clusters fail: correct the template, raise maxFailures, or return with `" + command("undo", "") + "`"
+		if set.Status.AbortedTime != nil {
+			return "starts with another template, or without failureStrategy; raising maxFailures does nothing after an abort"
+		}
+		return "starts when the failed clusters succeed: correct the template, forgive with `" + fmt.Sprintf("kubectl berth rollout forgive %s CLUSTER -n %s --reason WHY", set.Name, set.Namespace) +
+			"`, raise maxFailures, or return with `" + command("undo", "") + "`"
 	case rollout.WaitsForStrategy:
 		return "starts when the rolloutStrategy of placement " + placement + " is valid and the template has a manifest"
 	default:

@@ -54,7 +54,7 @@ func TestNext(t *testing.T) {
 		"a work that is being deleted": {
 			lenient, func(w *plantest.World) {
 				w.Works["a"].DeletionTimestamp = &metav1.Time{Time: now}
-			}, "a", rollout.Starting, "the manager writes the work",
+			}, "a", rollout.UnderWay, "the agent removes the work, then the manager creates it again",
 		},
 		"a cluster that soaks": {waves, func(w *plantest.World) { w.Succeed("a") }, "a", rollout.Soaking, "counts as done once minSuccessTime has passed"},
 		"a manifest that is refused": {
@@ -73,7 +73,8 @@ func TestNext(t *testing.T) {
 		},
 		"a breached rollout": {
 			waves, func(w *plantest.World) { w.Degrade("a", "no image") }, "b", rollout.WaitsForRepair,
-			"starts when fewer clusters fail: correct the template, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`",
+			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, " +
+				"raise maxFailures, or return with `kubectl berth rollout undo web -n shop`",
 		},
 		"a group that is not approved": {
 			"{type: All, approval: {required: [{groupName: rest}]}}", func(w *plantest.World) { w.Succeed("a") }, "b", rollout.WaitsForApproval,

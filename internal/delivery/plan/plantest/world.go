@@ -146,6 +146,9 @@ func (w *World) Step() []string {
 			delete(w.Works, write.Cluster)
 		}
 	}
+	if result.Begins { // what starts is on record now
+		out = append(out, w.Step()...)
+	}
 	return out
 }
 

@@ -1,0 +1,410 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/evidence"
+	"github.com/berth-project/berth/rollout"
+)
+
+const (
+	oneByOne = "{type: Progressive, progressive: {maxConcurrency: 1}}"
+	canaries = "{type: Progressive, progressive: {maxConcurrency: 3, mandatoryDecisionGroups: [{groupName: canary}]}}"
+	failing  = "Applied Degraded Progressing"
+	moving   = "Applied Progressing Available Degraded=False"
+)
+
+// finishedWorld returns a hub on which template 1 has finished its rollout over a decision, and template 2 is about to start.
+func finishedWorld(t *testing.T, decision string, placements ...string) *world {
+	t.Helper()
+	w := newWorld(t, placements...)
+	w.selects("p", decision)
+	w.finish(t)
+	w.kept[w.hash(t)] = true
+	w.template("2")
+	w.written = nil
+	return w
+}
+
+// finish rolls the present template out to every cluster.
+func (w *world) finish(t *testing.T) {
+	t.Helper()
+	for range 12 {
+		w.pass(t)
+		w.agents(t, "a b c d e f", healthy, w.now)
+		w.runTo(t, w.now.Add(20*time.Minute))
+	}
+	if w.set.Status.CurrentRevision != w.hash(t) {
+		t.Fatalf("the rollout has not finished: %+v", w.set.Status.Rollout)
+	}
+}
+
+// silence takes a cluster out of the decision because its agent fell silent.
+func (w *world) silence(decision, cluster string) {
+	w.members = map[string]evidence.Member{cluster: {Unavailable: true}}
+	w.selects("p", decision)
+}
+
+func (w *world) expectTemplate(t *testing.T, want string) {
+	t.Helper()
+	if got := w.clusters(t); got != want {
+		t.Errorf("%q have the template, want %q", got, want)
+	}
+}
+
+// entry returns what is on record of a cluster; the zero value for nothing.
+func (w *world) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
+	for _, entry := range w.set.Status.Rollout.Clusters {
+		if entry.Name == cluster {
+			return entry
+		}
+	}
+	return clusterv1alpha1.ClusterRolloutRecord{}
+}
+
+// TestAVersionThatKillsClustersStops: a cluster that falls silent with a template is a failure.
+func TestAVersionThatKillsClustersStops(t *testing.T) {
+	w := finishedWorld(t, "a b c d", "p="+oneByOne)
+	w.pass(t)
+	w.expectTemplate(t, "a")
+	w.silence("b c d e", "a")
+	for range 5 {
+		w.runTo(t, w.now.Add(time.Hour))
+	}
+	w.expectTemplate(t, "")
+	w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster of 4 failed")
+	if entry := w.entry("a"); entry.Phase != clusterv1alpha1.ClusterLost || entry.Reason != "fell silent before it succeeded" {
+		t.Errorf("%+v", entry)
+	}
+	if got := w.data(t, "e"); got != "value=1 site=" {
+		t.Errorf("e, which took its place, has %q", got)
+	}
+	w.members = nil
+	w.selects("p", "a b c d")
+	w.agents(t, "a", healthy, w.now) // the old work is gone
+	w.pass(t)
+	w.agents(t, "a", healthy, w.now)
+	w.runTo(t, w.now.Add(time.Minute))
+	w.expectTemplate(t, "a b") // it was tried again, and its success ended the breach
+}
+
+// TestAMandatoryGroupProvesTheTemplate: what takes the canaries away does not open the gate.
+func TestAMandatoryGroupProvesTheTemplate(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		change func(*testing.T, *world)
+		phase  string
+	}{
+		"its cluster leaves":        {func(_ *testing.T, w *world) { w.selects("p", "c d e") }, "Breached"},
+		"its cluster falls silent":  {func(_ *testing.T, w *world) { w.silence("c d e", "a") }, "Breached"},
+		"its cluster is relabelled": {func(_ *testing.T, w *world) { w.selects("p", "canary:|a c d e") }, "Waiting"},
+		"the group is renamed":      {func(_ *testing.T, w *world) { w.selects("p", "early:a|c d e") }, "Waiting"},
+		"the failed cluster is relabelled": {func(t *testing.T, w *world) {
+			w.agents(t, "a", failing, w.now)
+			w.pass(t)
+			w.selects("p", "canary:|a c d e")
+		}, "Breached"},
+		"the failed cluster is drained": {func(t *testing.T, w *world) {
+			w.agents(t, "a", failing, w.now)
+			w.pass(t)
+			w.selects("p", "canary:|c d e")
+		}, "Breached"},
+		"a healthy cluster is deleted": {func(_ *testing.T, w *world) {
+			w.members = map[string]evidence.Member{"a": {Gone: true}}
+			w.selects("p", "c d e")
+		}, "MandatoryGroupUnproven"},
+		"the placement is made anew without the group": {func(_ *testing.T, w *world) { w.selects("p", "a c d e") }, "Waiting"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := finishedWorld(t, "canary:a|c d e", "p="+canaries)
+			w.pass(t)
+			w.expectTemplate(t, "a")
+			tc.change(t, w)
+			for range 5 {
+				w.runTo(t, w.now.Add(time.Hour))
+			}
+			for _, name := range []string{"c", "d", "e"} {
+				if got := w.data(t, name); got != "value=1 site=" {
+					t.Errorf("%s has %q", name, got)
+				}
+			}
+			w.expectCondition(t, "Progressing", map[bool]string{true: "True", false: "False"}[tc.phase == "Waiting"], tc.phase, "")
+		})
+	}
+}
+
+// TestAMandatoryGroupThatNobodyIsIn: a person passes it.
+func TestAMandatoryGroupThatNobodyIsIn(t *testing.T) {
+	for sentence, decision := range map[string]string{"missing": "b c", "misspelt": "canray:a|b c", "empty": "canary:|b c"} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, "p="+canaries)
+			w.selects("p", decision)
+			w.pass(t)
+			w.expectTemplate(t, "")
+			w.expectCondition(t, "Progressing", "False", "MandatoryGroupUnproven", "wait until a person passes it")
+			w.expectCondition(t, "Served", "False", "RunsNothing", "wait for their turn and run nothing")
+			w.passed = []string{"canary"}
+			w.pass(t)
+			if got := w.clusters(t); got == "" {
+				t.Error("nothing starts after the approval")
+			}
+		})
+	}
+}
+
+// TestAMandatoryGroupRuledElsewhere: a cluster counts in the groups of every placement that selects it.
+func TestAMandatoryGroupRuledElsewhere(t *testing.T) {
+	w := newWorld(t, "p="+oneByOne, "q="+canaries)
+	w.selects("p", "a")
+	w.selects("q", "canary:a|b c")
+	w.pass(t)
+	w.expectTemplate(t, "a")
+	w.agents(t, "a", failing, w.now)
+	w.pass(t)
+	w.expectTemplate(t, "a")
+	w.agents(t, "a", healthy, w.now)
+	w.pass(t)
+	w.expectTemplate(t, "a b c")
+}
+
+// TestAnIndexMeansWhatItMeant: a group that comes before it later is not the mandatory one.
+func TestAnIndexMeansWhatItMeant(t *testing.T) {
+	w := finishedWorld(t, "canary:a|c d", "p={type: Progressive, progressive: {maxConcurrency: 3, maxFailures: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w.pass(t)
+	w.agents(t, "a", failing, w.now)
+	w.pass(t)
+	w.selects("p", "first:e|canary:a|c d")
+	w.pass(t)
+	w.expectTemplate(t, "a")
+	w.expectCondition(t, "Progressing", "False", "Breached", "")
+}
+
+// TestAFailureCountsUntilTheClusterSucceeds: a retry lets no other cluster start.
+func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
+	key := types.NamespacedName{Namespace: "a", Name: plan.WorkName("shop", "web")}
+	for sentence, change := range map[string]func(*testing.T, *world){
+		"its work is deleted": func(t *testing.T, w *world) {
+			w.deleteWork(key)
+			w.agents(t, "a", "", w.now)
+		},
+		"its work is edited": func(_ *testing.T, w *world) {
+			work := w.stored[key].DeepCopy()
+			work.Spec.Workload.Manifests, work.Generation = nil, work.Generation+1
+			w.store(work, false)
+		},
+		"it is under way again": func(t *testing.T, w *world) { w.agents(t, "a", moving, w.now) },
+		"the strategy becomes All": func(t *testing.T, w *world) {
+			w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: All}")
+		},
+		"another placement takes its clusters": func(_ *testing.T, w *world) {
+			w.set.Spec.PlacementRefs = append(w.set.Spec.PlacementRefs, workv1alpha1.LocalPlacementReference{Name: "q"})
+			w.placements["p"].Object.Generation++
+			w.selects("q", "a b c d")
+			w.selects("p", "a")
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := finishedWorld(t, "a b c d", "p="+oneByOne)
+			w.pass(t)
+			w.agents(t, "a", failing, w.now)
+			w.pass(t)
+			w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster of 4 failed")
+			change(t, w)
+			w.observe()
+			for range 3 {
+				w.pass(t)
+				w.observe()
+			}
+			w.expectTemplate(t, "a")
+			w.agents(t, "a", healthy, w.now)
+			w.pass(t)
+			if got := w.clusters(t); got == "a" {
+				t.Error("nothing goes on after the success")
+			}
+		})
+	}
+}
+
+// TestWhatSoaks tests when a cluster has soaked.
+func TestWhatSoaks(t *testing.T) {
+	const soak = "{type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}"
+	for sentence, tc := range map[string]struct {
+		during func(*testing.T, *world)
+		// after is how much longer than minSuccessTime it takes.
+		after time.Duration
+	}{
+		"nothing happens": {func(*testing.T, *world) {}, 0},
+		"it degrades for a moment": {func(t *testing.T, w *world) {
+			w.agents(t, "a", failing, w.now)
+			w.runTo(t, w.now.Add(time.Minute))
+			w.agents(t, "a", healthy, w.now)
+		}, 6 * time.Minute},
+		"it is under way for a moment": {func(t *testing.T, w *world) {
+			w.agents(t, "a", moving, w.now)
+			w.runTo(t, w.now.Add(time.Minute))
+			w.agents(t, "a", healthy, w.now)
+		}, 6 * time.Minute},
+		"the agent is silent for a moment": {func(t *testing.T, w *world) {
+			w.members = map[string]evidence.Member{"a": {Unavailable: true}}
+			w.runTo(t, w.now.Add(time.Minute))
+			w.members = nil
+		}, 6 * time.Minute},
+		"no manager runs for an hour": {func(_ *testing.T, w *world) { w.now = w.now.Add(time.Hour) }, time.Hour},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := finishedWorld(t, "a b", "p="+soak)
+			w.pass(t)
+			began := w.now
+			w.agents(t, "a", healthy, w.now.Add(-4*time.Minute)) // by a clock that is behind
+			w.runTo(t, began.Add(5*time.Minute))
+			tc.during(t, w)
+			end := began.Add(10*time.Minute + tc.after)
+			w.runTo(t, end.Add(-time.Second))
+			w.expectTemplate(t, "a")
+			w.runTo(t, end.Add(time.Minute+time.Second))
+			w.expectTemplate(t, "a b")
+		})
+	}
+}
+
+// TestASoakEndsWithASignOfLife: the agent may have died with its last success.
+func TestASoakEndsWithASignOfLife(t *testing.T) {
+	w := finishedWorld(t, "a b", "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}")
+	w.pass(t)
+	w.agents(t, "a", healthy, w.now)
+	w.members = map[string]evidence.Member{"a": {Renewed: w.now.Add(9 * time.Minute)}}
+	w.runTo(t, w.now.Add(20*time.Minute))
+	w.expectTemplate(t, "a")
+	w.members = map[string]evidence.Member{"a": {Renewed: w.now}}
+	w.pass(t)
+	w.expectTemplate(t, "a b")
+}
+
+// TestADeadlineRunsOnce: a cluster that succeeded is never late again.
+func TestADeadlineRunsOnce(t *testing.T) {
+	w := finishedWorld(t, "a b", "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 15m, progressDeadline: 5m}}")
+	w.pass(t)
+	w.agents(t, "a", healthy, w.now)
+	w.runTo(t, w.now.Add(9*time.Minute))
+	w.agents(t, "a", moving, w.now)
+	out := w.runTo(t, w.now.Add(9*time.Minute))
+	if out.Verdicts[0].Code != rollout.UnderWay {
+		t.Errorf("a is %s", out.Verdicts[0].Code)
+	}
+	w.agents(t, "a", healthy, w.now)
+	w.runTo(t, w.now.Add(17*time.Minute))
+	w.expectTemplate(t, "a b")
+	w.runTo(t, w.now.Add(6*time.Minute)) // b does not report
+	w.expectCondition(t, "Progressing", "False", "Failed", "1 cluster of 2 failed")
+}
+
+// TestCurrentRevisionMovesWithTheEndOfTheRollout: neither with the first reports nor because the selection shrank.
+func TestCurrentRevisionMovesWithTheEndOfTheRollout(t *testing.T) {
+	w := finishedWorld(t, "canary:a|b c", "p={type: Progressive, progressive: {minSuccessTime: 1h, mandatoryDecisionGroups: [{groupName: canary}]}}")
+	former := w.set.Status.CurrentRevision
+	w.pass(t)
+	w.agents(t, "a", healthy, w.now)
+	w.selects("p", "canary:a|")
+	w.runTo(t, w.now.Add(2*time.Hour))
+	if w.set.Status.CurrentRevision != former {
+		t.Error("the template counts as finished because the other clusters went away")
+	}
+	w.selects("p", "canary:a|b c")
+	w.set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
+	w.agents(t, "b c", "", w.now) // their works were deleted
+	w.pass(t)
+	for _, name := range []string{"b", "c"} {
+		if got := w.data(t, name); got != "value=1 site=" {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+	w.set.Spec.PlacementRefs[0].RolloutStrategy.Paused = false
+	w.finish(t)
+}
+
+// TestAClusterThatWaitsRunsTheFormerTemplate: whatever it waits for, and however it came.
+func TestAClusterThatWaitsRunsTheFormerTemplate(t *testing.T) {
+	w := finishedWorld(t, "canary:a|b c", "p="+canaries)
+	w.pass(t)
+	w.selects("p", "canary:a|c")
+	w.pass(t)
+	w.agents(t, "b", "", w.now) // the work of b is gone
+	w.selects("p", "canary:a|b c d")
+	w.pass(t)
+	for _, name := range []string{"b", "d"} {
+		if got := w.data(t, name); got != "value=1 site=" {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+	w.expectTemplate(t, "a")
+}
+
+// TestAFinishedTemplateIsNeverHeldBack: a cluster that joins gets it at once.
+func TestAFinishedTemplateIsNeverHeldBack(t *testing.T) {
+	for sentence, change := range map[string]func(*testing.T, *world){
+		"an object of another cluster fails": func(t *testing.T, w *world) { w.agents(t, "a b", failing, w.now) },
+		"pods of another cluster restart":    func(t *testing.T, w *world) { w.agents(t, "a b", moving, w.now) },
+		"the set is paused":                  func(_ *testing.T, w *world) { w.set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true },
+		"approvals are withdrawn": func(_ *testing.T, w *world) {
+			w.set.Spec.PlacementRefs[0].RolloutStrategy.Approval = &clusterv1alpha1.RolloutApproval{}
+		},
+		"the mandatory group goes": func(*testing.T, *world) {},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 2m, progressDeadline: 5m, mandatoryDecisionGroups: [{groupName: canary}]}}")
+			w.selects("p", "canary:a|b c")
+			w.finish(t)
+			change(t, w)
+			w.runTo(t, w.now.Add(time.Hour))
+			w.selects("p", "a b d e")
+			w.pass(t)
+			w.expectTemplate(t, "a b d e")
+			for _, condition := range w.set.Status.Conditions {
+				if condition.Type == "Progressing" && condition.Reason == "Breached" {
+					t.Errorf("%+v", condition)
+				}
+			}
+		})
+	}
+}
+
+// TestTypeAllFails: a rollout in which clusters failed has not finished.
+func TestTypeAllFails(t *testing.T) {
+	w := newWorld(t, "p={type: All, all: {progressDeadline: 8s}}")
+	w.selects("p", "a b c")
+	w.pass(t)
+	w.agents(t, "a b c", failing, w.now)
+	w.pass(t)
+	w.expectCondition(t, "Progressing", "False", "Failed", "3 clusters of 3 failed")
+	if w.set.Status.CurrentRevision != "" {
+		t.Error("the template counts as finished")
+	}
+}
+
+// TestAPersonForgives: a failure that is forgiven does not count.
+func TestAPersonForgives(t *testing.T) {
+	w := finishedWorld(t, "a b c", "p="+oneByOne)
+	w.pass(t)
+	w.agents(t, "a", failing, w.now)
+	w.pass(t)
+	w.forgiven = true
+	w.pass(t)
+	w.expectTemplate(t, "a b")
+}
+
+// TestAPercentageIsOfTheStart: a cluster that joins does not lift a breach.
+func TestAPercentageIsOfTheStart(t *testing.T) {
+	w := finishedWorld(t, "a b c d e", "p={type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 20%}}")
+	w.pass(t)
+	w.agents(t, "a b", failing, w.now)
+	w.pass(t)
+	w.selects("p", "a b c d e f")
+	w.pass(t)
+	w.expectTemplate(t, "a b")
+	w.expectCondition(t, "Progressing", "False", "Breached", "2 clusters of 6 failed")
+}
