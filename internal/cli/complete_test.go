@@ -19,6 +19,7 @@ func freeFlags() map[string]string {
 		"hub-url": "an address of its own",
 		"group":   "a name or an index of a group",
 		"label":   "a label of a new cluster",
+		"reason":  "a text",
 		"ttl":     "a length of time", "timeout": "a length of time", "member-kubeconfig": "file",
 		"hub": "an address of its own", "token": "secret", "ca-hash": "hash", "ca-file": "file", "image": "image", "dir": "folder",
 		"filename": "file", "base": "file", "strategy": "file", "status": "file", "kubeconfig": "file",

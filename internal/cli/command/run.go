@@ -23,11 +23,17 @@ const (
 	ExitUnsatisfied = 1
 	// ExitRefused is a wrong or unreadable input or command line.
 	ExitRefused = 2
+	// ExitWaits is something that waits for a person.
+	ExitWaits = 3
 )
 
 // UnsatisfiedError is a failed check that the command line requested. It sets exit code 1. Its text is printed; without one the result of
 // the command shows what failed.
-type UnsatisfiedError struct{ Text string }
+type UnsatisfiedError struct {
+	Text string
+	// Waits means that a person has to say something first. It sets exit code 3.
+	Waits bool
+}
 
 func (e UnsatisfiedError) Error() string { return e.Text }
 
@@ -53,6 +59,9 @@ func exitCode(err error, streams genericiooptions.IOStreams) int {
 	if unsatisfied, ok := errors.AsType[UnsatisfiedError](err); ok {
 		if unsatisfied.Text != "" {
 			fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(unsatisfied.Text))
+		}
+		if unsatisfied.Waits {
+			return ExitWaits
 		}
 		return ExitUnsatisfied
 	}

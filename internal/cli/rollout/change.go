@@ -2,9 +2,11 @@ package rollout
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/command"
@@ -14,85 +16,147 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollouts"
 )
 
-const pauseLong = `Pause the rollouts of a ManifestWorkReplicaSet, over one of its placements or over all.
+const pauseLong = `Pause the rollouts of a ManifestWorkReplicaSet.
 
-No further cluster starts. Clusters that have started continue, and their deadlines run. You need the permission to update the
-set, and execute-as for its executor.`
+No further cluster starts. Clusters that have started continue, and their deadlines run. Clusters that join get the template of the last
+finished rollout. The pause is stored in the RolloutControl with the name of the set, and survives every change of the set. With
+--placement it is stored in the set, for one placement.
+
+You need the permission to update rolloutcontrols; with --placement to update the set, and execute-as for its executor.`
 
 const resumeLong = `Resume the rollouts of a ManifestWorkReplicaSet that are paused, over one of its placements or over all.
 
-You need the permission to update the set, and execute-as for its executor.`
+Without --placement, it ends the pause of the RolloutControl and of every placement in the set. You need the permission to update
+rolloutcontrols, and where the set itself is paused to update the set, and execute-as for its executor.`
 
-const approveLong = `Approve decision groups in the rollouts of a ManifestWorkReplicaSet that have an approval in their strategy.
+const approveLong = `Approve decision groups in the rollouts of a ManifestWorkReplicaSet, for its present template.
 
-A whole number is the index of a group, any other text its name. You need the permission to update the set, and execute-as for
-its executor.`
+A group whose rollout waits for approvals may start. A mandatory group that holds the rollout, since it is empty, missing, or has no
+cluster that succeeded, is passed. A whole number is the index of a group, any other text its name; an index is stored as the name that
+the group has now. The approval is stored in the RolloutControl with the name of the set. You need the permission to update
+rolloutcontrols.`
+
+const forgiveLong = `Let failures of clusters not count any more, in the rollout of the present template of a ManifestWorkReplicaSet.
+
+The clusters must have failed, or have left before they succeeded. They are named by ` + "`kubectl berth rollout status`" + `. It is stored in the
+RolloutControl with the name of the set, with the reason. You need the permission to update rolloutcontrols.`
 
 // changeOptions is the command line of the commands that change a rollout.
 type changeOptions struct {
 	streams genericiooptions.IOStreams
 	flags   *reader.HubFlags
 
-	placement string
-	groups    []string
-	// done is what the command reports; change returns the patch of a set.
-	done   string
-	change func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error)
+	placement, reason string
+	groups            []string
+	// done is what the command reports.
+	done string
+	// change stores what the command says of a set, and reports whether anything was to be said.
+	change func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, args []string) (changed bool, err error)
 }
 
 func newPause(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "paused"}
-	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return rollouts.SetPaused(set, o.placement, true)
+	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (bool, error) {
+		if o.placement == "" {
+			return rollouts.ChangeControl(ctx, hub, set, rollouts.PauseAll(true))
+		}
+		return o.setPaused(ctx, hub, set, true)
 	}
-	return o.command(streams, &cobra.Command{
-		Use: "pause SET [flags]", Short: "Pause the rollouts of a set of works", Long: pauseLong,
+	return o.withPlacement(o.command(streams, &cobra.Command{
+		Use: "pause SET [flags]", Short: "Pause the rollouts of a set of works", Long: pauseLong, Args: oneWorkSet,
 		Example: "  # Start no further cluster\n  kubectl berth rollout pause web -n shop",
-	})
+	}))
 }
 
 func newResume(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "resumed"}
-	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return rollouts.SetPaused(set, o.placement, false)
+	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (changed bool, err error) {
+		if o.placement == "" {
+			if changed, err = rollouts.ChangeControl(ctx, hub, set, rollouts.PauseAll(false)); err != nil {
+				return false, err
+			}
+		}
+		inSet, err := o.setPaused(ctx, hub, set, false)
+		return changed || inSet, err
 	}
-	return o.command(streams, &cobra.Command{
-		Use: "resume SET [flags]", Short: "Resume the paused rollouts of a set of works", Long: resumeLong,
+	return o.withPlacement(o.command(streams, &cobra.Command{
+		Use: "resume SET [flags]", Short: "Resume the paused rollouts of a set of works", Long: resumeLong, Args: oneWorkSet,
 		Example: "  # Continue over the placement canary only\n  kubectl berth rollout resume web -n shop --placement canary",
+	}))
+}
+
+// setPaused pauses or resumes rollouts in the set itself.
+func (o *changeOptions) setPaused(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, paused bool) (bool, error) {
+	return rollouts.Change(ctx, hub, client.ObjectKeyFromObject(set), func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+		return rollouts.SetPaused(set, o.placement, paused)
 	})
 }
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "approved"}
-	o.change = func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return rollouts.Approve(set, o.placement, o.groups)
+	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (bool, error) {
+		read, err := rollouts.ReadNew(ctx, hub, set)
+		if err != nil {
+			return false, err
+		}
+		approvals, err := rollouts.ApproveGroups(read, o.placement, o.groups)
+		if err != nil {
+			return false, err
+		}
+		return rollouts.ChangeControl(ctx, hub, set, rollouts.AddApprovals(approvals))
+	}
+	cmd := o.withPlacement(o.command(streams, &cobra.Command{
+		Use: "approve SET --group GROUP [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong, Args: oneWorkSet,
+		Example: "  # Let the group production start\n  kubectl berth rollout approve web -n shop --group production",
+	}))
+	cmd.Flags().StringArrayVar(&o.groups, "group", nil, "`name` or index of a decision group; may be repeated")
+	return cmd
+}
+
+func newForgive(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &changeOptions{done: "forgiven"}
+	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, clusters []string) (bool, error) {
+		forgiven, err := rollouts.Forgive(set, clusters, o.reason)
+		if err != nil {
+			return false, err
+		}
+		return rollouts.ChangeControl(ctx, hub, set, rollouts.AddForgiven(forgiven))
 	}
 	cmd := o.command(streams, &cobra.Command{
-		Use: "approve SET --group GROUP [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong,
-		Example: "  # Let the group production start\n  kubectl berth rollout approve web -n shop --group production",
+		Use: "forgive SET CLUSTER... --reason REASON [flags]", Short: "Let failed clusters not count in the rollout of a set of works", Long: forgiveLong,
+		Args:    cobra.MinimumNArgs(2), //nolint:mnd // a set and a cluster
+		Example: "  # The disk of edge-1 was full, whatever the template is\n  kubectl berth rollout forgive web edge-1 -n shop --reason 'disk full'",
 	})
-	cmd.Flags().StringArrayVar(&o.groups, "group", nil, "`name` or index of a decision group; may be repeated")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "`reason` why the failure does not count")
 	return cmd
 }
 
 func (o *changeOptions) command(streams genericiooptions.IOStreams, cmd *cobra.Command) *cobra.Command {
 	o.streams, o.flags = streams, reader.NewHubFlags()
-	cmd.Args = oneWorkSet
 	cmd.ValidArgsFunction = completion.Of(o.flags).One(reader.WorkSetKind())
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1:]) }
 	cmd.DisableFlagsInUseLine = true
-	cmd.Flags().StringVar(&o.placement, "placement", "", "`name` of the placement whose rollout to change (default: all of the set)")
 	command.AddHubFlags(cmd, o.flags)
+	return cmd
+}
+
+// withPlacement adds the flag of a placement.
+func (o *changeOptions) withPlacement(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&o.placement, "placement", "", "`name` of the placement whose rollout to change (default: all of the set)")
 	completion.Register(cmd, "placement", completion.Of(o.flags).All(reader.PlacementKind()))
 	return cmd
 }
 
-func (o *changeOptions) run(ctx context.Context, name string) error {
+func (o *changeOptions) run(ctx context.Context, name string, args []string) error {
 	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err
 	}
-	changed, err := rollouts.Change(ctx, hub, key, o.change)
+	set := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := hub.Get(ctx, key, set); err != nil {
+		return fmt.Errorf("reading the set %s: %w", key, err)
+	}
+	changed, err := o.change(ctx, hub, set, args)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ const statusLong = `Show how far the rollout of a ManifestWorkReplicaSet is: its
 the reason.
 
 --watch shows it live until it ends: a frame that is drawn again on a terminal, and a line for each change elsewhere. The exit code is 0
-when the rollout has finished, and 1 where it stands still, with the reason and the next command, or has not ended after --timeout.
+when the rollout has finished within maxFailures, 3 where it is paused or waits for a person, and 1 where it failed, stands still for another
+reason, or has not ended after --timeout. The reason and the next command are printed.
 
 You need the permission to get the set, its placements and their decisions. Without the permission to list ManifestWorks in all
 namespaces, and controllerrevisions in that of the set, the manager lists the clusters that you may see. Where no manager serves its views, there are only the numbers in the

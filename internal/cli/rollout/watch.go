@@ -79,7 +79,10 @@ func ended(set string, outcome rollouts.Outcome) error {
 	if outcome.Reason == "" {
 		return nil
 	}
-	return command.UnsatisfiedError{Text: fmt.Sprintf("the rollout of %s stands still: %s\nnext: it %s", set, outcome.Reason, outcome.Next)}
+	return command.UnsatisfiedError{
+		Text:  fmt.Sprintf("the rollout of %s stands still: %s\nnext: it %s", set, outcome.Reason, outcome.Next),
+		Waits: outcome.Waits,
+	}
 }
 
 // reporter returns what reads the set: watches where the caller may list works, else the view of the manager.
@@ -155,6 +158,9 @@ func (l liveReport) current(ctx context.Context, now time.Time) (*report.Report,
 		return nil, errOverridesAdded
 	}
 	if found.Former, err = l.former.Read(ctx, found.Set); err != nil {
+		return nil, err
+	}
+	if found.Control, err = rollouts.ReadControl(ctx, l.former.Hub, client.ObjectKeyFromObject(found.Set)); err != nil {
 		return nil, err
 	}
 	out, err := rollouts.NewReport(found, now)

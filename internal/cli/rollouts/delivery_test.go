@@ -67,7 +67,9 @@ func world(t *testing.T, clusters int) rollouts.Delivery {
 		t.Fatal(err)
 	}
 	began := now.Add(-10 * time.Minute)
-	for i, write := range plan.Plan(plan.Input{Set: out.Set, Hash: hash, Placements: out.Placements, Now: began}).Writes {
+	in := plan.Input{Set: out.Set, Hash: hash, Placements: out.Placements, Now: began}
+	out.Set.Status = plan.Plan(in).Status // what starts is on record
+	for i, write := range plan.Plan(in).Writes {
 		work := write.Object(&out.Set.Spec.ManifestWorkTemplate)
 		work.UID, work.Generation = types.UID(fmt.Sprint(i)), 1
 		for _, kind := range []string{workv1.WorkApplied, []string{workv1.WorkAvailable, workv1.WorkDegraded}[i%2]} {

@@ -24,6 +24,8 @@ type Outcome struct {
 	Ended bool
 	// Reason is why the rollout stands still, Next what a user does; both are empty for a rollout that finished.
 	Reason, Next string
+	// Waits means that the rollout is paused, or waits until a person approves or passes a group.
+	Waits bool
 }
 
 // Live turns reports into a live view: frames on a terminal, and a line for each change elsewhere. It reads no clock.
@@ -65,7 +67,7 @@ func (l *Live) Show(r *report.Report, now time.Time) (string, Outcome) {
 
 // outcome reports whether a rollout has finished, or has stood still for a moment.
 func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
-	finished := true
+	finished, waits := true, true
 	var reason, next string
 	for _, p := range r.Placements {
 		phase := rollout.Phase(p.Phase)
@@ -74,6 +76,7 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 			l.still = time.Time{}
 			return Outcome{}
 		}
+		waits = waits && (phase == rollout.PhaseFinished || phase == rollout.PhasePaused || phase == rollout.PhaseUnapproved || phase == rollout.PhaseUnproven)
 		if reason == "" && phase != rollout.PhaseFinished {
 			reason, next = p.Name+": "+p.Message, p.Next
 		}
@@ -90,7 +93,7 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 	if next == "" {
 		next = "look at the placement: `kubectl berth explain placement`"
 	}
-	return Outcome{Ended: true, Reason: reason, Next: next}
+	return Outcome{Ended: true, Reason: reason, Next: next, Waits: waits}
 }
 
 // moves reports whether a rollout goes on by itself.

@@ -110,21 +110,22 @@ func TestWatchEnds(t *testing.T) {
 		change       func(w *plantest.World)
 		ended        bool
 		reason, next string
+		waits        bool
 	}{
-		"under way": {lenient, nil, false, "", ""},
-		"finished":  {"{type: All}", func(w *plantest.World) { w.Succeed("a", "b") }, true, "", ""},
+		"under way": {lenient, nil, false, "", "", false},
+		"finished":  {"{type: All}", func(w *plantest.World) { w.Succeed("a", "b") }, true, "", "", false},
 		"breached": {
 			lenient, func(w *plantest.World) { w.Degrade("a", "no image") }, true, "fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
-			"starts when fewer clusters fail: correct the template, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`",
+			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`", false,
 		},
-		"paused with a cluster under way": {lenient, func(w *plantest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", ""},
+		"paused with a cluster under way": {lenient, func(w *plantest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", "", false},
 		"paused": {
 			lenient, func(w *plantest.World) {
 				w.Succeed("a")
 				w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
-			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`",
+			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`", true,
 		},
-		"no decision": {lenient, func(w *plantest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "look at the placement: `kubectl berth explain placement`"},
+		"no decision": {lenient, func(w *plantest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "look at the placement: `kubectl berth explain placement`", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := plantest.New(t, now, tc.strategy, plantest.Group{Clusters: []string{"a", "b"}})
@@ -138,7 +139,7 @@ func TestWatchEnds(t *testing.T) {
 				t.Errorf("at once: %+v", outcome)
 			}
 			_, outcome := live.Show(&found, now.Add(5*time.Second))
-			if want := (rollouts.Outcome{Ended: tc.ended, Reason: tc.reason, Next: tc.next}); outcome != want {
+			if want := (rollouts.Outcome{Ended: tc.ended, Reason: tc.reason, Next: tc.next, Waits: tc.waits}); outcome != want {
 				t.Errorf("after a moment: %+v, want %+v", outcome, want)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
@@ -30,7 +31,7 @@ const pageSize = 100
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, coordinationv1.AddToScheme, clusterv1.AddToScheme,
-		clusterv1beta1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme} {
+		clusterv1beta1.AddToScheme, rolloutv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
 		}
@@ -43,6 +44,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 	mapper.Add(clusterv1beta1.GroupVersion.WithKind("PlacementDecision"), meta.RESTScopeNamespace)
 	mapper.Add(workv1.GroupVersion.WithKind("ManifestWork"), meta.RESTScopeNamespace)
 	mapper.Add(workv1alpha1.GroupVersion.WithKind("ManifestWorkReplicaSet"), meta.RESTScopeNamespace)
+	mapper.Add(rolloutv1alpha1.GroupVersion.WithKind("RolloutControl"), meta.RESTScopeNamespace)
 	out, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
@@ -54,6 +56,8 @@ func NewClient(config *rest.Config) (client.Client, error) {
 type Delivery struct {
 	Set        *workv1alpha1.ManifestWorkReplicaSet
 	Placements map[string]plan.Placement
+	// Control is what people said of the rollout; nil for nothing, or where the caller may not read it.
+	Control *rolloutv1alpha1.RolloutControlSpec
 	// Former is the template of status.currentRevision; nil where it is not kept or was not read.
 	Former *workv1.ManifestWorkSpec
 	// Works are the works of the set, without their manifests. WorksHidden is set if the caller may not list them, or
@@ -90,7 +94,11 @@ func Read(ctx context.Context, hub client.Reader, key client.ObjectKey) (Deliver
 	if err := out.readPlacements(ctx, hub, out.Set); err != nil {
 		return out, err
 	}
-	err := out.readWorks(ctx, hub)
+	var err error
+	if out.Control, err = ReadControl(ctx, hub, key); err != nil {
+		return out, err
+	}
+	err = out.readWorks(ctx, hub)
 	if err == nil && len(out.Set.Spec.Overrides) > 0 {
 		err = out.ReadClusters(ctx, hub)
 	}
@@ -180,7 +188,7 @@ func (d *Delivery) input(now time.Time) (plan.Input, error) {
 	if err != nil {
 		return plan.Input{}, fmt.Errorf("hashing the template: %w", err)
 	}
-	out := plan.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Now: now}
+	out := plan.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Control: d.Control, Now: now}
 	rendered, err := d.rendering(hash)
 	if err != nil {
 		return plan.Input{}, err

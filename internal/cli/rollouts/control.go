@@ -1,0 +1,243 @@
+package rollouts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/rollout"
+)
+
+// maxReason bounds the reason of a forgiven failure, in bytes.
+const maxReason = 256
+
+var (
+	errNoReason   = errors.New("no reason is given: write --reason, for those who look at the rollout later")
+	errLongReason = fmt.Errorf("the reason is longer than %d bytes: shorten it", maxReason)
+)
+
+// ReadControl returns what people said of the rollout of a set; nil for nothing, for a hub without the definition, and where the caller may
+// not read it.
+func ReadControl(ctx context.Context, hub client.Reader, key client.ObjectKey) (*rolloutv1alpha1.RolloutControlSpec, error) {
+	out := &rolloutv1alpha1.RolloutControl{}
+	switch err := hub.Get(ctx, key, out); {
+	case err == nil:
+		return &out.Spec, nil
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		return nil, nil //nolint:nilnil // nothing is known
+	default:
+		return nil, fmt.Errorf("reading RolloutControl %s: %w", key, err)
+	}
+}
+
+// ChangeControl stores what a person says of the rollout of a set. change reports whether there is anything to say.
+func ChangeControl(
+	ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, change func(*rolloutv1alpha1.RolloutControlSpec) bool,
+) (changed bool, err error) {
+	key := client.ObjectKeyFromObject(set)
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		control := &rolloutv1alpha1.RolloutControl{}
+		err := hub.Get(ctx, key, control)
+		switch {
+		case err == nil:
+			if changed = change(&control.Spec); changed {
+				err = hub.Update(ctx, control)
+			}
+		case apierrors.IsNotFound(err):
+			control.Namespace, control.Name = key.Namespace, key.Name
+			if changed = change(&control.Spec); !changed {
+				return nil
+			}
+			err = hub.Create(ctx, control)
+		}
+		if err != nil {
+			return fmt.Errorf("storing RolloutControl %s: %w", key, err)
+		}
+		return nil
+	})
+	return changed && err == nil, err //nolint:wrapcheck // it names the object
+}
+
+// PauseAll pauses or resumes every rollout of a set.
+func PauseAll(paused bool) func(*rolloutv1alpha1.RolloutControlSpec) bool {
+	return func(said *rolloutv1alpha1.RolloutControlSpec) bool {
+		changed := said.Paused != paused
+		said.Paused = paused
+		return changed
+	}
+}
+
+// ApproveGroups returns the approvals of groups, by name or index, for the present template of a set: a group whose rollout waits for
+// approvals may start, and a mandatory group that is not proven is passed. A group must be in the decision or be mandatory.
+func ApproveGroups(d Delivery, placement string, groups []string) ([]rolloutv1alpha1.GroupApproval, error) {
+	if len(groups) == 0 {
+		return nil, errNoGroup
+	}
+	refs, err := refsTo(d.Set, placement)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := plan.TemplateHash(&d.Set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", d.Set.Namespace, d.Set.Name, err)
+	}
+	var out []rolloutv1alpha1.GroupApproval
+	for _, text := range groups {
+		before := len(out)
+		for _, i := range refs {
+			ref := d.Set.Spec.PlacementRefs[i]
+			group, exists := namedGroup(d.Placements[ref.Name], referenceTo(text))
+			approval := rolloutv1alpha1.GroupApproval{MandatoryDecisionGroup: group, Placement: ref.Name, Revision: revision}
+			switch {
+			case unproven(d.Set, ref.Name, group):
+				approval.For = rolloutv1alpha1.ApprovalProof
+			case exists && ref.RolloutStrategy.Approval != nil:
+				approval.For = rolloutv1alpha1.ApprovalStart
+			default:
+				continue
+			}
+			out = append(out, approval)
+		}
+		if len(out) == before {
+			return nil, fmt.Errorf("nothing waits for the group %q in the set %s/%s: it has %s", text, d.Set.Namespace, d.Set.Name, waiting(d, refs))
+		}
+	}
+	return out, nil
+}
+
+// namedGroup returns a reference by the name of the group, where it has one, and whether the group exists.
+func namedGroup(placement plan.Placement, to clusterv1alpha1.MandatoryDecisionGroup) (out clusterv1alpha1.MandatoryDecisionGroup, exists bool) {
+	for _, group := range placement.Decisions.Groups() {
+		if rollout.RefersTo(to, group.GroupKey) {
+			if group.Name != "" {
+				return clusterv1alpha1.MandatoryDecisionGroup{GroupName: group.Name}, true
+			}
+			return to, true
+		}
+	}
+	return to, false
+}
+
+// unproven reports whether a mandatory group of a placement holds the rollout.
+func unproven(set *workv1alpha1.ManifestWorkReplicaSet, placement string, group clusterv1alpha1.MandatoryDecisionGroup) bool {
+	if set.Status.Rollout == nil {
+		return false
+	}
+	for _, of := range set.Status.Rollout.Placements {
+		for _, gate := range of.Gates {
+			named := gate.GroupName != "" && gate.GroupName == group.GroupName || gate.Resolved != "" && gate.Resolved == group.GroupName
+			indexed := group.GroupName == "" && gate.GroupName == "" && gate.GroupIndex == group.GroupIndex
+			if of.Name == placement && gate.Passed == "" && (named || indexed) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// waiting names the groups of a set that an approval can be for.
+func waiting(d Delivery, refs []int) string {
+	var names []string
+	for _, i := range refs {
+		ref := d.Set.Spec.PlacementRefs[i]
+		for _, group := range d.Placements[ref.Name].Decisions.Groups() {
+			if ref.RolloutStrategy.Approval != nil {
+				names = append(names, group.String())
+			}
+		}
+		for _, to := range rollout.MandatoryGroups(&ref.RolloutStrategy.RolloutStrategy) {
+			if unproven(d.Set, ref.Name, to) {
+				names = append(names, rollout.Reference(to))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return "no group that waits for an approval"
+	}
+	slices.Sort(names)
+	return printer.JoinNames(slices.Compact(names), maxListed)
+}
+
+// AddApprovals adds approvals. Those for other templates go.
+func AddApprovals(added []rolloutv1alpha1.GroupApproval) func(*rolloutv1alpha1.RolloutControlSpec) bool {
+	return func(said *rolloutv1alpha1.RolloutControlSpec) bool {
+		changed := false
+		for _, one := range added {
+			said.Approvals = slices.DeleteFunc(said.Approvals, func(other rolloutv1alpha1.GroupApproval) bool { return other.Revision != one.Revision })
+			if !slices.Contains(said.Approvals, one) {
+				said.Approvals = append(said.Approvals, one)
+				changed = true
+			}
+		}
+		return changed
+	}
+}
+
+// Forgive returns the failures of clusters that do not count any more. They must have failed, or be lost, with the present template.
+func Forgive(set *workv1alpha1.ManifestWorkReplicaSet, clusters []string, reason string) ([]rolloutv1alpha1.ForgivenCluster, error) {
+	reason = strings.TrimSpace(reason)
+	switch {
+	case reason == "":
+		return nil, errNoReason
+	case len(reason) > maxReason:
+		return nil, errLongReason
+	}
+	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	failed := failedClusters(set)
+	var out []rolloutv1alpha1.ForgivenCluster
+	for _, name := range clusters {
+		if !slices.Contains(failed, name) {
+			return nil, fmt.Errorf("the cluster %q has not failed with the present template of the set %s/%s: those that have are %s",
+				name, set.Namespace, set.Name, cmp.Or(printer.JoinNames(failed, maxListed), "none"))
+		}
+		out = append(out, rolloutv1alpha1.ForgivenCluster{Cluster: name, Revision: revision, Reason: reason})
+	}
+	return out, nil
+}
+
+// failedClusters returns the clusters on record that failed, were lost or are forgiven.
+func failedClusters(set *workv1alpha1.ManifestWorkReplicaSet) []string {
+	var out []string
+	if set.Status.Rollout == nil || set.Status.Rollout.FinishedTime != nil {
+		return nil
+	}
+	for _, entry := range set.Status.Rollout.Clusters {
+		switch entry.Phase {
+		case clusterv1alpha1.ClusterFailed, clusterv1alpha1.ClusterLost, clusterv1alpha1.ClusterForgiven:
+			out = append(out, entry.Name)
+		case clusterv1alpha1.ClusterInFlight, clusterv1alpha1.ClusterLeft:
+		}
+	}
+	return out
+}
+
+// AddForgiven adds forgiven failures. Those with other templates go.
+func AddForgiven(added []rolloutv1alpha1.ForgivenCluster) func(*rolloutv1alpha1.RolloutControlSpec) bool {
+	return func(said *rolloutv1alpha1.RolloutControlSpec) bool {
+		changed := false
+		for _, one := range added {
+			said.Forgiven = slices.DeleteFunc(said.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool { return other.Revision != one.Revision })
+			known := slices.ContainsFunc(said.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool { return other.Cluster == one.Cluster })
+			if !known {
+				said.Forgiven = append(said.Forgiven, one)
+				changed = true
+			}
+		}
+		return changed
+	}
+}
