@@ -16,7 +16,7 @@ type Evidence struct {
 	// failures.
 	Lost map[decision.GroupKey]int
 	// Gates are the mandatory groups in their order, in place of those of the strategy. nil stands for those of the strategy: one is then
-	// passed when its clusters are done, and one that does not exist is passed.
+	// passed when its clusters are done, and a group that does not exist is passed.
 	Gates []Gate
 	// InFlightLimit bounds maxConcurrency of ordered types; 0 for no bound.
 	InFlightLimit int
@@ -37,7 +37,7 @@ func (e Evidence) Next(strategy *clusterv1alpha1.RolloutStrategy, groups Groups,
 	return next(strategy, groups, statuses, e, now)
 }
 
-// Pace is the part of a strategy that says when a cluster counts as done or late.
+// Pace is the part of a strategy that records when a cluster counts as done or late.
 type Pace struct {
 	// MinSuccessTime is how long a cluster must have succeeded; 0 for type All.
 	MinSuccessTime time.Duration

@@ -40,7 +40,7 @@ const (
 	WaitsForPlace Code = "WaitsForPlace"
 	// WaitsForGroup means that an earlier group is not done.
 	WaitsForGroup Code = "WaitsForGroup"
-	// WaitsForProof means that a mandatory group has nobody left who can prove the change: it is empty, does not exist, or all that started
+	// WaitsForProof means that a mandatory group has no cluster left that can prove the change: it is empty, does not exist, or all that started
 	// in it were left out or left.
 	WaitsForProof Code = "WaitsForProof"
 	// WaitsForApproval means that the cluster's group is not approved.
@@ -80,7 +80,7 @@ const (
 	// PhaseBreached means that more clusters failed than maxFailures. No cluster starts until enough have recovered, or maxFailures is
 	// raised. For a caller without a memory it also ends when failed clusters leave.
 	PhaseBreached Phase = "Breached"
-	// PhaseFailed means that more clusters failed than maxFailures, or all of them, and that none is left to start or under way.
+	// PhaseFailed means that more clusters failed than maxFailures, or all of them, and that no cluster is left to start or under way.
 	PhaseFailed Phase = "Failed"
 	// PhaseAdvancing means that clusters start with this step.
 	PhaseAdvancing Phase = "Advancing"
@@ -92,7 +92,7 @@ const (
 	PhaseWaiting Phase = "Waiting"
 	// PhaseSoaking means that all clusters under way have succeeded, and minSuccessTime has not passed.
 	PhaseSoaking Phase = "Soaking"
-	// PhaseUnproven means that no cluster is under way and that a mandatory group has nobody left who can prove the change. A person must
+	// PhaseUnproven means that no cluster is under way and that a mandatory group has no cluster left that can prove the change. A person must
 	// pass it.
 	PhaseUnproven Phase = "MandatoryGroupUnproven"
 	// PhaseUnapproved means that no cluster is under way and the next group waits for approval.

@@ -150,7 +150,7 @@ func freeAddresses(count int) ([]string, error) {
 	for range count {
 		address, err := process.FreeAddress()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what it does
+			return nil, err //nolint:wrapcheck // its text is complete
 		}
 		out = append(out, address)
 	}

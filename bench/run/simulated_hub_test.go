@@ -38,7 +38,7 @@ type simulatedHub struct {
 	t      *testing.T
 	random *rand.Rand
 	stored *enginetest.World
-	// managerFleet and managerStored are what the manager knows.
+	// managerFleet and managerStored are what the manager has.
 	managerFleet  *live.Fleet
 	managerStored *live.Stored
 	queued        map[fleet.Key]bool

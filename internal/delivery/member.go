@@ -90,7 +90,7 @@ func (s *setState) sawLease(cluster string, stored, now time.Time) time.Time {
 	return known.seen
 }
 
-// watchMembers records the clusters whose state counts, and forgets the renewals of all others.
+// watchMembers records the clusters whose state counts, and drops the renewals of all others.
 func (s *setState) watchMembers(soaking map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

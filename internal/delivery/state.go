@@ -32,7 +32,7 @@ type setState struct {
 	undeliverable map[string]string
 	// renderings are of the last pass; nil before the first.
 	renderings *renderings
-	// watched are the clusters that the rollout is judged by: true for one that soaks. renewals are the leases of those that soak.
+	// watched are the clusters that the rollout is judged by: true for a cluster that soaks. renewals are the leases of those that soak.
 	watched  map[string]bool
 	renewals map[string]renewal
 	// observed is what the metrics report of the last plan.

@@ -226,6 +226,6 @@ const (
 	ClusterLost ClusterRolloutPhase = "Lost"
 	// ClusterLeft means that a healthy cluster was deleted, denied, or dropped by an edit of the placement. It does not count.
 	ClusterLeft ClusterRolloutPhase = "Left"
-	// ClusterForgiven means that a person said that the failure does not count.
+	// ClusterForgiven means that a person decided that the failure does not count.
 	ClusterForgiven ClusterRolloutPhase = "Forgiven"
 )

@@ -1,4 +1,4 @@
-// Package v1alpha1 has what people say of rollouts: pauses, approvals and
+// Package v1alpha1 has what people decide about rollouts: pauses, approvals and
 // forgiven failures. These objects are of Berth alone.
 //
 // +kubebuilder:object:generate=true

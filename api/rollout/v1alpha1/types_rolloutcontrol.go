@@ -6,7 +6,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 )
 
-// RolloutControl is what people say of the rollout of the ManifestWorkReplicaSet
+// RolloutControl is what people decide about the rollout of the ManifestWorkReplicaSet
 // with the same namespace and name. It survives every change of the set, such as
 // `kubectl apply` of its file. The fields of the set go on meaning what they mean.
 //
@@ -19,13 +19,13 @@ type RolloutControl struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What was said.
+	// What was decided.
 	//
 	// +optional
 	Spec RolloutControlSpec `json:"spec,omitempty"`
 }
 
-// RolloutControlSpec is what people said of a rollout.
+// RolloutControlSpec is what people decided about a rollout.
 type RolloutControlSpec struct {
 	// While true, no further cluster is started, over every placement of the set.
 	//

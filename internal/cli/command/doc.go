@@ -2,5 +2,5 @@
 // way a command line is run.
 //
 // In go arguments and values of flags; out come checked values, or errors whose type decides the exit code. It never reads a hub or a file,
-// and knows no single command.
+// and has no single command.
 package command

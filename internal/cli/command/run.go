@@ -31,7 +31,7 @@ const (
 // the command shows what failed.
 type UnsatisfiedError struct {
 	Text string
-	// Waits means that a person has to say something first. It sets exit code 3.
+	// Waits means that a person has to decide first. It sets exit code 3.
 	Waits bool
 }
 

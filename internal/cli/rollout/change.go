@@ -50,7 +50,7 @@ type changeOptions struct {
 	groups            []string
 	// done is what the command reports.
 	done string
-	// change stores what the command says of a set, and reports whether anything was to be said.
+	// change stores what the command decides about a set, and reports whether anything was to be changed.
 	change func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, args []string) (changed bool, err error)
 }
 

@@ -28,7 +28,7 @@ var (
 	errLongReason = fmt.Errorf("the reason is longer than %d bytes: shorten it", maxReason)
 )
 
-// ReadControl returns what people said of the rollout of a set; nil for nothing, for a hub without the definition, and where the caller may
+// ReadControl returns what people decided about the rollout of a set; nil for nothing, for a hub without the definition, and where the caller may
 // not read it.
 func ReadControl(ctx context.Context, hub client.Reader, key client.ObjectKey) (*rolloutv1alpha1.RolloutControlSpec, error) {
 	out := &rolloutv1alpha1.RolloutControl{}
@@ -42,7 +42,7 @@ func ReadControl(ctx context.Context, hub client.Reader, key client.ObjectKey) (
 	}
 }
 
-// ChangeControl stores what a person says of the rollout of a set. change reports whether there is anything to say.
+// ChangeControl stores what a person decides about the rollout of a set. change reports whether there is anything to change.
 func ChangeControl(
 	ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, change func(*rolloutv1alpha1.RolloutControlSpec) bool,
 ) (changed bool, err error) {

@@ -56,7 +56,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 type Delivery struct {
 	Set        *workv1alpha1.ManifestWorkReplicaSet
 	Placements map[string]plan.Placement
-	// Control is what people said of the rollout; nil for nothing, or where the caller may not read it.
+	// Control is what people decided about the rollout; nil for nothing, or where the caller may not read it.
 	Control *rolloutv1alpha1.RolloutControlSpec
 	// Former is the template of status.currentRevision; nil where it is not kept or was not read.
 	Former *workv1.ManifestWorkSpec

@@ -7,7 +7,7 @@ import (
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 )
 
-// controlled returns a strategy with what people said beside the set: a pause, and the groups of a placement that may start.
+// controlled returns a strategy with what people decided beside the set: a pause, and the groups of a placement that may start.
 func (p *planner) controlled(placement string, strategy clusterv1alpha1.RolloutStrategy) clusterv1alpha1.RolloutStrategy {
 	if p.in.Control == nil {
 		return strategy
@@ -27,7 +27,7 @@ func (p *planner) controlled(placement string, strategy clusterv1alpha1.RolloutS
 	return strategy
 }
 
-// forgiven reports whether a person said that the failure of a cluster with the present template does not count.
+// forgiven reports whether a person decided that the failure of a cluster with the present template does not count.
 func (p *planner) forgiven(cluster string) bool {
 	return p.in.Control != nil && slices.ContainsFunc(p.in.Control.Forgiven, func(said rolloutv1alpha1.ForgivenCluster) bool {
 		return said.Cluster == cluster && said.Revision == p.in.Hash

@@ -33,13 +33,13 @@ const stories, shortest, spread = 260, 8, 64
 // work is a new start.
 const demandsDeadlineOnce = false
 
-// grace is how much of the time after the instant that a plan asked for may still count as watched.
+// grace is how much of the time after the instant that a plan named may still count as watched.
 const grace = time.Minute
 
 var (
 	storyNames = []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	storyRefs  = []string{"p", "q"}
-	// storyStrategies are what files say. Percentages are those of maxFailures alone, and ProgressivePerGroup has maxFailures 0: the
+	// storyStrategies are what files decide. Percentages are those of maxFailures alone, and ProgressivePerGroup has maxFailures 0: the
 	// oracle then needs no rounding of its own.
 	storyStrategies = []string{
 		"{type: Progressive, progressive: {maxConcurrency: 1}}",
@@ -87,7 +87,7 @@ type story struct {
 	torn        map[string]bool
 	// file has the references as the file of the set has them, spec as they are stored.
 	file, spec []workv1alpha1.LocalPlacementReference
-	// paused, approved, passes and pardoned are what people said, and what it is for.
+	// paused, approved, passes and pardoned are what people decided, and what it is for.
 	paused                     bool
 	approved, passes, pardoned map[string]bool
 
@@ -100,7 +100,7 @@ type story struct {
 	tally     *tally
 }
 
-// snapshot is a status that was stored, with what the oracle knew then.
+// snapshot is a status that was stored, with what the oracle had then.
 type snapshot struct {
 	status workv1alpha1.ManifestWorkReplicaSetStatus
 	facts  *facts
@@ -125,7 +125,7 @@ type facts struct {
 	generations map[string]int64
 	clusters    map[string]*fact
 	gates       map[string]*gateFacts
-	// planned is the time of the last plan, until the instant for which it asked.
+	// planned is the time of the last plan, until is when it is due again.
 	planned, until time.Time
 }
 
@@ -355,12 +355,12 @@ func (s *story) arrange() plan.Input {
 	s.kept[hash] = true
 	s.observe()
 	in := s.input(s.t)
-	in.Control = s.said(hash)
+	in.Control = s.acts(hash)
 	return in
 }
 
-// said returns what people said of the template with a hash.
-func (s *story) said(hash string) *rolloutv1alpha1.RolloutControlSpec {
+// acts returns what people decided about the template with a hash.
+func (s *story) acts(hash string) *rolloutv1alpha1.RolloutControlSpec {
 	out := &rolloutv1alpha1.RolloutControlSpec{}
 	for _, cluster := range storyNames {
 		if s.pardoned[hash+cluster] {
@@ -577,7 +577,7 @@ func (s *story) nameAt(placement string, index int) string {
 	return ""
 }
 
-// proves reports whether the clusters of a mandatory group may have proven the template: one has soaked, and none is open.
+// proves reports whether the clusters of a mandatory group may have proven the template: one has soaked, and no cluster is open.
 func (s *story) proves(next *facts, placement string, gate *gateFacts) bool {
 	proof := false
 	for name, known := range next.clusters {
@@ -898,7 +898,7 @@ func phaseOf(out *plan.Result) string {
 	return ""
 }
 
-// wrote stores a write and lets the facts know.
+// wrote stores a write and records it in the facts.
 func (s *story) wrote(next *facts, write plan.Write, response bool) {
 	s.t.Helper()
 	if write.Verb == plan.Delete || write.Revision != "" {
@@ -957,7 +957,7 @@ func (s *story) settled() plan.Result {
 	return out
 }
 
-// pass lets time pass with plans whenever one asks for it.
+// pass lets time pass with plans whenever one needs it.
 func (s *story) pass(d time.Duration) {
 	s.t.Helper()
 	end := s.now.Add(d)
@@ -1040,7 +1040,7 @@ func (s *story) lives(name string) bool {
 	return !m.silent && !m.tainted && !m.gone && !m.denied
 }
 
-// agent lets the agent of a cluster report on its work, and hold it from then on. It removes one that is being deleted.
+// agent lets the agent of a cluster report on its work, and hold it from then on. It removes a cluster that is being deleted.
 func (s *story) agent(name, conditions string, at time.Time) {
 	work := s.workOf(name)
 	if work == nil {
@@ -1325,7 +1325,7 @@ func (s *story) refsText() string {
 	return out
 }
 
-// applyFile replaces what others changed in the spec. What a person said beside it stays.
+// applyFile replaces what others changed in the spec. What a person decided beside it stays.
 func (s *story) applyFile() {
 	s.set.Generation++
 	s.spec = slices.Clone(s.file)
@@ -1415,7 +1415,7 @@ func (s *story) away() {
 	s.now = s.now.Add(d / 4)
 }
 
-// restore brings an older status of the same rollout back. The oracle then knows what that status and the present one both know.
+// restore brings an older status of the same rollout back. The oracle then has what that status and the present one both have.
 func (s *story) restore() {
 	if len(s.snapshots) < 2 {
 		return
@@ -1433,7 +1433,7 @@ func (s *story) restore() {
 		before := merged.clusters[name]
 		switch {
 		case before == nil && !s.has(name, hash):
-			continue // nobody knows that it started
+			continue // no record has its start
 		case before == nil:
 			before = new(*known)
 			before.failed, before.lost, before.left = false, false, false

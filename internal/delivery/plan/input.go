@@ -34,7 +34,7 @@ type Input struct {
 	Undeliverable map[string]string
 	// Members are what is known of the clusters of the rollout's record; a cluster without an entry is healthy.
 	Members map[string]evidence.Member
-	// Control is what people said of the rollout; nil for nothing.
+	// Control is what people decided about the rollout; nil for nothing.
 	Control *rolloutv1alpha1.RolloutControlSpec
 	// Invalid is what is wrong with the overrides; empty for valid ones. No cluster starts with invalid overrides.
 	Invalid string

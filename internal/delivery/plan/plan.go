@@ -178,7 +178,7 @@ func (p *planner) hold(steps []rollout.Step) (frozen []bool) {
 	return frozen
 }
 
-// formerlyRuledBy returns the position of the placement that ruled the cluster of a work which nobody rules now, or noPlacement.
+// formerlyRuledBy returns the position of the placement that ruled the cluster of a work which no placement rules now, or noPlacement.
 func (p *planner) formerlyRuledBy(c *cluster) int {
 	if c.work == nil {
 		return noPlacement

@@ -175,7 +175,7 @@ func (w *world) input(t testing.TB) plan.Input {
 	return in
 }
 
-// control returns what people said.
+// control returns what people decided.
 func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControlSpec {
 	t.Helper()
 	out := &rolloutv1alpha1.RolloutControlSpec{}
@@ -278,7 +278,7 @@ func (w *world) pass(t testing.TB) plan.Result {
 	return out
 }
 
-// runTo passes whenever a plan asks for it, until an instant.
+// runTo passes whenever a plan needs it, until an instant.
 func (w *world) runTo(t testing.TB, at time.Time) plan.Result {
 	t.Helper()
 	out := w.pass(t)

@@ -1,5 +1,5 @@
 // Package evidence runs a rollout by what its clusters have shown: it keeps the record of what started, succeeded, failed, was lost and
-// left, and asks package rollout for the next step of each placement.
+// left, and gets from package rollout the next step of each placement.
 //
 // In: the stored record, the placements with their groups, the state of each cluster, what is known of the members, and an instant. Out:
 // a step for each placement, the next record, and the clusters that have to be written again. It reads no clock, keeps no state and
@@ -8,11 +8,11 @@
 // # The rules
 //
 //   - A cluster is in flight from its start until it has succeeded for minSuccessTime by the clock of the manager, without another report,
-//     with a sign of life after it. A soak that nobody watched is longer by the time that nobody watched.
+//     with a sign of life after it. A soak that no manager watched is longer by the time that no manager watched.
 //   - A cluster that failed counts as a failure until it succeeds with the same change, or a person forgives it.
 //   - A cluster that is no longer selected before it succeeded is lost, and counts as a failure. It has left, and does not count, if it was
 //     healthy when it was deleted, denied or dropped by an edit of the placement.
-//   - A mandatory group is passed by the clusters that it had when it was opened: at least one has succeeded, and none is left to start,
+//   - A mandatory group is passed by the clusters that it had when it was opened: at least one has succeeded, and no cluster is left to start,
 //     under way, failed or lost. A person may pass it too.
 //   - A breach of one placement holds all placements.
 //   - The rollout has finished when no cluster is left to start or under way and as many have started as were selected at the start, or

@@ -122,7 +122,7 @@ func (r *run) soak(entry *clusterv1alpha1.ClusterRolloutRecord, member Member) {
 	case r.in.Now.Before(end):
 		r.wakeAt(end)
 	case member.Unavailable:
-		// Nobody hears of it: it may have failed.
+		// There is no sign of it: it may have failed.
 	case pace.MinSuccessTime > 0 && !member.Renewed.IsZero() && member.Renewed.Before(end):
 		r.wakeAt(r.in.Now.Add(signInterval))
 	default:
@@ -134,8 +134,8 @@ func (r *run) soak(entry *clusterv1alpha1.ClusterRolloutRecord, member Member) {
 // signInterval is how often a sign of life is looked for after the end of a soak.
 const signInterval = 2 * time.Second
 
-// decided reports whether the decision tells that a cluster is not selected. A placement that the change is no longer rolled out over
-// selects nobody.
+// decided reports whether the decision shows that a cluster is not selected. A placement that the change is no longer rolled out over
+// selects no cluster.
 func (r *run) decided(placement string) bool {
 	at := r.position(placement)
 	return at == NoPlacement || r.in.Placements[at].Complete
@@ -326,7 +326,7 @@ func (r *run) passGates() {
 	}
 }
 
-// proven reports whether the clusters of a mandatory group have proven the change: one has succeeded, and none is left to start, under way,
+// proven reports whether the clusters of a mandatory group have proven the change: one has succeeded, and no cluster is left to start, under way,
 // failed or lost.
 func (r *run) proven(p Placement, gate *clusterv1alpha1.GateRecord) bool {
 	succeeded := 0

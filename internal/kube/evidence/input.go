@@ -25,7 +25,7 @@ type Input struct {
 	Clusters []Cluster
 	// Members are what is known of the members by cluster. A cluster without an entry is healthy.
 	Members map[string]Member
-	// Forgiven reports whether a person said that the failure of a cluster does not count; nil for none.
+	// Forgiven reports whether a person decided that the failure of a cluster does not count; nil for none.
 	Forgiven func(cluster string) bool
 	// Passes reports whether a person passed a mandatory group of a placement; nil for none.
 	Passes func(placement string, group clusterv1alpha1.MandatoryDecisionGroup) bool
@@ -44,7 +44,7 @@ type Placement struct {
 	Decided, Ruled rollout.Groups
 	// Complete means that a cluster which is not in the decision is not selected.
 	Complete bool
-	// Generation is that of the placement, DecidedGeneration the one that its decision is of; 0 where that is unknown.
+	// Generation is that of the placement, DecidedGeneration that of its decision; 0 where that is unknown.
 	Generation, DecidedGeneration int64
 }
 
@@ -64,7 +64,7 @@ type Cluster struct {
 	Started time.Time
 	// Message is the failure that the agent reports.
 	Message string
-	// Former is the position of the placement that ruled a cluster which nobody rules now, or NoPlacement.
+	// Former is the position of the placement that ruled a cluster which no placement rules now, or NoPlacement.
 	Former int
 	// Leaves means that no placement selects the cluster, and that what it has goes with this run.
 	Leaves bool

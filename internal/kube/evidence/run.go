@@ -120,12 +120,11 @@ func (r *run) adoptEntry(c *Cluster) {
 	}
 }
 
-// newEntry puts a cluster on record as in flight.
+// newEntry puts a cluster on record as in flight. Whether it is Available is seen by the next run.
 func (r *run) newEntry(c *Cluster) *clusterv1alpha1.ClusterRolloutRecord {
 	entry := &clusterv1alpha1.ClusterRolloutRecord{
 		Name: c.Name, Placement: r.in.Placements[c.Placement].Name, GroupName: c.Group.Name, GroupIndex: int32(c.Group.Index), //nolint:gosec // it is small
 		Phase: clusterv1alpha1.ClusterInFlight, StartedTime: metav1.NewMicroTime(r.in.Now), State: string(c.State),
-		Available: r.in.Members[c.Name].healthy(),
 	}
 	r.entries[c.Name] = entry
 	return entry
@@ -194,7 +193,7 @@ func (r *run) sortedEntries() []*clusterv1alpha1.ClusterRolloutRecord {
 	return out
 }
 
-// skipGap lengthens every soak and every deadline by the time in which nobody watched.
+// skipGap lengthens every soak and every deadline by the time in which no manager watched.
 func (r *run) skipGap() {
 	watched := r.record.ObservedTime.Time
 	if gap := r.in.Now.Sub(watched); gap > 2*r.watchInterval()+maxDelay {
@@ -224,7 +223,7 @@ func (r *run) watchInterval() time.Duration {
 	return out
 }
 
-// decide asks for the step of each placement. A breach of one holds the others.
+// decide computes the step of each placement. A breach of one holds the others.
 func (r *run) decide() {
 	breached := -1
 	for round := range 2 {
@@ -244,7 +243,7 @@ func (r *run) decide() {
 	}
 }
 
-// evidence returns what the record says to the step of a placement.
+// evidence returns what the record records to the step of a placement.
 func (r *run) evidence(placement int) rollout.Evidence {
 	of := r.placement(r.in.Placements[placement].Name)
 	out := rollout.Evidence{
@@ -303,7 +302,7 @@ func (r *run) statuses(placement int) []rollout.Status {
 	return out
 }
 
-// status returns the status of a cluster for its step. Has is false for one that has not started.
+// status returns the status of a cluster for its step. Has is false for a cluster that has not started.
 func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 	entry := r.entries[c.Name]
 	out = rollout.Status{Cluster: c.Name, State: c.State}

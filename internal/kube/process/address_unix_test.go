@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFreeAddress: every address is another one, nobody listens on it, and no outgoing connection gets its port.
+// TestFreeAddress: every address is another one, no process listens on it, and no outgoing connection gets its port.
 func TestFreeAddress(t *testing.T) {
 	seen := map[string]bool{}
 	for range 50 {

@@ -34,7 +34,7 @@ type Record struct {
 	reading chan struct{}
 }
 
-// leaderState is what a leader knows of the hub, and since when it is the leader.
+// leaderState is what a leader has of the hub, and since when it is the leader.
 type leaderState struct {
 	stored *live.Stored
 	since  time.Time
@@ -48,7 +48,7 @@ func New(options Options) *Record {
 	}
 }
 
-// SetLeader sets what this process knows of the hub, which must be ready. The process becomes the leader.
+// SetLeader sets what this process has of the hub, which must be ready. The process becomes the leader.
 func (r *Record) SetLeader(stored *live.Stored) {
 	r.leader.Store(&leaderState{stored: stored, since: r.options.Clock.Now()})
 }

@@ -1,4 +1,4 @@
-// Package live holds what a running manager knows of its hub. Fleet has clusters, sets, bindings and scores. Stored has placements and
+// Package live holds what a running manager has of its hub. Fleet has clusters, sets, bindings and scores. Stored has placements and
 // slices.
 //
 // What goes in: the events of informers, and the writes of this process as the API server returned them. What comes out: the Input of a

@@ -46,7 +46,7 @@ func TestTheFleetNeverCallsStored(t *testing.T) {
 		"clusters are awaited":   func() { b.HasClusters([]clusterv1.ManagedCluster{*enginetest.Cluster("c1").Obj()}) },
 		"built-in sets are kept": func() { b.AssumeBuiltInSets() },
 	} {
-		t.Log(what) // the last one is the one that never ends
+		t.Log(what) // the last one is the a cluster that never ends
 		event()
 	}
 	if !slices.Contains(b.enqueued, "ns/p") || !slices.Contains(b.enqueued, "ns/q") {
@@ -61,7 +61,7 @@ func (h *harness) berthSlice(placement string, clusters ...string) *clusterv1bet
 	return s
 }
 
-// TestAChangeOfTheFleetEnqueuesOnce has a disabled placement that reads the fleet too: the index knows its program, and its slice names the
+// TestAChangeOfTheFleetEnqueuesOnce has a disabled placement that reads the fleet too: the index has its program, and its slice names the
 // cluster.
 func TestAChangeOfTheFleetEnqueuesOnce(t *testing.T) {
 	for what, change := range map[string]struct {
