@@ -158,7 +158,10 @@ func collectNotes(in any) []string {
 // TestControlCharactersOfNamesReachNoTerminal names objects that no API server would store, and files that do not exist.
 func TestControlCharactersOfNamesReachNoTerminal(t *testing.T) {
 	for _, args := range [][]string{
-		{"get", hostile}, {"explain", "placement", hostile, "-f", hostileFleet(t)}, {"simulate", "-f", hostile}, {hostile},
+		{"get", hostile},
+		{"explain", "placement", hostile, "-f", hostileFleet(t)},
+		{"simulate", "-f", hostile},
+		{hostile},
 		{"get", "pl", "--" + hostile},
 	} {
 		got := run(t, "", args...)

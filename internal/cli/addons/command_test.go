@@ -21,8 +21,10 @@ func TestMisuseOfAddOn(t *testing.T) {
 		want string
 	}{
 		"an unknown command": {[]string{"state"}, `unknown command "state"`},
-		"no add-on": {[]string{"status"},
-			"name one add-on: kubectl berth addon status NAME\nSee 'kubectl berth addon status --help'."},
+		"no add-on": {
+			[]string{"status"},
+			"name one add-on: kubectl berth addon status NAME\nSee 'kubectl berth addon status --help'.",
+		},
 		"two add-ons":             {[]string{"status", "a", "b"}, "name one add-on"},
 		"an unknown form":         {[]string{"status", "metrics", "-o", "wide"}, `unknown output "wide": use table, yaml or json`},
 		"a hub that is not there": {[]string{"status", "metrics"}, "reading the ClusterManagementAddOn metrics: "},

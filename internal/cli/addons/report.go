@@ -86,8 +86,10 @@ const (
 // New returns the report from what the plan depends on.
 func New(in addonplan.Input) Report {
 	plan := addonplan.Plan(in)
-	out := Report{Kind: Kind, AddOn: in.AddOn.Name, Strategy: in.AddOn.Spec.InstallStrategy.Type, Placements: []Placement{},
-		Clusters: []Cluster{}}
+	out := Report{
+		Kind: Kind, AddOn: in.AddOn.Name, Strategy: in.AddOn.Spec.InstallStrategy.Type, Placements: []Placement{},
+		Clusters: []Cluster{},
+	}
 	if out.Note = note(in.AddOn); out.Note != "" {
 		return out
 	}

@@ -29,16 +29,20 @@ func TestMisuseOfArgo(t *testing.T) {
 		want string
 	}{
 		"an unknown command": {[]string{"install"}, `unknown command "install"`},
-		"no placement": {[]string{"setup"},
-			"name one placement: argo setup PLACEMENT\nSee 'kubectl berth argo setup --help'."},
+		"no placement": {
+			[]string{"setup"},
+			"name one placement: argo setup PLACEMENT\nSee 'kubectl berth argo setup --help'.",
+		},
 		"two placements":                              {[]string{"setup", "a", "b"}, "name one placement"},
 		"a placement that is none":                    {[]string{"setup", "a b"}, `the placement: "a b" is no name of an object`},
 		"a placement with a name that no label holds": {[]string{"setup", strings.Repeat("a", 64)}, "is no value of a label"},
 		"a namespace that is none":                    {[]string{"setup", "web", "-n", "A"}, `--namespace: "A" is no name of an object`},
 		"a template as an account":                    {[]string{"setup", "web", "--service-account", "{{x}}"}, "--service-account"},
 		"no repository":                               {[]string{"setup", "web", "--repo", ""}, `--repo: "" is no URL`},
-		"a path outside": {[]string{"setup", "web", "--path", "/etc"},
-			`--path: "/etc" is no path inside the repository`},
+		"a path outside": {
+			[]string{"setup", "web", "--path", "/etc"},
+			`--path: "/etc" is no path inside the repository`,
+		},
 		"to poll all the time":         {[]string{"setup", "web", "--poll", "0s"}, "--poll must be whole seconds, at least 1s"},
 		"to poll in parts of seconds":  {[]string{"setup", "web", "--poll", "1500ms"}, "--poll must be whole seconds"},
 		"an unknown form":              {[]string{"check", "-o", "yaml"}, `unknown output "yaml": use json, or leave it out`},

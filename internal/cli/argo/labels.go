@@ -47,7 +47,8 @@ func newArgoLabels(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func copyLabels(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, options argocd.LabelOptions,
-	yes bool) error {
+	yes bool,
+) error {
 	hub, err := reader.NewClient(flags, streams.ErrOut, argocd.NewClient)
 	if err != nil {
 		return err

@@ -45,8 +45,10 @@ type Simulation struct {
 
 // NewSimulation returns the fleet and the placements of a bundle, with no placement decided yet.
 func NewSimulation(bundle *file.Bundle, now time.Time, progress *printer.Progress) *Simulation {
-	out := &Simulation{snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: wake.NewIndex(),
-		progress: progress}
+	out := &Simulation{
+		snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: wake.NewIndex(),
+		progress: progress,
+	}
 	for _, placement := range bundle.Placements {
 		key := file.KeyOf(placement)
 		out.placements[key] = &storedPlacement{placement, bundle.Decisions[key], bundle.Programs[key], bundle.Faults[key]}

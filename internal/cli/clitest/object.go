@@ -27,7 +27,7 @@ type Object struct {
 }
 
 // Objects returns the objects of some text, read in the simplest way that will do for these tests.
-func Objects(t testing.TB, text string) []Object {
+func Objects(t testing.TB, text string) []Object { //nolint:gocognit // it reads in one piece
 	t.Helper()
 	var out []Object
 	var take func(raw json.RawMessage)
@@ -50,7 +50,7 @@ func Objects(t testing.TB, text string) []Object {
 			return
 		}
 		made := Object{Raw: string(raw)}
-		if err := json.Unmarshal(raw, &made); err != nil {
+		if err := json.Unmarshal(raw, &made); err != nil { //nolint:musttag // fields have the names of keys
 			t.Fatal(err)
 		}
 		out = append(out, made)

@@ -121,8 +121,10 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	agent := join.Agent{Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap, Profile: o.profile,
-		ReportUsage: o.reportUsage}
+	agent := join.Agent{
+		Cluster: o.cluster, Driver: o.driver, Image: o.image, Bootstrap: bootstrap, Profile: o.profile,
+		ReportUsage: o.reportUsage,
+	}
 	if err := agent.Install(ctx, member); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ the cluster end at once, which needs the permission to delete service accounts i
 Prints the command that joins the cluster. It has the hash of the hub's authority, or the authority itself where the hub does not
 present it, so that the token is sent to this hub only.`
 
+//nolint:gosec // the examples have no token
 const tokenExamples = `  # Let cluster edge-1 join the set edge within a day
   kubectl berth token create --cluster edge-1 --set edge
 

@@ -30,10 +30,14 @@ func TestMisuseOfDecisions(t *testing.T) {
 		"the same context for each":     {[]string{"web", "--context-name", "admin"}, "--context-name must have {cluster}"},
 		"a context with another line":   {[]string{"web", "--context-name", "{cluster}\nx"}, "--context-name must be one line"},
 		"a hub that is not there":       {[]string{"web", "-n", "shop"}, "reading placements: the hub at https://127.0.0.1:1 cannot be reached"},
-		"such a hub, placement/NAME": {[]string{"placement/web", "-n", "shop"},
-			"reading placements: the hub at https://127.0.0.1:1 cannot be reached"},
-		"such a hub, the kind before it": {[]string{"placement", "web", "-n", "shop"},
-			"reading placements: the hub at https://127.0.0.1:1 cannot be reached"},
+		"such a hub, placement/NAME": {
+			[]string{"placement/web", "-n", "shop"},
+			"reading placements: the hub at https://127.0.0.1:1 cannot be reached",
+		},
+		"such a hub, the kind before it": {
+			[]string{"placement", "web", "-n", "shop"},
+			"reading placements: the hub at https://127.0.0.1:1 cannot be reached",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", append([]string{"decisions"}, tc.args...)...)

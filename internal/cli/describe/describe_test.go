@@ -41,8 +41,10 @@ func TestDescribeMisused(t *testing.T) {
 		want string
 	}{
 		"nothing": {nil, "say what to describe: placement, cluster, set or binding, and its name\nSee 'kubectl berth describe --help'."},
-		"another kind": {[]string{"placment", "web"},
-			`unknown kind "placment": use placement, cluster, set or binding; did you mean placement?`},
+		"another kind": {
+			[]string{"placment", "web"},
+			`unknown kind "placment": use placement, cluster, set or binding; did you mean placement?`,
+		},
 		"two names":     {[]string{"set", "a", "b"}, `unexpected argument "b": one name at a time`},
 		"not there":     {[]string{"cluster", "x"}, `there is no cluster "x" in the files`},
 		"not there, -n": {[]string{"binding/x", "-n", "shop"}, `there is no binding "x" in the namespace shop`},

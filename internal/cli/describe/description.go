@@ -119,8 +119,10 @@ func (d description) writeEvents(w io.Writer, now time.Time) error {
 		if from == "" {
 			from = event.Source.Component
 		}
-		list.rows = append(list.rows, []string{event.Type, event.Reason, printer.Age(printer.TimeOrNil(at), now), from,
-			strings.TrimSpace(event.Message)})
+		list.rows = append(list.rows, []string{
+			event.Type, event.Reason, printer.Age(printer.TimeOrNil(at), now), from,
+			strings.TrimSpace(event.Message),
+		})
 	}
 	return list.write(w)
 }

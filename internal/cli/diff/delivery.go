@@ -86,7 +86,8 @@ func (o *options) deliveryDiff(ctx context.Context, applied *file.Bundle, now ti
 
 // rolloutsOf returns the waves of each placement of a changed set, if all goes well.
 func rolloutsOf(found *rollouts.SetDiff, before rollouts.Delivery, set *workv1alpha1.ManifestWorkReplicaSet,
-	now time.Time) []*rollouts.Plan {
+	now time.Time,
+) []*rollouts.Plan {
 	if len(found.Versions) == 0 {
 		return nil
 	}

@@ -17,8 +17,10 @@ import (
 func storedDelivery(t *testing.T) string {
 	t.Helper()
 	w := plantest.New(t, clitest.Now(), "{type: ProgressivePerGroup, progressivePerGroup: {mandatoryDecisionGroups: [{groupName: canary}]}}",
-		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 3)}, plantest.Group{Name: "rest",
-			Clusters: plantest.Clusters("edge", 10)})
+		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 3)}, plantest.Group{
+			Name:     "rest",
+			Clusters: plantest.Clusters("edge", 10),
+		})
 	for range 3 {
 		w.Succeed(w.Step()...)
 	}

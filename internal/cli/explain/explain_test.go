@@ -59,28 +59,44 @@ func TestExplainMisused(t *testing.T) {
 		"another kind": {[]string{"cluster", "c"}, `unknown kind "cluster": use explain placement NAME`},
 		"no name":      {[]string{"placement", "-f", "-"}, "name the placement: explain placement NAME"},
 		"two names":    {[]string{"placement", "a", "b", "-f", "-"}, `unexpected argument "b": name one placement`},
-		"an unknown output": {[]string{"placement", "web", "-f", "-", "-o", "table"},
-			`unknown output "table": use wide, json or yaml, or leave it out`},
+		"an unknown output": {
+			[]string{"placement", "web", "-f", "-", "-o", "table"},
+			`unknown output "table": use wide, json or yaml, or leave it out`,
+		},
 		"an instant that is none": {[]string{"placement", "web", "-f", "-", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
-		"an instant for a hub": {[]string{"placement", "web", "--now", "2026-11-21T09:00:00Z"},
-			"--now needs files: a hub explains the run that it made"},
+		"an instant for a hub": {
+			[]string{"placement", "web", "--now", "2026-11-21T09:00:00Z"},
+			"--now needs files: a hub explains the run that it made",
+		},
 		"an empty cluster": {[]string{"placement", "web", "-f", "-", "--cluster", ""}, "--cluster is empty: name a cluster"},
-		"a cluster in a wide table": {[]string{"placement", "web", "-f", "-", "--cluster", "eu-01", "-o", "wide"},
-			"--cluster and -o wide exclude each other"},
-		"a placement that is not": {[]string{"placement", "webb", "-f", "-"},
-			"placement webb is not found: the input holds a/twice, b/twice, shop/frozen, shop/web"},
+		"a cluster in a wide table": {
+			[]string{"placement", "web", "-f", "-", "--cluster", "eu-01", "-o", "wide"},
+			"--cluster and -o wide exclude each other",
+		},
+		"a placement that is not": {
+			[]string{"placement", "webb", "-f", "-"},
+			"placement webb is not found: the input holds a/twice, b/twice, shop/frozen, shop/web",
+		},
 		"a placement elsewhere": {[]string{"placement", "web", "-n", "lab", "-f", "-"}, "placement lab/web is not found: the input holds"},
-		"a placement in two places": {[]string{"placement", "twice", "-f", "-"},
-			"placement twice is in several namespaces; name one with -n: a/twice, b/twice"},
+		"a placement in two places": {
+			[]string{"placement", "twice", "-f", "-"},
+			"placement twice is in several namespaces; name one with -n: a/twice, b/twice",
+		},
 		"a placement that is frozen": {[]string{"placement", "frozen", "-f", "-"}, "placement shop/frozen is not decided: the annotation"},
-		"a cluster that is not": {[]string{"placement", "web", "-f", "-", "--cluster", "absent"},
-			"the files hold no ManagedCluster absent"},
+		"a cluster that is not": {
+			[]string{"placement", "web", "-f", "-", "--cluster", "absent"},
+			"the files hold no ManagedCluster absent",
+		},
 		"a file that is not":       {[]string{"placement", "web", "-f", "nowhere.yaml"}, "nowhere.yaml: cannot be read"},
 		"a kubeconfig that is not": {[]string{"placement", "web", "--kubeconfig", "nowhere"}, "reading the kubeconfig"},
-		"a hub that does not answer": {[]string{"placement", "web", "--server", "http://127.0.0.1:1"},
-			"explaining default/web: the hub at http://127.0.0.1:1 cannot be reached"},
-		"a manifest without anything": {[]string{"placement", "web", "-f", "testdata/explain/fleet.yaml"},
-			"placement web is not found: the input holds no Placement"},
+		"a hub that does not answer": {
+			[]string{"placement", "web", "--server", "http://127.0.0.1:1"},
+			"explaining default/web: the hub at http://127.0.0.1:1 cannot be reached",
+		},
+		"a manifest without anything": {
+			[]string{"placement", "web", "-f", "testdata/explain/fleet.yaml"},
+			"placement web is not found: the input holds no Placement",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "/dev/null")
@@ -119,8 +135,10 @@ func TestExplainedByTheHub(t *testing.T) {
 		Kind: explain.Kind, Namespace: "default", Name: "web", DecidedAt: clitest.Now().Add(-time.Hour), Decided: true, Wanted: new(2),
 		Selected: 2,
 		Stale:    "the placement has changed since", Hidden: 12,
-		Conditions: []explain.Condition{{Type: "PlacementSatisfied", Status: metav1.ConditionTrue, Reason: "AllDecisionsScheduled",
-			Message: "All cluster decisions scheduled"}},
+		Conditions: []explain.Condition{{
+			Type: "PlacementSatisfied", Status: metav1.ConditionTrue, Reason: "AllDecisionsScheduled",
+			Message: "All cluster decisions scheduled",
+		}},
 		Clusters: []explain.Cluster{
 			{Name: "c1", Verdict: "Selected", Selected: true, Rank: 1, Total: 100, Group: &explain.Group{}},
 			{Name: "c2", Verdict: "Beaten", Rank: 3, Total: 80, Why: "others rank higher", Outranked: &explain.Outranked{Points: 10}},

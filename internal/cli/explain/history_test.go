@@ -35,8 +35,10 @@ TIME                   CLUSTER      CHANGE                                     C
 2026-11-20T10:00:00Z   (1 others)                                              ManagedCluster eu-3: taints changed; and 3 more
 2 earlier changes are not kept.
 `},
-		"none": {&explain.History{Namespace: "shop", Name: "web", From: at},
-			"\nNo change of placement shop/web is known since 2026-11-20T10:00:00Z.\n"},
+		"none": {
+			&explain.History{Namespace: "shop", Name: "web", From: at},
+			"\nNo change of placement shop/web is known since 2026-11-20T10:00:00Z.\n",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var out strings.Builder

@@ -102,8 +102,10 @@ func conditions() []metav1.Condition {
 	for _, kind := range []string{
 		clusterv1.ManagedClusterConditionHubAccepted, clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable,
 	} {
-		out = append(out, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonSimulated,
-			LastTransitionTime: metav1.NewTime(Epoch)})
+		out = append(out, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonSimulated,
+			LastTransitionTime: metav1.NewTime(Epoch),
+		})
 	}
 	return out
 }

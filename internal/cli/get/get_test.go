@@ -88,8 +88,10 @@ func TestGetFinds(t *testing.T) {
 		"a cluster by name": {[]string{"cluster", "eu-2"}, "managedcluster.cluster.open-cluster-management.io/eu-2\n"},
 		"clusters by label": {[]string{"clusters", "-l", "region in (us)"}, "managedcluster.cluster.open-cluster-management.io/us-1\n"},
 		"a set":             {[]string{"ClusterSet", "west"}, "managedclusterset.cluster.open-cluster-management.io/west\n"},
-		"placements of a namespace": {[]string{"pl", "-n", "shop"},
-			"placement.cluster.open-cluster-management.io/new\nplacement.cluster.open-cluster-management.io/web\n"},
+		"placements of a namespace": {
+			[]string{"pl", "-n", "shop"},
+			"placement.cluster.open-cluster-management.io/new\nplacement.cluster.open-cluster-management.io/web\n",
+		},
 		"placements by label":        {[]string{"pl", "-l", "tier=front"}, "placement.cluster.open-cluster-management.io/web\n"},
 		"groups of a placement":      {[]string{"groups", "web"}, "shop/web/0\nshop/web/1\n"},
 		"groups by placement labels": {[]string{"gr", "-l", "tier=front"}, "shop/web/0\nshop/web/1\n"},
@@ -108,15 +110,23 @@ func TestGetFindsNothing(t *testing.T) {
 		args []string
 		want clitest.Result
 	}{
-		"no such cluster": {[]string{"get", "cluster", "x"},
-			clitest.Result{Code: command.ExitRefused, ErrOut: "error: there is no cluster \"x\" in the files\n"}},
-		"no such placement": {[]string{"get", "pl", "x", "-n", "shop"},
-			clitest.Result{Code: command.ExitRefused, ErrOut: "error: there is no placement \"x\" in the namespace shop\n"}},
-		"no such group": {[]string{"get", "group", "x"},
-			clitest.Result{Code: command.ExitRefused, ErrOut: "error: there is no group of a placement \"x\" in the files\n"}},
+		"no such cluster": {
+			[]string{"get", "cluster", "x"},
+			clitest.Result{Code: command.ExitRefused, ErrOut: "error: there is no cluster \"x\" in the files\n"},
+		},
+		"no such placement": {
+			[]string{"get", "pl", "x", "-n", "shop"},
+			clitest.Result{Code: command.ExitRefused, ErrOut: "error: there is no placement \"x\" in the namespace shop\n"},
+		},
+		"no such group": {
+			[]string{"get", "group", "x"},
+			clitest.Result{Code: command.ExitRefused, ErrOut: "error: there is no group of a placement \"x\" in the files\n"},
+		},
 		"nothing in the namespace": {[]string{"get", "pl", "-n", "empty"}, clitest.Result{ErrOut: "no placements in the namespace empty\n"}},
-		"nothing, as data": {[]string{"get", "pl", "-n", "empty", "-o", "json"},
-			clitest.Result{Out: "{\n    \"placements\": []\n}\n", ErrOut: "no placements in the namespace empty\n"}},
+		"nothing, as data": {
+			[]string{"get", "pl", "-n", "empty", "-o", "json"},
+			clitest.Result{Out: "{\n    \"placements\": []\n}\n", ErrOut: "no placements in the namespace empty\n"},
+		},
 		"nothing with the label": {[]string{"get", "sets", "-l", "a=b"}, clitest.Result{ErrOut: "no sets in the files\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

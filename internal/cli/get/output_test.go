@@ -29,8 +29,10 @@ func TestGetPrintsAsKubectlDoes(t *testing.T) {
 		"a field that is not there": {"cluster eu-2 -o jsonpath={.nothing}", ""},
 		"a JSONPath as JSON":        {"pl web -n shop -o jsonpath-as-json={.selected}", "[\n    2\n]\n"},
 		"a JSONPath from a file":    {"pl web -n shop -o jsonpath-file=" + expression("{.held}"), `["eu-2"]`},
-		"a Go template": {"pl -n shop -o go-template={{range.items}}{{.metadata.namespace}}/{{.name}},{{end}}",
-			"shop/new,shop/web,"},
+		"a Go template": {
+			"pl -n shop -o go-template={{range.items}}{{.metadata.namespace}}/{{.name}},{{end}}",
+			"shop/new,shop/web,",
+		},
 		"a Go template from a file":       {"pl web -n shop -o go-template-file=" + expression("{{.wanted}}"), "3"},
 		"custom columns":                  {"pl -n shop -o custom-columns=NAME:.metadata.name,SELECTED:{.selected},HELD:held[*],LABEL:.metadata.labels.tier", "NAME   SELECTED   HELD     LABEL\nnew    0          <none>   <none>\nweb    2          eu-2     front\n"},
 		"custom columns without titles":   {"pl -n shop --no-headers -o custom-columns-file=" + expression("NAME:.metadata.name"), "new\nweb\n"},
@@ -54,20 +56,30 @@ func TestGetPrintsAsKubectlDoes(t *testing.T) {
 // TestOutputsThatAreRefused holds that a wrong expression is named, before anything is read.
 func TestOutputsThatAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want string }{
-		"an unknown form": {"-o xml",
-			`unknown output "xml": use table, wide, json, yaml, name, jsonpath=PATH, go-template=TEMPLATE or custom-columns=TITLE:PATH`},
-		"a form alone": {"-o custom-columns",
-			"-o custom-columns needs an expression after the =, such as -o custom-columns=NAME:.metadata.name,SELECTED:.selected"},
-		"nothing after the sign": {"-o jsonpath=",
-			"-o jsonpath needs an expression after the =, such as -o jsonpath='{.items[*].metadata.name}'"},
+		"an unknown form": {
+			"-o xml",
+			`unknown output "xml": use table, wide, json, yaml, name, jsonpath=PATH, go-template=TEMPLATE or custom-columns=TITLE:PATH`,
+		},
+		"a form alone": {
+			"-o custom-columns",
+			"-o custom-columns needs an expression after the =, such as -o custom-columns=NAME:.metadata.name,SELECTED:.selected",
+		},
+		"nothing after the sign": {
+			"-o jsonpath=",
+			"-o jsonpath needs an expression after the =, such as -o jsonpath='{.items[*].metadata.name}'",
+		},
 		"a broken JSONPath":    {"-o jsonpath={.items[", "-o jsonpath: "},
 		"a broken Go template": {"-o go-template={{", "-o go-template: "},
-		"a column without path": {"-o custom-columns=NAME",
-			`-o custom-columns: "NAME" is no column: write TITLE:PATH, such as NAME:.metadata.name`},
+		"a column without path": {
+			"-o custom-columns=NAME",
+			`-o custom-columns: "NAME" is no column: write TITLE:PATH, such as NAME:.metadata.name`,
+		},
 		"a broken path":      {"-o custom-columns=NAME:{.a", "is no path to a field"},
 		"a file that is not": {"-o jsonpath-file=nowhere", "-o jsonpath-file: open nowhere"},
-		"an order by nothing": {"--sort-by=.nothing",
-			"--sort-by .nothing: nothing that is shown has such a field; -o json shows those there are"},
+		"an order by nothing": {
+			"--sort-by=.nothing",
+			"--sort-by .nothing: nothing that is shown has such a field; -o json shows those there are",
+		},
 		"a broken order": {"--sort-by={.a", "--sort-by \"{.a\" is no path to a field"},
 	} {
 		t.Run(name, func(t *testing.T) {

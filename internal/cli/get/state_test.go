@@ -54,8 +54,10 @@ func TestGetShowsUndecidedPlacements(t *testing.T) {
 	for line := range strings.Lines(got.Out) {
 		rows = append(rows, strings.Join(strings.Fields(line)[1:5], " "))
 	}
-	want := []string{"NAME SATISFIED REASON SELECTED", "decided Unknown - 0/all", "disabled Unknown Disabled 0/all",
-		"going Unknown Terminating 0/all", "left Unknown Orphaned 2"}
+	want := []string{
+		"NAME SATISFIED REASON SELECTED", "decided Unknown - 0/all", "disabled Unknown Disabled 0/all",
+		"going Unknown Terminating 0/all", "left Unknown Orphaned 2",
+	}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Errorf("rows (-want +got):\n%s%s", diff, got.ErrOut)
 	}

@@ -45,7 +45,8 @@ func NewPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 }
 
 func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock,
-	output string) error {
+	output string,
+) error {
 	hub, err := reader.NewClient(flags, streams.ErrOut, upgrade.NewClient)
 	if err != nil {
 		return err

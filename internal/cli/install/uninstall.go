@@ -47,7 +47,8 @@ func NewUninstall(streams genericiooptions.IOStreams, clock clock.PassiveClock) 
 }
 
 func runUninstall(ctx context.Context, streams genericiooptions.IOStreams, flags *reader.HubFlags, clock clock.PassiveClock,
-	yes bool) error {
+	yes bool,
+) error {
 	hub, err := reader.NewClient(flags, streams.ErrOut, uninstall.NewClient)
 	if err != nil {
 		return err

@@ -127,8 +127,10 @@ func (f *Fleet) Load(ctx context.Context, of Scope) (*file.Bundle, error) {
 		}
 		return bundle, err
 	}
-	loader := file.Loader{Stdin: f.Streams.In, Recursive: f.Recursive, Namespace: f.HubFlags.Namespace(),
-		Validation: cmp.Or(f.Validation, file.Warn)}
+	loader := file.Loader{
+		Stdin: f.Streams.In, Recursive: f.Recursive, Namespace: f.HubFlags.Namespace(),
+		Validation: cmp.Or(f.Validation, file.Warn),
+	}
 	bundle, err := loader.Load(ctx, f.Files)
 	if err != nil {
 		return nil, err

@@ -90,8 +90,10 @@ func SetKind() Kind {
 func BindingKind() Kind {
 	return Kind{
 		clusterv1beta2.GroupVersion, "ManagedClusterSetBinding", "managedclustersetbindings", true,
-		[]string{"bindings", "binding", "mclsetbinding", "mclsetbindings", "clustersetbinding", "clustersetbindings", "managedclustersetbinding",
-			"managedclustersetbindings"},
+		[]string{
+			"bindings", "binding", "mclsetbinding", "mclsetbindings", "clustersetbinding", "clustersetbindings", "managedclustersetbinding",
+			"managedclustersetbindings",
+		},
 		func() client.ObjectList { return &clusterv1beta2.ManagedClusterSetBindingList{} },
 	}
 }

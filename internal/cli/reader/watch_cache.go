@@ -128,8 +128,10 @@ var errWatchEnded = errors.New("the hub ended the watch at once")
 // whether anything was seen.
 func (w *WatchCache) watch(ctx context.Context, k Kind, at string) (next string, seen bool, err error) {
 	of := w.Scope.filter(k)
-	options := &client.ListOptions{Namespace: of.Namespace, LabelSelector: of.selector,
-		Raw: &metav1.ListOptions{ResourceVersion: at, AllowWatchBookmarks: true}}
+	options := &client.ListOptions{
+		Namespace: of.Namespace, LabelSelector: of.selector,
+		Raw: &metav1.ListOptions{ResourceVersion: at, AllowWatchBookmarks: true},
+	}
 	if of.name != "" {
 		options.Raw.FieldSelector = "metadata.name=" + of.name
 	}

@@ -45,8 +45,10 @@ func TestRolloutPlan(t *testing.T) {
 		"next":            append([]string{"--status", rolloutFile("status.yaml")}, progressive...),
 		"next-paused":     append([]string{"--status", rolloutFile("status.yaml"), "shop/web"}, perGroup...),
 		"simulate":        append([]string{"--simulate", "--failure-rate", "0.1", "--seed", "3"}, progressive...),
-		"simulate-bad": append([]string{"--simulate", "--failure-rate", "0.3", "--hang-rate", "0.2", "--duration", "20m", "--spread", "0.1",
-			"--seed", "5"}, progressive...),
+		"simulate-bad": append([]string{
+			"--simulate", "--failure-rate", "0.3", "--hang-rate", "0.2", "--duration", "20m", "--spread", "0.1",
+			"--seed", "5",
+		}, progressive...),
 		"simulate-from": append([]string{"--simulate", "--status", rolloutFile("status.yaml"), "web", "-n", "shop"}, progressive...),
 	}
 	for name, args := range cases {
@@ -82,31 +84,45 @@ func TestRolloutPlansThatAreRefused(t *testing.T) {
 		want string
 	}{
 		"no strategy": {nil, "name its file with --strategy\nSee 'kubectl berth rollout plan --help'."},
-		"a strategy that is missing": {[]string{"--strategy", "missing.yaml"},
-			"reading the strategy: open missing.yaml: no such file or directory; check the path"},
-		"an empty strategy": {[]string{"--strategy", strategyFile(t, "")},
-			"is empty: give its type, All, Progressive or ProgressivePerGroup; type: All starts every cluster at once"},
+		"a strategy that is missing": {
+			[]string{"--strategy", "missing.yaml"},
+			"reading the strategy: open missing.yaml: no such file or directory; check the path",
+		},
+		"an empty strategy": {
+			[]string{"--strategy", strategyFile(t, "")},
+			"is empty: give its type, All, Progressive or ProgressivePerGroup; type: All starts every cluster at once",
+		},
 		"a strategy of comments only": {[]string{"--strategy", strategyFile(t, "# type: Progressive\n")}, "is empty: give its type"},
-		"a status that is missing": {[]string{"--strategy", good, "--status", "missing.yaml"},
-			"reading the status: open missing.yaml: no such file or directory; check the path"},
+		"a status that is missing": {
+			[]string{"--strategy", good, "--status", "missing.yaml"},
+			"reading the status: open missing.yaml: no such file or directory; check the path",
+		},
 		"an unknown field": {[]string{"--strategy", rolloutFile("unknown.yaml")}, `unknown field "rolloutType"`},
-		"every fault of a strategy": {[]string{"--strategy", rolloutFile("broken.yaml")},
-			"3 faults in strategy testdata/rollout/broken.yaml:\n  progressive.progressDeadline: Invalid value: \"10\": must be a duration"},
-		"every fault of a status": {[]string{"--strategy", good, "--status", rolloutFile("faulty-status.yaml")},
+		"every fault of a strategy": {
+			[]string{"--strategy", rolloutFile("broken.yaml")},
+			"3 faults in strategy testdata/rollout/broken.yaml:\n  progressive.progressDeadline: Invalid value: \"10\": must be a duration",
+		},
+		"every fault of a status": {
+			[]string{"--strategy", good, "--status", rolloutFile("faulty-status.yaml")},
 			"3 faults in status testdata/rollout/faulty-status.yaml:\n" +
 				"  [0].state: \"Done\" is unknown; use ToApply, Progressing, Succeeded, Failed, TimedOut or Skip\n  [1].cluster: is empty; name " +
-				"the cluster\n  [2].cluster: eu-1 is given twice"},
+				"the cluster\n  [2].cluster: eu-1 is given twice",
+		},
 		"an unknown placement": {[]string{"--strategy", good, "shop/api"}, "placement shop/api is not found: the input holds shop/web"},
 		"another namespace":    {[]string{"--strategy", good, "-n", "bank"}, "no placement is found: the input holds shop/web"},
-		"several placements": {[]string{"--strategy", good, "-f", filepath.Join(examples, "canary")},
-			"several placements match; name one: "},
+		"several placements": {
+			[]string{"--strategy", good, "-f", filepath.Join(examples, "canary")},
+			"several placements match; name one: ",
+		},
 		"two placements":           {[]string{"--strategy", good, "a", "b"}, `unexpected argument "b"`},
 		"an unknown output":        {[]string{"--strategy", good, "-o", "wide"}, `unknown output "wide"`},
 		"an instant that is none":  {[]string{"--strategy", good, "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
 		"a rate and no simulation": {[]string{"--strategy", good, "--failure-rate", "0.1"}, "--failure-rate is read with --simulate only"},
 		"a rate above one":         {[]string{"--strategy", good, "--simulate", "--hang-rate", "1.1"}, "must be from 0 to 1"},
-		"rates that exceed all": {[]string{"--strategy", good, "--simulate", "--hang-rate", "0.6", "--failure-rate", "0.6"},
-			"together at most 1"},
+		"rates that exceed all": {
+			[]string{"--strategy", good, "--simulate", "--hang-rate", "0.6", "--failure-rate", "0.6"},
+			"together at most 1",
+		},
 		"a rate that is no number": {[]string{"--strategy", good, "--simulate", "--failure-rate", "NaN"}, "must be from 0 to 1"},
 		"a duration before now":    {[]string{"--strategy", good, "--simulate", "--duration", "-1m"}, "--duration must be more than 0"},
 		"a spread beyond":          {[]string{"--strategy", good, "--simulate", "--spread", "2"}, "--spread must be from 0 to 1"},

@@ -203,8 +203,10 @@ func printObjects(w io.Writer, on printer.Screen, objects []compare.Object) erro
 	const fieldsColumn = 2
 	table := printer.NewTable(w, "    ")
 	table.Screen, table.Flexible = on, []int{1, fieldsColumn}
-	styles := map[compare.Effect]printer.TextStyle{compare.Created: printer.StyleGood, compare.Changed: printer.StyleWarning,
-		compare.Removed: printer.StyleBad}
+	styles := map[compare.Effect]printer.TextStyle{
+		compare.Created: printer.StyleGood, compare.Changed: printer.StyleWarning,
+		compare.Removed: printer.StyleBad,
+	}
 	for _, object := range objects {
 		cells := []printer.Cell{printer.StyledCell(string(object.Effect), styles[object.Effect]), {Text: object.Object}}
 		if len(object.Fields) > 0 {

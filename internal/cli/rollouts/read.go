@@ -30,8 +30,10 @@ const pageSize = 100
 // NewClient returns a client of the kinds of this package. It sends no request.
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, coordinationv1.AddToScheme, clusterv1.AddToScheme,
-		clusterv1beta1.AddToScheme, rolloutv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		appsv1.AddToScheme, coordinationv1.AddToScheme, clusterv1.AddToScheme,
+		clusterv1beta1.AddToScheme, rolloutv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
 		}

@@ -62,18 +62,30 @@ func scenarioFile(t *testing.T, steps string) string {
 
 func TestScenariosThatAreRefused(t *testing.T) {
 	cases := map[string]struct{ steps, want string }{
-		"a placement that is not there": {"- expect: [{placement: q}]",
-			"line 10: steps[0].expect[0].placement: Invalid value: there is no placement shop/q; there are shop/p"},
-		"a cluster that is not there": {"- taint: [{clusters: [eu-1, eu-9], key: k}]",
-			"line 10: steps[0].taint[0].clusters: Invalid value: there is no cluster eu-9"},
-		"labels that no cluster has": {"- label: [{where: {region: mars}, labels: {a: b}}]",
-			"line 10: steps[0].label[0].where: Invalid value: no cluster has these labels"},
-		"a label that a hub would refuse": {"- label:\n  - {clusters: [eu-1], labels: {a: not valid}}",
-			`line 11: ManagedCluster eu-1: metadata.labels: Invalid value: "not valid"`},
-		"a taint that a hub would refuse": {"- taint: [{clusters: [eu-1], key: 'no key'}]",
-			"line 10: ManagedCluster eu-1: spec.taints[0].key: Invalid value"},
-		"an object that goes twice": {"- delete: [{kind: ManagedCluster, name: eu-1}]\n- delete: [{kind: ManagedCluster, name: eu-1}]",
-			"line 11: steps[1].delete[0]: Invalid value: ManagedCluster eu-1: there is no such object"},
+		"a placement that is not there": {
+			"- expect: [{placement: q}]",
+			"line 10: steps[0].expect[0].placement: Invalid value: there is no placement shop/q; there are shop/p",
+		},
+		"a cluster that is not there": {
+			"- taint: [{clusters: [eu-1, eu-9], key: k}]",
+			"line 10: steps[0].taint[0].clusters: Invalid value: there is no cluster eu-9",
+		},
+		"labels that no cluster has": {
+			"- label: [{where: {region: mars}, labels: {a: b}}]",
+			"line 10: steps[0].label[0].where: Invalid value: no cluster has these labels",
+		},
+		"a label that a hub would refuse": {
+			"- label:\n  - {clusters: [eu-1], labels: {a: not valid}}",
+			`line 11: ManagedCluster eu-1: metadata.labels: Invalid value: "not valid"`,
+		},
+		"a taint that a hub would refuse": {
+			"- taint: [{clusters: [eu-1], key: 'no key'}]",
+			"line 10: ManagedCluster eu-1: spec.taints[0].key: Invalid value",
+		},
+		"an object that goes twice": {
+			"- delete: [{kind: ManagedCluster, name: eu-1}]\n- delete: [{kind: ManagedCluster, name: eu-1}]",
+			"line 11: steps[1].delete[0]: Invalid value: ManagedCluster eu-1: there is no such object",
+		},
 		"an object that is none": {"- apply:\n  - {kind: Placement}", "line 11: Placement: apiVersion: Required value"},
 		"an object with a fault": {"- apply: [{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: " +
 			"{name: q}, spec: {numberOfClusters: -1}}]", "line 10: Placement shop/q: spec.numberOfClusters: Invalid value"},
@@ -131,8 +143,10 @@ func TestScenarioFilesOfAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"below/good.yaml": string(good), "notes.txt": string(good), "other.yaml": "kind: List",
-		"broken.json": "{"} {
+	for name, text := range map[string]string{
+		"below/good.yaml": string(good), "notes.txt": string(good), "other.yaml": "kind: List",
+		"broken.json": "{",
+	} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -144,12 +158,21 @@ func TestScenarioFilesOfAFolder(t *testing.T) {
 	}{
 		"a folder without any": {[]string{root}, command.ExitRefused, "has no scenario in it; -R looks in the folders below too"},
 		"the folders below":    {[]string{root, "-R"}, command.ExitOK, ""},
-		"a file that is none": {[]string{filepath.Join(root, "other.yaml")}, command.ExitRefused,
-			"kind: Invalid value: should be one of [Scenario]"},
-		"a file that is not there": {[]string{filepath.Join(root, "missing")}, command.ExitRefused,
-			"cannot be read: no such file or directory; check the path"},
-		"a bad one does not hide others": {[]string{filepath.Join(root, "broken.json"), below}, command.ExitRefused,
-			"broken.json: cannot be parsed as YAML"},
+		"a file that is none": {
+			[]string{filepath.Join(root, "other.yaml")},
+			command.ExitRefused,
+			"kind: Invalid value: should be one of [Scenario]",
+		},
+		"a file that is not there": {
+			[]string{filepath.Join(root, "missing")},
+			command.ExitRefused,
+			"cannot be read: no such file or directory; check the path",
+		},
+		"a bad one does not hide others": {
+			[]string{filepath.Join(root, "broken.json"), below},
+			command.ExitRefused,
+			"broken.json: cannot be parsed as YAML",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

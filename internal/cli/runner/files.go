@@ -34,8 +34,10 @@ func (o *options) files(args []string) ([]string, file.FaultsError) {
 		if err != nil {
 			faults = append(faults, unreadableScenario(arg, err)...)
 		} else if len(found) == 0 {
-			faults = append(faults, file.Fault{Position: file.Position{File: arg},
-				Err: errors.New("has no scenario in it; -R looks in the folders below too")})
+			faults = append(faults, file.Fault{
+				Position: file.Position{File: arg},
+				Err:      errors.New("has no scenario in it; -R looks in the folders below too"),
+			})
 		}
 		out = append(out, found...)
 	}

@@ -63,8 +63,10 @@ func (c ClusterSelection) MatchesLabels(cluster *clusterv1.ManagedCluster) bool 
 
 // edit adds the taint. An existing taint with the same value keeps its time.
 func (t Taint) edit(cluster *clusterv1.ManagedCluster, now metav1.Time) {
-	made := clusterv1.Taint{Key: t.Key, Value: t.Value, Effect: cmp.Or(clusterv1.TaintEffect(t.Effect), clusterv1.TaintEffectNoSelect),
-		TimeAdded: now}
+	made := clusterv1.Taint{
+		Key: t.Key, Value: t.Value, Effect: cmp.Or(clusterv1.TaintEffect(t.Effect), clusterv1.TaintEffectNoSelect),
+		TimeAdded: now,
+	}
 	taints := cluster.Spec.Taints
 	at := slices.IndexFunc(taints, func(old clusterv1.Taint) bool { return old.Key == made.Key && old.Effect == made.Effect })
 	switch {

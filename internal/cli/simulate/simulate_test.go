@@ -200,8 +200,10 @@ func TestBalanceCountsWhatOthersHold(t *testing.T) {
 		"a placement that is not given":           {input: clitest.Slice("other-decision-1", "namespace: elsewhere", "c1"), want: "c2"},
 		"a slice of no placement at all":          {input: clitest.Slice("by-hand", "", "c1"), want: "c2"},
 		"a slice named like the placement itself": {input: clitest.Slice("p", "", "c1"), want: "c2"},
-		"a disabled placement": {input: clitest.Placement("z", disabled, one) + clitest.Slice("z-decision-1", "", "c1"),
-			want: "c2"},
+		"a disabled placement": {
+			input: clitest.Placement("z", disabled, one) + clitest.Slice("z-decision-1", "", "c1"),
+			want:  "c2",
+		},
 		"a placement that is being deleted": {
 			input: clitest.Placement("z", "deletionTimestamp: '2026-11-20T09:00:00Z'", one) + clitest.Slice("z-decision-1", "", "c1"), want: "c2",
 		},
@@ -230,10 +232,14 @@ func TestRequireSatisfied(t *testing.T) {
 		want  string
 	}{
 		"satisfied": {input: clitest.Placement("p", "", "numberOfClusters: 2")},
-		"too few clusters": {input: clitest.Placement("p", "", "numberOfClusters: 3"), code: 1,
-			want: "1 placement not satisfied:\n  default/p: NotAllDecisionsScheduled: 1 cluster decisions unscheduled\n"},
-		"one of two": {input: clitest.Placement("p", "", "") + clitest.Placement("q", "namespace: unbound", ""), code: 1,
-			want: "unbound/q: NoManagedClusterSetBindings"},
+		"too few clusters": {
+			input: clitest.Placement("p", "", "numberOfClusters: 3"), code: 1,
+			want: "1 placement not satisfied:\n  default/p: NotAllDecisionsScheduled: 1 cluster decisions unscheduled\n",
+		},
+		"one of two": {
+			input: clitest.Placement("p", "", "") + clitest.Placement("q", "namespace: unbound", ""), code: 1,
+			want: "unbound/q: NoManagedClusterSetBindings",
+		},
 		"disabled and satisfied": {input: clitest.Placement("p", disabled, satisfied)},
 		"disabled and never decided": {
 			input: clitest.Placement("p", disabled, ""), code: 1, want: "default/p: it was never decided",
@@ -273,8 +279,10 @@ func TestInputWithoutAPlacementIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ input, want string }{
 		"no placement":  {clitest.Fleet, "no Placement is given"},
 		"an empty file": {"", "no Placement is given"},
-		"a misspelt kind": {clitest.Fleet + "\n---\n" + group + "kind: Placment\nmetadata: {name: p}\n",
-			`unknown kind "Placment" of cluster.open-cluster-management.io; did you mean Placement?`},
+		"a misspelt kind": {
+			clitest.Fleet + "\n---\n" + group + "kind: Placment\nmetadata: {name: p}\n",
+			`unknown kind "Placment" of cluster.open-cluster-management.io; did you mean Placement?`,
+		},
 		"a misspelt field": {
 			clitest.Fleet + "\n---\n" + group + "kind: Placement\nmetadata: {name: p, namespace: ns}\nspec: {numberOfCluster: 3}\n",
 			`unknown field "spec.numberOfCluster"; did you mean numberOfClusters?`,

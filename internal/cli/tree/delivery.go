@@ -73,7 +73,8 @@ func (o *options) deliveryTree(ctx context.Context, kind reader.Kind, name strin
 
 // deliveriesOf returns the deliveries of a set, or those to the clusters of a placement, and the namespace that they are in.
 func (o *options) deliveriesOf(ctx context.Context, kind reader.Kind, name string) (found []rollouts.Delivery, namespace string,
-	err error) {
+	err error,
+) {
 	ofSet := kind.Kind == reader.WorkSetKind().Kind
 	if o.source.Offline() {
 		bundle, err := o.source.Load(ctx, reader.Scope{Uncompiled: true})

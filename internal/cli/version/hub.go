@@ -45,8 +45,10 @@ func (v *versions) readHub(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("reading the lease of the manager: %w", err)
 	}
-	definitions := hub.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-		Resource: "customresourcedefinitions"})
+	definitions := hub.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	})
 	placements, err := found(definitions.Get(ctx, "placements."+clusterv1.GroupName, metav1.GetOptions{}))
 	if err != nil {
 		return fmt.Errorf("reading the definition of placements: %w", err)

@@ -90,8 +90,10 @@ func (o *options) run(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	server, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil },
-		Clock: clock.RealClock{}})
+	server, err := console.New(console.Options{
+		Session: func(*http.Request) (console.Session, error) { return session, nil },
+		Clock:   clock.RealClock{},
+	})
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,10 @@ type Files struct {
 
 // NewFiles decides the placements of files at an instant.
 func NewFiles(bundle *file.Bundle, now time.Time) *Files {
-	f := &Files{decided: map[fleet.Key]offline.Decision{}, now: now, never: make(chan struct{}),
-		explained: map[fleet.Key]*explain.Explanation{}}
+	f := &Files{
+		decided: map[fleet.Key]offline.Decision{}, now: now, never: make(chan struct{}),
+		explained: map[fleet.Key]*explain.Explanation{},
+	}
 	shown := *bundle
 	shown.Clusters, shown.Placements = slices.Clone(bundle.Clusters), nil
 	shown.Decisions = maps.Clone(bundle.Decisions)

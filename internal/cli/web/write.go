@@ -62,8 +62,10 @@ func (w *Writer) Roll(ctx context.Context, wanted console.RolloutChange) (string
 	if err != nil {
 		return "", err
 	}
-	done := "The rollout of " + wanted.Set.String() + " is " + map[string]string{"pause": "paused", "resume": "resumed",
-		"approve": "approved"}[wanted.Action]
+	done := "The rollout of " + wanted.Set.String() + " is " + map[string]string{
+		"pause": "paused", "resume": "resumed",
+		"approve": "approved",
+	}[wanted.Action]
 	if !changed {
 		done += " already"
 	}

@@ -1518,7 +1518,7 @@ func (s *story) calm() {
 		*s.members[name] = member{groups: groups}
 	}
 	s.generations[s.spec[0].Name]++
-	if s.seed%2 == 0 || !(s.facts.moved || len(s.set.Spec.PlacementRefs) > 1) {
+	if s.seed%2 == 0 || !s.facts.moved && len(s.set.Spec.PlacementRefs) == 1 {
 		s.template("calm")
 	}
 	s.arrange()

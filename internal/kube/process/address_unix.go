@@ -40,7 +40,7 @@ func FreeAddress() (string, error) {
 	if err := os.MkdirAll(folder, portsMode); err != nil {
 		return "", fmt.Errorf("reserving a port: %w", err)
 	}
-	_ = os.Chmod(folder, portsMode) //nolint:gosec // only the user who made it may, and needs to
+	_ = os.Chmod(folder, portsMode) // only the user who made it may, and needs to
 	for range maxTries {
 		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort+1)) //nolint:gosec // it is no secret
 		file, err := os.OpenFile(filepath.Join(folder, port), os.O_CREATE|os.O_RDWR, portMode)
