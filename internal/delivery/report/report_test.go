@@ -54,7 +54,7 @@ func TestNext(t *testing.T) {
 		"a work that is being deleted": {
 			lenient, func(w *plantest.World) {
 				w.Works["a"].DeletionTimestamp = &metav1.Time{Time: now}
-			}, "a", rollout.UnderWay, "the agent removes the work, then the manager creates it again",
+			}, "a", rollout.Starting, "the manager writes the work",
 		},
 		"a cluster that soaks": {waves, func(w *plantest.World) { w.Succeed("a") }, "a", rollout.Soaking, "counts as done once minSuccessTime has passed"},
 		"a manifest that is refused": {

@@ -152,8 +152,13 @@ func (w *World) Step() []string {
 	return out
 }
 
-// Wait lets time pass.
-func (w *World) Wait(d time.Duration) { w.Now = w.Now.Add(d) }
+// Wait lets time pass, in which a manager watches.
+func (w *World) Wait(d time.Duration) {
+	w.Now = w.Now.Add(d)
+	if record := w.Set.Status.Rollout; record != nil {
+		record.ObservedTime = metav1.NewMicroTime(w.Now)
+	}
+}
 
 // Report reports conditions such as "Applied Progressing=False" for clusters, as their agents would.
 func (w *World) Report(conditions string, clusters ...string) {
