@@ -168,6 +168,9 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	}
 	r.keepTemplates(ctx, set, in.Hash, specs.revisions)
 	out := plan.Plan(in)
+	if wait := s.untilReport(in.Now); out.Departs && wait > 0 {
+		return wait, nil // what leaves is counted in the status that is stored with it
+	}
 	writes, held := r.pace.admit(specs, out.Writes, in.Now)
 	s.observe(out, held.clusters)
 	conflict := r.send(ctx, s, set.UID, specs, writes)
@@ -225,9 +228,6 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 	if out.Undeliverable, err = r.undeliverable(ctx, s, &out); err != nil {
 		return out, nil, err
 	}
-	if out.Members, err = r.members(ctx, s, &out); err != nil {
-		return out, nil, err
-	}
 	if err := r.render(ctx, s, set, specs, &out); err != nil {
 		return out, nil, err
 	}
@@ -236,6 +236,9 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 		return out, nil, err
 	}
 	out.Works, out.Faults = s.works.Overlay(cached, out.Now), s.faults.ByCluster(out.Now)
+	if out.Members, err = r.members(ctx, s, &out); err != nil {
+		return out, nil, err
+	}
 	return out, specs, nil
 }
 

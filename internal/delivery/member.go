@@ -26,12 +26,18 @@ type renewal struct {
 // silent is the time of a renewal that was not seen. It is not zero, which would be a cluster without a lease.
 var silent = time.Unix(1, 0) //nolint:gochecknoglobals // a constant
 
-// members reads what is known of the clusters that the rollout of a set has on record. It notes them, so that a change of one wakes the set.
+// members reads what is known of the clusters that the rollout of a set has on record, and of those that leave it. It notes them, so that a
+// change of one wakes the set.
 func (r *reconciler) members(ctx context.Context, s *setState, in *plan.Input) (map[string]evidence.Member, error) {
 	soaking := map[string]bool{}
 	if record := in.Set.Status.Rollout; record != nil && record.FinishedTime == nil {
 		for i := range record.Clusters {
 			soaking[record.Clusters[i].Name] = record.Clusters[i].SucceededTime != nil
+		}
+	}
+	for _, work := range in.Works {
+		if _, known := soaking[work.Namespace]; !known && !selects(in, work.Namespace) {
+			soaking[work.Namespace] = false
 		}
 	}
 	out := make(map[string]evidence.Member, len(soaking))

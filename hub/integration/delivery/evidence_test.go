@@ -47,3 +47,25 @@ func TestALostClusterHoldsTheRollout(t *testing.T) {
 	kit.NoError(t, f.Patch(t.Context(), control, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":false}}`))))
 	f.awaitWorks(set, "2", f.clusters[:2]...) // no agent removes the work of the first
 }
+
+// TestADeletedClusterIsNotExpected: a rollout finishes although a cluster without a ManagedCluster leaves before its turn.
+func TestADeletedClusterIsNotExpected(t *testing.T) {
+	f := newFleet(t, 3)
+	f.decide("p", f.clusters)
+	startManager(t)
+	set := f.newSet("web", "p={type: Progressive, progressive: {maxConcurrency: 3}}")
+	f.healthy(f.awaitWorks(set, "1", f.clusters...))
+	f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
+	f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
+		set.Spec.PlacementRefs[0].RolloutStrategy.RolloutStrategy = parseStrategy(t, "{type: Progressive, progressive: {maxConcurrency: 1}}")
+		set.Spec.ManifestWorkTemplate.Workload = manifests("2")
+	})
+	works := f.awaitWorks(set, "2", f.clusters[0])
+	f.decide("p", f.clusters[:2])
+	f.healthy(works)
+	f.healthy(f.awaitWorks(set, "2", f.clusters[:2]...))
+	stored := f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
+	if record := stored.Status.Rollout; record.FinishedTime == nil || stored.Status.CurrentRevision != stored.Status.UpdateRevision {
+		t.Errorf("%+v", record)
+	}
+}

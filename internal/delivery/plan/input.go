@@ -68,6 +68,8 @@ type Result struct {
 	Status workv1alpha1.ManifestWorkReplicaSetStatus
 	// Begins means that the record of the status has clusters that start. They have no write yet: plan again once the status is stored.
 	Begins bool
+	// Departs means that the status counts works that go with this plan: store it right after the writes, or send none of them.
+	Departs bool
 	// Until is the next instant at which the plan may change although nothing else does; zero for never.
 	Until time.Time
 	// Rollouts has the step of each placement, in the order of the spec.

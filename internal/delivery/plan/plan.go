@@ -36,7 +36,7 @@ func Plan(in Input) Result {
 	out.Writes = p.writes()
 	out.Until = p.until
 	out.Verdicts = p.verdicts()
-	out.Status, out.Begins = p.status(), len(p.begins) > 0
+	out.Status, out.Begins, out.Departs = p.status(), len(p.begins) > 0, p.departs
 	return out
 }
 
@@ -55,6 +55,8 @@ type planner struct {
 	// record is what the rollout has shown. begins and restart are of evidence.Output.
 	record          *clusterv1alpha1.RolloutRecord
 	begins, restart map[string]bool
+	// departs is of evidence.Output.
+	departs bool
 }
 
 // cluster returns a cluster, which is added where it is new.
@@ -85,7 +87,7 @@ func (p *planner) roll() {
 		c.held = c.ruling() == noPlacement && c.work != nil && p.mayBeSelected(c)
 	}
 	out := evidence.Run(p.evidence())
-	p.record, p.begins, p.restart = out.Record, out.Begins, out.Restart
+	p.record, p.begins, p.restart, p.departs = out.Record, out.Begins, out.Restart, out.Departs
 	if out.Away > 0 {
 		for i := range p.placements {
 			p.placements[i].note += fmt.Sprintf("; %s that were selected at the start are away, so the rollout has not finished", pacing.ClusterCount(out.Away))

@@ -38,8 +38,10 @@ func (r *run) depart() {
 		of, member := r.placement(r.in.Placements[c.Former].Name), r.in.Members[c.Name]
 		if c.State != rollout.StateToApply && c.State != rollout.StateSkip {
 			r.lastGroup(of, c).Departed++
+			r.out.Departs = true
 		} else if (member.Gone || member.Denied) && of.Total > 0 {
 			of.Total--
+			r.out.Departs = true
 		}
 	}
 }

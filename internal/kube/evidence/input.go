@@ -95,6 +95,9 @@ type Output struct {
 	Begins map[string]bool
 	// Restart are the clusters that started and lack the change.
 	Restart map[string]bool
+	// Departs means that the record counts clusters that leave with this run: what they have must go in the same step as the record is stored,
+	// or it counts them again or never.
+	Departs bool
 	// Away is how many clusters that were selected at the start are not selected, so that the rollout does not finish.
 	Away int
 	// Until is when to run again although nothing else happens; zero for never.
