@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,6 +58,9 @@ func ChangeControl(
 			}
 		case apierrors.IsNotFound(err):
 			control.Namespace, control.Name = key.Namespace, key.Name
+			owner := metav1.NewControllerRef(set, workv1alpha1.GroupVersion.WithKind("ManifestWorkReplicaSet"))
+			owner.BlockOwnerDeletion = nil                            // it needs a permission of its own
+			control.OwnerReferences = []metav1.OwnerReference{*owner} // a later set of the name begins without it
 			if changed = change(&control.Spec); !changed {
 				return nil
 			}
