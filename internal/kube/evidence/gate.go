@@ -1,0 +1,108 @@
+package evidence
+
+import (
+	"slices"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/rollout"
+)
+
+// openGates puts the mandatory groups of the strategies on record, with the clusters that have to prove the change.
+func (r *run) openGates() {
+	for _, p := range r.in.Placements {
+		of := r.placement(p.Name)
+		former := of.Gates
+		of.Gates = nil
+		for _, to := range rollout.MandatoryGroups(p.Strategy) {
+			at := slices.IndexFunc(former, func(gate clusterv1alpha1.GateRecord) bool { return gate.MandatoryDecisionGroup == to })
+			gate := clusterv1alpha1.GateRecord{MandatoryDecisionGroup: to}
+			if at >= 0 {
+				gate = former[at]
+			} else if to.GroupName == "" {
+				gate.Resolved = nameOf(p.Decided, to)
+			}
+			if len(gate.Clusters) == 0 && gate.Passed == "" && p.Complete {
+				gate.Clusters = members(p.Decided, effective(gate))
+			}
+			of.Gates = append(of.Gates, gate)
+		}
+	}
+}
+
+// nameOf returns the name of the group that an index refers to; empty for a group without a name.
+func nameOf(groups rollout.Groups, to clusterv1alpha1.MandatoryDecisionGroup) string {
+	for _, group := range groups.Groups {
+		if rollout.RefersTo(to, group.GroupKey) {
+			return group.Name
+		}
+	}
+	return ""
+}
+
+// members returns the clusters of a mandatory group, at most maxNamed.
+func members(groups rollout.Groups, to clusterv1alpha1.MandatoryDecisionGroup) []string {
+	var out []string
+	for _, group := range groups.Groups {
+		if rollout.RefersTo(to, group.GroupKey) {
+			out = append(out, group.Clusters...)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), maxNamed)]
+}
+
+// passGates passes the mandatory groups that are proven, and those that a person passed.
+func (r *run) passGates() {
+	for _, p := range r.in.Placements {
+		of := r.placement(p.Name)
+		for i := range of.Gates {
+			gate := &of.Gates[i]
+			switch {
+			case gate.Passed != "":
+			case r.in.Passes != nil && r.in.Passes(p.Name, effective(*gate)):
+				gate.Passed = clusterv1alpha1.GateApproved
+			case r.proven(p, gate):
+				gate.Passed = clusterv1alpha1.GateProven
+			}
+		}
+	}
+}
+
+// proven reports whether the clusters of a mandatory group have proven the change: one has succeeded, and no cluster is left to start, under way,
+// failed or lost.
+func (r *run) proven(p Placement, gate *clusterv1alpha1.GateRecord) bool {
+	succeeded := 0
+	for _, name := range gate.Clusters {
+		c, entry := r.clusters[name], r.entries[name]
+		switch {
+		case entry != nil && entry.Phase != clusterv1alpha1.ClusterLeft && entry.Phase != clusterv1alpha1.ClusterForgiven:
+			return false
+		case entry != nil || c == nil || c.Placement == NoPlacement && !c.Held:
+			// It left: what it showed before counts below.
+		case c.State == rollout.StateToApply || c.Held:
+			return false
+		case c.State != rollout.StateSkip:
+			succeeded++
+		}
+	}
+	if succeeded > 0 {
+		return true
+	}
+	for _, group := range r.placement(p.Name).Groups {
+		to := effective(*gate)
+		named := to.GroupName != "" && group.Name == to.GroupName || to.GroupName == "" && group.Index == to.GroupIndex
+		if named && group.Succeeded > 0 && len(gate.Clusters) > 0 {
+			return true // all that succeeded have left since
+		}
+	}
+	return false
+}
+
+// effective returns the reference of a gate as it is meant: by the name that an index had when the rollout began.
+func effective(gate clusterv1alpha1.GateRecord) clusterv1alpha1.MandatoryDecisionGroup {
+	if gate.GroupName == "" && gate.Resolved != "" {
+		return clusterv1alpha1.MandatoryDecisionGroup{GroupName: gate.Resolved}
+	}
+	return gate.MandatoryDecisionGroup
+}
