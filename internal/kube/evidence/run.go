@@ -24,6 +24,9 @@ func Run(in Input) Output {
 	for i := range in.Clusters {
 		r.clusters[in.Clusters[i].Name] = &in.Clusters[i]
 	}
+	for _, placement := range in.Placements {
+		r.paces = append(r.paces, rollout.PaceOf(placement.Strategy))
+	}
 	r.begin()
 	if r.record.FinishedTime == nil {
 		r.skipGap()
@@ -51,7 +54,9 @@ func Run(in Input) Output {
 type run struct {
 	in       Input
 	clusters map[string]*Cluster
-	record   *clusterv1alpha1.RolloutRecord
+	// paces are those of the placements.
+	paces  []rollout.Pace
+	record *clusterv1alpha1.RolloutRecord
 	// entries are the clusters on record, by name.
 	entries map[string]*clusterv1alpha1.ClusterRolloutRecord
 	// full means that the names in flight are at their bound: then others may be in flight too, as with type All, and their state counts.
@@ -59,11 +64,12 @@ type run struct {
 	out  Output
 }
 
+// paceOf returns the pace of a placement; the zero value for none.
 func (r *run) paceOf(placement int) rollout.Pace {
 	if placement == NoPlacement {
 		return rollout.Pace{}
 	}
-	return rollout.PaceOf(r.in.Placements[placement].Strategy)
+	return r.paces[placement]
 }
 
 // skipGap lengthens every soak and every deadline by the time in which no manager watched.
