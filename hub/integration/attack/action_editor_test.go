@@ -31,7 +31,9 @@ func writePlacement(s *step) {
 
 func writeWrongPlacement(s *step) {
 	path := placements(s.namespace())
-	s.requestForbidden(s.user(), http.MethodPost, path, plainJSON, toJSON(newPlacement("wrong", pick(s, refusedSpecs()...))))
+	for _, spec := range refusedSpecs() {
+		s.requestForbidden(s.user(), http.MethodPost, path, plainJSON, toJSON(newPlacement("wrong", spec)))
+	}
 	s.requestForbidden(s.user(), http.MethodPost, path, plainJSON, toJSON(newPlacement(strings.Repeat("n", 64), object{})))
 	s.requestForbidden(s.user(), http.MethodPost, path, plainJSON, `{"apiVersion":"`+group+`/v1beta1","kind":"Placement","metadata":{`)
 	s.requestForbidden(s.user(), http.MethodPost, placements(pick(s, s.otherTenant.namespaces...)), plainJSON, toJSON(newPlacement(s.placement(), object{})))

@@ -115,7 +115,7 @@ func refusedSpecs() []any {
 		object{"prioritizerPolicy": object{"mode": "Loose"}},
 		object{"prioritizerPolicy": object{"configurations": []object{{"scoreCoordinate": object{"builtIn": "Luck"}}}}},
 		object{"decisionStrategy": object{"groupStrategy": object{"clustersPerDecisionGroup": "101%"}}},
-		object{"tolerations": []object{{"operator": "Equal"}}},
+		object{"tolerations": []object{{"operator": "Equal", "value": "gpu"}}},
 		object{"predicates": []object{{"requiredClusterSelector": object{"labelSelector": object{"matchLabels": object{"a b": "c d"}}}}}},
 		"text", 7,
 		[]string{"a"},
