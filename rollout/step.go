@@ -149,7 +149,7 @@ type Step struct {
 	// Until is the next instant at which the step may change without a new status; zero for never.
 	Until time.Time
 	// Unmatched has the mandatory, required and approved groups of the strategy that the placement does not have, in the order
-	// of the strategy. They block nothing; a misspelt name is found here.
+	// of the strategy. For a caller without a memory they block nothing; a misspelt name is found here.
 	Unmatched []clusterv1alpha1.MandatoryDecisionGroup
 	// Errors has the invalid fields of the strategy and what to write instead.
 	Errors field.ErrorList

@@ -29,7 +29,7 @@ func Revisions() labels.Selector {
 // templates are the templates of a set that can be written, by hash.
 type templates map[string]*workv1.ManifestWorkSpec
 
-// readTemplates reads the kept templates of a set: the present one, and the last that all clusters reached.
+// readTemplates reads the kept templates of a set: the present one, and that of the last finished rollout.
 func (r *reconciler) readTemplates(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet, hash string) (*specs, error) {
 	out := &specs{hash: hash, stored: templates{hash: &set.Spec.ManifestWorkTemplate}}
 	list := &appsv1.ControllerRevisionList{}

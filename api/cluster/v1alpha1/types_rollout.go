@@ -106,8 +106,8 @@ type RolloutConfig struct {
 	// clusters: a number, or a percentage rounded up. A percentage is of all
 	// clusters with `Progressive`, and of the clusters of each group with
 	// `ProgressivePerGroup`. A number above the number of clusters counts as
-	// all of them. Type `All` starts every cluster at once and does not read
-	// it.
+	// all of them. Type `All` starts every cluster at once: there it decides
+	// whether the rollout has failed.
 	//
 	// +optional
 	// +kubebuilder:default=0

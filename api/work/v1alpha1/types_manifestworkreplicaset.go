@@ -87,7 +87,7 @@ type ManifestWorkReplicaSetSpec struct {
 	Overrides []ClusterOverride `json:"overrides,omitempty"`
 
 	// How many templates are kept, to return to: in ControllerRevisions beside the
-	// set. The template that is rolled out and the last that all clusters reached
+	// set. The template that is rolled out and that of the last finished rollout
 	// stay in any case. When absent, 10. Templates with Secrets are not kept.
 	//
 	// +optional
@@ -124,8 +124,8 @@ type PlacementRolloutStrategy struct {
 	clusterv1alpha1.RolloutStrategy `json:",inline"`
 
 	// What happens when more clusters fail than maxFailures. `AbortAll`: every cluster
-	// that has started returns at once to the last template that all clusters
-	// reached. That is not done while that template is not kept, or has another
+	// that has started returns at once to the template of the last finished
+	// rollout. That is not done while that template is not kept, or has another
 	// version of a CustomResourceDefinition. When absent, started clusters are left
 	// as they are.
 	//
@@ -156,7 +156,7 @@ type PlacementRolloutStrategy struct {
 // +kubebuilder:validation:Enum=AbortAll
 type FailureStrategy string
 
-// AbortAll returns the clusters that have started to the last template that all clusters reached.
+// AbortAll returns the clusters that have started to the template of the last finished rollout.
 const AbortAll FailureStrategy = "AbortAll"
 
 // ManifestWorkReplicaSetStatus is how far a delivery is.

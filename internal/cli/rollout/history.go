@@ -17,13 +17,13 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollouts"
 )
 
-const historyLong = `List the templates that a ManifestWorkReplicaSet had, the newest first: the one that is rolled out (update), and the last that all
-clusters reached (current).
+const historyLong = `List the templates that a ManifestWorkReplicaSet had, the newest first: the one that is rolled out (update), and that of the last
+finished rollout (current).
 
 A template with a Secret is not kept, so no command returns to it. You need the permission to get the set, and to list
 controllerrevisions in its namespace.`
 
-const undoLong = `Return a ManifestWorkReplicaSet to a former template: that of --to-revision, else the last that all clusters reached, else the one
+const undoLong = `Return a ManifestWorkReplicaSet to a former template: that of --to-revision, else that of the last finished rollout, else the one
 before the present.
 
 The template is written into the set and rolls out at the pace of the strategy, as any change does. Clusters that have it are
@@ -87,7 +87,7 @@ func newUndo(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &historyOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "undo SET [flags]", Short: "Return a set of works to a former template", Long: undoLong,
-		Example: "  # Return to the last template that all clusters reached\n  kubectl berth rollout undo web -n shop",
+		Example: "  # Return to the template of the last finished rollout\n  kubectl berth rollout undo web -n shop",
 		Args:    oneWorkSet, ValidArgsFunction: completion.Of(o.flags).One(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.number < 0 {
@@ -97,7 +97,7 @@ func newUndo(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 		DisableFlagsInUseLine: true,
 	}
-	cmd.Flags().Int64Var(&o.number, "to-revision", 0, "`number` of the template to return to (default: the last that all clusters reached)")
+	cmd.Flags().Int64Var(&o.number, "to-revision", 0, "`number` of the template to return to (default: that of the last finished rollout)")
 	command.AddHubFlags(cmd, o.flags)
 	return cmd
 }

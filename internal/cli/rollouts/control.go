@@ -29,8 +29,8 @@ var (
 	errLongReason = fmt.Errorf("the reason is longer than %d bytes: shorten it", maxReason)
 )
 
-// ReadControl returns what people decided about the rollout of a set; nil for nothing, for a hub without the definition, and where the caller may
-// not read it.
+// ReadControl returns what people decided about the rollout of a set; nil for nothing, for a hub without the definition, and where the
+// caller may not read it.
 func ReadControl(ctx context.Context, hub client.Reader, key client.ObjectKey) (*rolloutv1alpha1.RolloutControlSpec, error) {
 	out := &rolloutv1alpha1.RolloutControl{}
 	switch err := hub.Get(ctx, key, out); {
@@ -179,7 +179,9 @@ func AddApprovals(added []rolloutv1alpha1.GroupApproval) func(*rolloutv1alpha1.R
 	return func(said *rolloutv1alpha1.RolloutControlSpec) bool {
 		changed := false
 		for _, one := range added {
-			said.Approvals = slices.DeleteFunc(said.Approvals, func(other rolloutv1alpha1.GroupApproval) bool { return other.Revision != one.Revision })
+			said.Approvals = slices.DeleteFunc(said.Approvals, func(other rolloutv1alpha1.GroupApproval) bool {
+				return other.Revision != one.Revision
+			})
 			if !slices.Contains(said.Approvals, one) {
 				said.Approvals = append(said.Approvals, one)
 				changed = true
@@ -235,7 +237,9 @@ func AddForgiven(added []rolloutv1alpha1.ForgivenCluster) func(*rolloutv1alpha1.
 	return func(said *rolloutv1alpha1.RolloutControlSpec) bool {
 		changed := false
 		for _, one := range added {
-			said.Forgiven = slices.DeleteFunc(said.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool { return other.Revision != one.Revision })
+			said.Forgiven = slices.DeleteFunc(said.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool {
+				return other.Revision != one.Revision
+			})
 			known := slices.ContainsFunc(said.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool { return other.Cluster == one.Cluster })
 			if !known {
 				said.Forgiven = append(said.Forgiven, one)

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
-// FormerReader reads the last template that all clusters of a set reached, once for each revision. It is not safe for concurrent use.
+// FormerReader reads the template of the last finished rollout of a set, once for each revision. It is not safe for concurrent use.
 type FormerReader struct {
 	Hub client.Reader
 

@@ -28,7 +28,7 @@ type Revision struct {
 	Hash   string `json:"hash"`
 	// Created is when the set had the template for the first time.
 	Created metav1.Time `json:"created"`
-	// Update is set on the template that is rolled out, Current on the last that all clusters reached.
+	// Update is set on the template that is rolled out, Current on that of the last finished rollout.
 	Update  bool `json:"update,omitempty"`
 	Current bool `json:"current,omitempty"`
 
@@ -69,8 +69,8 @@ func History(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestW
 	return out, nil
 }
 
-// Undo returns the patch that writes a former template into a set, and its revision. Number 0 is the last template that all clusters
-// reached, or the newest other than the present where that is the present. The patch is empty if the set has the template.
+// Undo returns the patch that writes a former template into a set, and its revision. Number 0 is the template of the last finished
+// rollout, or the newest other than the present where that is the present. The patch is empty if the set has the template.
 func Undo(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, number int64) ([]byte, Revision, error) {
 	present, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestUndoReturnsToTheCurrentTemplate(t *testing.T) {
 		want    string
 		err     error
 	}{
-		"the last that all clusters reached":   {current: "a", want: "a"},
+		"that of the last finished rollout":    {current: "a", want: "a"},
 		"the one before, where all have this":  {current: "c", want: "b"},
 		"the one before, where none is marked": {want: "b"},
 		"a revision by its number":             {current: "c", number: 1, want: "a"},

@@ -20,7 +20,7 @@ type Revision struct {
 	Number  int64
 	Hash    string
 	Created time.Time
-	// Update is set on the template that is rolled out, Current on the last that all clusters reached.
+	// Update is set on the template that is rolled out, Current on that of the last finished rollout.
 	Update, Current bool
 }
 

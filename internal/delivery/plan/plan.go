@@ -90,7 +90,8 @@ func (p *planner) roll() {
 	p.record, p.begins, p.restart, p.departs = out.Record, out.Begins, out.Restart, out.Departs
 	if out.Away > 0 {
 		for i := range p.placements {
-			p.placements[i].note += fmt.Sprintf("; %s that were selected at the start are away, so the rollout has not finished", pacing.ClusterCount(out.Away))
+			p.placements[i].note += fmt.Sprintf("; %s that were selected at the start are away, so the rollout has not finished",
+				pacing.ClusterCount(out.Away))
 		}
 	}
 	p.wakeAt(out.Until)

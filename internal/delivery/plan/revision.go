@@ -56,7 +56,7 @@ func RevisionHash(set metav1.Object, revision *appsv1.ControllerRevision) string
 }
 
 // Revisions returns what to write about the kept templates: the present one is kept first, and the oldest go beyond the limit. The
-// template that is rolled out, and the last that all clusters reached, stay. Revisions are all of the set's namespace with its label.
+// template that is rolled out, and that of the last finished rollout, stay. Revisions are all of the set's namespace with its label.
 func Revisions(set *workv1alpha1.ManifestWorkReplicaSet, hash string, revisions []*appsv1.ControllerRevision) (RevisionPlan, error) {
 	var out RevisionPlan
 	var own []*appsv1.ControllerRevision

@@ -92,12 +92,7 @@ func (p *planner) count(placement int) (out workv1alpha1.ManifestWorkReplicaSetS
 
 // formerPlacement returns the position of the placement that ruled the cluster of a work.
 func (p *planner) formerPlacement(c *cluster) int {
-	for i := range p.placements {
-		if c.work.Labels[labelPlacement] == PlacementLabelValue(p.placements[i].name) {
-			return i
-		}
-	}
-	return 0
+	return max(0, p.formerlyRuledBy(c))
 }
 
 func increment(count *int, when bool) {

@@ -26,7 +26,7 @@ type Report struct {
 	// Phase and Message are those of the condition Progressing.
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message,omitempty"`
-	// CurrentRevision is the last template that all clusters reached, UpdateRevision the present one.
+	// CurrentRevision is the template of the last finished rollout, UpdateRevision the present one.
 	CurrentRevision string                                     `json:"currentRevision,omitempty"`
 	UpdateRevision  string                                     `json:"updateRevision,omitempty"`
 	Summary         workv1alpha1.ManifestWorkReplicaSetSummary `json:"summary"`

@@ -8,12 +8,12 @@
 // # The rules
 //
 //   - A cluster is in flight from its start until it has succeeded for minSuccessTime by the clock of the manager, without another report,
-//     with a sign of life after it. A soak that no manager watched is longer by the time that no manager watched.
+//     with a sign of life after it. Time in which no manager watched makes the soak longer.
 //   - A cluster that failed counts as a failure until it succeeds with the same change, or a person forgives it.
 //   - A cluster that is no longer selected before it succeeded is lost, and counts as a failure. It has left, and does not count, if it was
 //     healthy when it was deleted, denied or dropped by an edit of the placement.
-//   - A mandatory group is passed by the clusters that it had when it was opened: at least one has succeeded, and no cluster is left to start,
-//     under way, failed or lost. A person may pass it too.
+//   - A mandatory group is passed by the clusters that it had when it was opened: at least one has succeeded, and no cluster is left to
+//     start, under way, failed or lost. A person may pass it too.
 //   - A breach of one placement holds all placements.
 //   - The rollout has finished when no cluster is left to start or under way and as many have started as were selected at the start, or
 //     after the last edit of the placement. Nothing breaches it from then on.

@@ -69,8 +69,8 @@ func (r *run) passGates() {
 	}
 }
 
-// proven reports whether the clusters of a mandatory group have proven the change: one has succeeded, and no cluster is left to start, under way,
-// failed or lost.
+// proven reports whether the clusters of a mandatory group have proven the change: one has succeeded, and no cluster is left to start,
+// under way, failed or lost.
 func (r *run) proven(p Placement, gate *clusterv1alpha1.GateRecord) bool {
 	succeeded := 0
 	for _, name := range gate.Clusters {

@@ -75,7 +75,8 @@ func (r *run) adoptEntry(c *Cluster) {
 // newEntry puts a cluster on record as in flight. Whether it is Available is seen by the next run.
 func (r *run) newEntry(c *Cluster) *clusterv1alpha1.ClusterRolloutRecord {
 	entry := &clusterv1alpha1.ClusterRolloutRecord{
-		Name: c.Name, Placement: r.in.Placements[c.Placement].Name, GroupName: c.Group.Name, GroupIndex: int32(c.Group.Index), //nolint:gosec // it is small
+		Name: c.Name, Placement: r.in.Placements[c.Placement].Name,
+		GroupName: c.Group.Name, GroupIndex: int32(c.Group.Index), //nolint:gosec // it is small
 		Phase: clusterv1alpha1.ClusterInFlight, StartedTime: metav1.NewMicroTime(r.in.Now), State: string(c.State),
 	}
 	r.entries[c.Name] = entry

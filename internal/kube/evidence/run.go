@@ -20,7 +20,8 @@ const maxDelay = 10 * time.Second
 
 // Run returns what to do now and what to store. It does not change its argument.
 func Run(in Input) Output {
-	r := &run{in: in, clusters: make(map[string]*Cluster, len(in.Clusters)), out: Output{Begins: map[string]bool{}, Restart: map[string]bool{}}}
+	r := &run{in: in, clusters: make(map[string]*Cluster, len(in.Clusters))}
+	r.out.Begins, r.out.Restart = map[string]bool{}, map[string]bool{}
 	for i := range in.Clusters {
 		r.clusters[in.Clusters[i].Name] = &in.Clusters[i]
 	}
@@ -179,7 +180,9 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 			out.State = rollout.StateSucceeded // it succeeded before
 		}
 		return out, c.State != rollout.StateToApply
-	case entry.Phase == clusterv1alpha1.ClusterLost || entry.Phase == clusterv1alpha1.ClusterLeft || !entry.Written && c.State == rollout.StateToApply:
+	case entry.Phase == clusterv1alpha1.ClusterLost || entry.Phase == clusterv1alpha1.ClusterLeft:
+		return out, false
+	case !entry.Written && c.State == rollout.StateToApply:
 		return out, false
 	}
 	out.Failed = entry.Phase == clusterv1alpha1.ClusterFailed
@@ -237,7 +240,8 @@ func (r *run) again(entry *clusterv1alpha1.ClusterRolloutRecord) {
 	r.out.Begins[entry.Name] = true
 }
 
-// retry starts lost clusters that are back where a breach holds all others: nothing new starts with them, and their success ends the breach.
+// retry starts lost clusters that are back where a breach holds all others: nothing new starts with them, and their success ends the
+// breach.
 func (r *run) retry(frozen []bool) {
 	for i := range r.out.Steps {
 		step, strategy := &r.out.Steps[i], r.in.Placements[i].Strategy
@@ -246,7 +250,8 @@ func (r *run) retry(frozen []bool) {
 		}
 		for _, verdict := range step.Verdicts {
 			entry := r.entries[verdict.Cluster]
-			if entry != nil && entry.Phase == clusterv1alpha1.ClusterLost && verdict.Code == rollout.WaitsForRepair && step.InFlight < step.MaxConcurrency {
+			back := entry != nil && entry.Phase == clusterv1alpha1.ClusterLost && verdict.Code == rollout.WaitsForRepair
+			if back && step.InFlight < step.MaxConcurrency {
 				r.again(entry)
 				step.InFlight++
 			}
@@ -268,7 +273,8 @@ func (r *run) finish() {
 		of, phase := r.placement(placement.Name), r.out.Steps[i].Phase
 		finished = finished || phase == rollout.PhaseFinished
 		ended := (phase == rollout.PhaseFinished || phase == rollout.PhaseEmpty) && !r.out.Steps[i].Breached
-		if !placement.Complete || !ended || slices.ContainsFunc(of.Gates, func(gate clusterv1alpha1.GateRecord) bool { return gate.Passed == "" }) {
+		closed := slices.ContainsFunc(of.Gates, func(gate clusterv1alpha1.GateRecord) bool { return gate.Passed == "" })
+		if !placement.Complete || !ended || closed {
 			return
 		}
 		expected += of.Total
