@@ -157,7 +157,14 @@ type Step struct {
 
 // Ended reports whether nothing more happens unless a user intervenes or a cluster changes its state.
 func (s Step) Ended() bool {
-	return s.Phase == PhaseFinished || s.Phase == PhaseFailed || s.Phase == PhaseEmpty || s.Phase == PhaseBreached && s.InFlight == 0
+	switch s.Phase {
+	case PhaseFinished, PhaseFailed, PhaseEmpty:
+		return true
+	case PhaseBreached, PhaseUnproven:
+		return s.InFlight == 0
+	default:
+		return false
+	}
 }
 
 // RequeueAfter returns how long after now Next has to be called again if no status changes: at least a nanosecond, or 0 for

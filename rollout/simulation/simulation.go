@@ -1,5 +1,6 @@
 // Package simulation simulates a whole rollout, in simulated time. Each cluster succeeds, fails or hangs, depending on a seed
-// and its name. Every step comes from package rollout.
+// and its name. Every step comes from package rollout, with a memory as the manager has it: a cluster that is lost counts, and a
+// mandatory group is passed when all of its clusters have succeeded.
 //
 // The same Run has the same events.
 package simulation
@@ -11,9 +12,11 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -36,8 +39,10 @@ type Run struct {
 	Groups   rollout.Groups
 	// Statuses are the statuses at the start. Progressing clusters start again.
 	Statuses []rollout.Status
-	Fleet    Fleet
-	Start    time.Time
+	// Lost are clusters that leave the decision once they have the change: after the time that they take, without a report.
+	Lost  []string
+	Fleet Fleet
+	Start time.Time
 }
 
 // Event is an instant at which something happened, with the step of that instant.
@@ -46,7 +51,9 @@ type Event struct {
 	// Succeeded and Failed have the clusters that reported since the previous event, in the order of their reports, then by
 	// name.
 	Succeeded, Failed []string
-	Step              rollout.Step
+	// Lost has the clusters that left since then.
+	Lost []string
+	Step rollout.Step
 }
 
 // Events yields every event until nothing more happens.
@@ -54,8 +61,7 @@ func (r Run) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		s := newState(r)
 		for range s.maxEvents() {
-			moment := Event{At: s.now, Succeeded: s.succeeded, Failed: s.failed}
-			moment.Step = rollout.Next(r.Strategy, r.Groups, s.statuses, s.now)
+			moment := Event{At: s.now, Succeeded: s.succeeded, Failed: s.failed, Lost: s.lost, Step: s.next(r.Strategy)}
 			if !yield(moment) || !s.advance(moment.Step) {
 				return
 			}
@@ -67,17 +73,28 @@ func (r Run) Events() iter.Seq[Event] {
 type state struct {
 	fleet             Fleet
 	now               time.Time
+	groups            rollout.Groups
+	evidence          rollout.Evidence
 	statuses          []rollout.Status
 	at                map[string]int // cluster to position in statuses
 	reports           reports
+	leaves            map[string]bool
 	succeeded, failed []string
-	clusters          int
+	lost              []string
 }
 
 func newState(p Run) *state {
-	s := &state{fleet: p.Fleet, now: p.Start, at: map[string]int{}}
+	s := &state{fleet: p.Fleet, now: p.Start, at: map[string]int{}, groups: p.Groups, leaves: map[string]bool{}}
+	s.groups.Groups = slices.Clone(p.Groups.Groups)
 	for _, group := range p.Groups.Groups {
-		s.clusters += len(group.Clusters)
+		s.evidence.Total += len(group.Clusters)
+	}
+	s.evidence.Lost = map[decision.GroupKey]int{}
+	for _, to := range rollout.MandatoryGroups(p.Strategy) {
+		s.evidence.Gates = append(s.evidence.Gates, rollout.Gate{Group: to})
+	}
+	for _, cluster := range p.Lost {
+		s.leaves[cluster] = true
 	}
 	for _, status := range p.Statuses {
 		s.set(status)
@@ -89,7 +106,54 @@ func newState(p Run) *state {
 }
 
 // maxEvents is more than the events of any run: in each a cluster starts, reports, times out or stops soaking.
-func (s *state) maxEvents() int { return 4*(s.clusters+len(s.statuses)) + 16 }
+func (s *state) maxEvents() int { return 4*(s.evidence.Total+len(s.statuses)) + 16 }
+
+// next returns the next step. It passes the mandatory groups whose clusters have all succeeded.
+func (s *state) next(strategy *clusterv1alpha1.RolloutStrategy) rollout.Step {
+	step := s.evidence.Next(strategy, s.groups, s.statuses, s.now)
+	for s.passGates(step) {
+		step = s.evidence.Next(strategy, s.groups, s.statuses, s.now)
+	}
+	return step
+}
+
+// passGates passes mandatory groups, and reports whether there was one to pass.
+func (s *state) passGates(step rollout.Step) bool {
+	passed := false
+	for i := range s.evidence.Gates {
+		gate := &s.evidence.Gates[i]
+		done, open := 0, 0
+		for _, verdict := range step.Verdicts {
+			switch {
+			case !rollout.RefersTo(gate.Group, verdict.Group):
+			case verdict.Code == rollout.Done:
+				done++
+			default:
+				open++
+			}
+		}
+		for group, lost := range s.evidence.Lost {
+			if rollout.RefersTo(gate.Group, group) {
+				open += lost
+			}
+		}
+		if !gate.Passed && done > 0 && open == 0 {
+			gate.Passed, passed = true, true
+		}
+	}
+	return passed
+}
+
+// leave takes a cluster out of the decision.
+func (s *state) leave(cluster string) {
+	for i, group := range s.groups.Groups {
+		if at := slices.Index(group.Clusters, cluster); at >= 0 {
+			s.groups.Groups[i].Clusters = slices.Delete(slices.Clone(group.Clusters), at, at+1)
+			s.evidence.Lost[group.GroupKey]++
+		}
+	}
+	s.lost = append(s.lost, cluster)
+}
 
 func (s *state) set(status rollout.Status) {
 	position, known := s.at[status.Cluster]
@@ -118,9 +182,13 @@ func (s *state) advance(step rollout.Step) bool {
 	if !next.IsZero() {
 		s.now = next
 	}
-	s.succeeded, s.failed = nil, nil
+	s.succeeded, s.failed, s.lost = nil, nil, nil
 	for len(s.reports) > 0 && !s.reports[0].at.After(s.now) {
 		r, _ := heap.Pop(&s.reports).(report)
+		if s.leaves[r.cluster] {
+			s.leave(r.cluster)
+			continue
+		}
 		s.set(rollout.Status{Cluster: r.cluster, State: r.state, Since: r.at})
 		if r.state == rollout.StateFailed {
 			s.failed = append(s.failed, r.cluster)
@@ -137,7 +205,7 @@ func (s *state) begin(cluster string) {
 	_, _ = name.Write([]byte(cluster))
 	random := rand.New(rand.NewPCG(s.fleet.Seed, name.Sum64())) //nolint:gosec // a simulation must be repeatable, not secret
 	fate, pace := random.Float64(), 2*random.Float64()-1
-	if fate < s.fleet.HangRate {
+	if fate < s.fleet.HangRate && !s.leaves[cluster] {
 		return
 	}
 	out := report{cluster: cluster, state: rollout.StateSucceeded}

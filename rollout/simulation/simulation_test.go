@@ -53,12 +53,16 @@ func randomRun(random *rand.Rand, clusters []string, failures bool) simulation.R
 	if failures {
 		config.ProgressDeadline = fmt.Sprintf("%dm", 20+random.IntN(60))
 	}
+	groups := divided(clusters, 1+len(clusters)/(2+random.IntN(8)))
 	var mandatory clusterv1alpha1.MandatoryDecisionGroups
 	if random.IntN(2) == 0 {
-		mandatory.MandatoryDecisionGroups = []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}, {GroupIndex: 4}}
+		mandatory.MandatoryDecisionGroups = []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}}
+		if len(groups.Groups) > 2 {
+			mandatory.MandatoryDecisionGroups = append(mandatory.MandatoryDecisionGroups, clusterv1alpha1.MandatoryDecisionGroup{GroupIndex: 4})
+		}
 	}
 	out := simulation.Run{
-		Strategy: &clusterv1alpha1.RolloutStrategy{}, Groups: divided(clusters, 1+len(clusters)/(2+random.IntN(8))), Start: start,
+		Strategy: &clusterv1alpha1.RolloutStrategy{}, Groups: groups, Start: start,
 		Fleet: simulation.Fleet{Seed: random.Uint64(), Duration: 10 * time.Minute, Spread: random.Float64(), Grain: 5 * time.Minute},
 	}
 	if failures {
@@ -210,6 +214,39 @@ func TestReports(t *testing.T) {
 	}
 	if succeeded < 1900 || succeeded > 2100 || failed < 900 || failed > 1100 {
 		t.Errorf("%d of 4000 succeeded and %d failed, want about 2000 and 1000", succeeded, failed)
+	}
+}
+
+// TestALostClusterHoldsTheRollout: a canary that leaves once it has the change breaches the rollout, whatever maxFailures is. Elsewhere a lost
+// cluster counts for maxFailures.
+func TestALostClusterHoldsTheRollout(t *testing.T) {
+	cases := map[string]struct {
+		lost []string
+		// limit is maxFailures.
+		limit   int
+		phase   rollout.Phase
+		started int
+	}{
+		"no cluster":                      {phase: rollout.PhaseFinished, started: 6},
+		"a canary":                        {lost: []string{"c0000"}, limit: 3, phase: rollout.PhaseBreached, started: 2},
+		"every canary":                    {lost: []string{"c0000", "c0001"}, limit: 3, phase: rollout.PhaseBreached, started: 2},
+		"a later one, which is tolerated": {lost: []string{"c0003"}, limit: 1, phase: rollout.PhaseFinished, started: 6},
+		"more than are tolerated":         {lost: []string{"c0002", "c0003"}, limit: 1, phase: rollout.PhaseBreached, started: 4},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			strategy := &clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.Progressive, Progressive: &clusterv1alpha1.RolloutProgressive{
+				RolloutConfig: clusterv1alpha1.RolloutConfig{MaxFailures: intstr.FromInt(c.limit)}, MaxConcurrency: intstr.FromInt(2),
+				MandatoryDecisionGroups: clusterv1alpha1.MandatoryDecisionGroups{
+					MandatoryDecisionGroups: []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}},
+				},
+			}}
+			p := simulation.Run{Strategy: strategy, Groups: divided(fleet(6), 2), Start: start, Lost: c.lost, Fleet: simulation.Fleet{Duration: time.Minute}}
+			last, _, started := runToEnd(t, name, p)
+			if last.Phase != c.phase || started != c.started {
+				t.Errorf("%s after %d starts, want %s after %d: %s", last.Phase, started, c.phase, c.started, last.Message())
+			}
+		})
 	}
 }
 

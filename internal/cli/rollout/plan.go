@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,8 @@ listed do not have the change:
 States are ToApply, Progressing, Succeeded, Failed, TimedOut and Skip.
 
 With --simulate it runs the whole rollout against clusters that fail or hang at given rates, and prints the timeline. The
-same seed gives the same timeline; --status sets where it begins.`
+same seed gives the same timeline; --status sets where it begins. --lose names clusters that leave the decision once they
+have the change: they count as failures, and hold what their mandatory group has to prove.`
 
 const planExamples = `  # In which order would the clusters of placement web get a change?
   kubectl berth rollout plan web -n shop --strategy strategy.yaml
@@ -59,7 +61,10 @@ const planExamples = `  # In which order would the clusters of placement web get
   kubectl berth rollout plan web -n shop --strategy strategy.yaml --status status.yaml
 
   # How does it go when 5 % of the clusters fail and each takes about 10 minutes?
-  kubectl berth rollout plan web -n shop --strategy strategy.yaml --simulate --failure-rate 0.05 --duration 10m --seed 7`
+  kubectl berth rollout plan web -n shop --strategy strategy.yaml --simulate --failure-rate 0.05 --duration 10m --seed 7
+
+  # What if the canary dies of the change?
+  kubectl berth rollout plan web -n shop --strategy strategy.yaml --simulate --lose canary-1`
 
 // planOptions is the command line of `kubectl berth rollout plan`.
 type planOptions struct {
@@ -71,6 +76,7 @@ type planOptions struct {
 	output                   command.OutputFlag
 	simulate                 bool
 	fleet                    simulation.Fleet
+	lost                     []string
 
 	// namespace and name are of the placement, empty if not given; at is the instant to plan for.
 	namespace, name string
@@ -104,6 +110,7 @@ func newPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.DurationVar(&p.fleet.Duration, "duration", 5*time.Minute, "`time` that a cluster takes on average, with --simulate")
 	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
 	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that the outcome of each cluster follows from, with --simulate")
+	flags.StringArrayVar(&p.lost, "lose", nil, "`name` of a cluster that leaves once it has the change, with --simulate; may be repeated")
 	command.AddFleetFlags(cmd, p.source)
 	return cmd
 }
@@ -137,7 +144,7 @@ func (p *planOptions) complete(cmd *cobra.Command, args []string) error {
 const maxDuration = 30 * 24 * time.Hour
 
 func (p *planOptions) completeSimulation(cmd *cobra.Command) error {
-	for _, name := range []string{"failure-rate", "hang-rate", "duration", "spread", "seed"} {
+	for _, name := range []string{"failure-rate", "hang-rate", "duration", "spread", "seed", "lose"} {
 		if !p.simulate && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s is read with --simulate only", name)
 		}
@@ -171,7 +178,10 @@ func (p *planOptions) run(ctx context.Context) error {
 	groups := rollout.Groups{
 		Groups: set.Groups(), ClustersPerDecisionGroup: placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup,
 	}
-	play := simulation.Run{Strategy: strategy, Groups: groups, Statuses: statuses, Fleet: p.fleet, Start: p.at}
+	play := simulation.Run{Strategy: strategy, Groups: groups, Statuses: statuses, Lost: p.lost, Fleet: p.fleet, Start: p.at}
+	if err := p.checkLost(groups); err != nil {
+		return err
+	}
 	planOf := rollouts.Waves
 	switch {
 	case p.simulate:
@@ -189,6 +199,16 @@ func (p *planOptions) run(ctx context.Context) error {
 		}
 		return printer.WriteData(w, p.output.Form, made)
 	})
+}
+
+// checkLost refuses clusters to lose that are not selected.
+func (p *planOptions) checkLost(groups rollout.Groups) error {
+	for _, cluster := range p.lost {
+		if !slices.ContainsFunc(groups.Groups, func(group reading.Group) bool { return slices.Contains(group.Clusters, cluster) }) {
+			return fmt.Errorf("--lose %s: the placement does not select this cluster; `kubectl berth decided` lists those that it selects", cluster)
+		}
+	}
+	return nil
 }
 
 // read returns the placement and what it has decided.
@@ -209,15 +229,15 @@ func (p *planOptions) read(ctx context.Context) (*clusterv1beta1.Placement, read
 		return nil, reading.Decisions{}, err
 	}
 	key := file.KeyOf(placement)
-	slices := bundle.Decisions[key]
-	if len(slices) == 0 && p.source.Offline() {
+	stored := bundle.Decisions[key]
+	if len(stored) == 0 && p.source.Offline() {
 		for _, made := range offline.Decide(bundle, p.at) {
 			if made.Key == key {
 				return made.Placement, reading.Of(made.Slices...), nil
 			}
 		}
 	}
-	return placement, reading.Of(slices...), nil
+	return placement, reading.Of(stored...), nil
 }
 
 // warn prints a warning where decisions are missing or inconsistent.

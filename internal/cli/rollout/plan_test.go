@@ -41,7 +41,9 @@ func TestRolloutPlan(t *testing.T) {
 	perGroup := []string{"--strategy", rolloutFile("pergroup.yaml")}
 	cases := map[string][]string{
 		"waves":           progressive,
+		"waves-misspelt":  {"--strategy", rolloutFile("misspelt.yaml")},
 		"waves-per-group": perGroup,
+		"simulate-loss":   append([]string{"--simulate", "--lose", "us-1", "--seed", "3"}, progressive...),
 		"next":            append([]string{"--status", rolloutFile("status.yaml")}, progressive...),
 		"next-paused":     append([]string{"--status", rolloutFile("status.yaml"), "shop/web"}, perGroup...),
 		"simulate":        append([]string{"--simulate", "--failure-rate", "0.1", "--seed", "3"}, progressive...),

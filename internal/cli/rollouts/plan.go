@@ -63,12 +63,17 @@ type timelineRow struct {
 	Started   []string      `json:"started,omitempty"`
 	Succeeded []string      `json:"succeeded,omitempty"`
 	Failed    []string      `json:"failed,omitempty"`
+	Lost      []string      `json:"lost,omitempty"`
 	TimedOut  []string      `json:"timedOut,omitempty"`
 	UnderWay  int           `json:"underWay"`
 }
 
 func newPlan(placement *clusterv1beta1.Placement, play simulation.Run) *Plan {
-	first := rollout.Next(play.Strategy, play.Groups, play.Statuses, play.Start)
+	var first rollout.Step
+	for moment := range play.Events() {
+		first = moment.Step
+		break
+	}
 	return &Plan{
 		Placement: file.KeyOf(placement).String(), Type: cmp.Or(play.Strategy.Type, clusterv1alpha1.All),
 		Clusters: first.Total, Groups: len(play.Groups.Groups), MaxConcurrency: first.MaxConcurrency, first: first,
@@ -87,7 +92,9 @@ func Waves(placement *clusterv1beta1.Placement, play simulation.Run) *Plan {
 	}
 	play.Strategy, play.Fleet = withoutHolds(strategy), simulation.Fleet{Duration: time.Second}
 	p.Waves = []planWave{}
+	last := p.first
 	for moment := range play.Events() {
+		last = moment.Step
 		if len(moment.Step.Apply) == 0 {
 			continue
 		}
@@ -103,6 +110,9 @@ func Waves(placement *clusterv1beta1.Placement, play simulation.Run) *Plan {
 			}
 		}
 		p.Waves = append(p.Waves, wave)
+	}
+	if last.Phase == rollout.PhaseUnproven {
+		p.Remarks = append(p.Remarks, "stands still after that: "+last.Message())
 	}
 	return p
 }
@@ -148,7 +158,7 @@ func Timeline(placement *clusterv1beta1.Placement, play simulation.Run) *Plan {
 	for moment := range play.Events() {
 		row := timelineRow{
 			After: moment.At.Sub(play.Start).String(), Phase: moment.Step.Phase, Started: moment.Step.Apply,
-			Succeeded: moment.Succeeded, Failed: moment.Failed, UnderWay: moment.Step.InFlight,
+			Succeeded: moment.Succeeded, Failed: moment.Failed, Lost: moment.Lost, UnderWay: moment.Step.InFlight,
 		}
 		for _, cluster := range moment.Step.TimedOut {
 			if !given[cluster] {

@@ -66,10 +66,11 @@ func (p *Plan) nextRows(w io.Writer, table *printer.Table) {
 }
 
 func (p *Plan) timelineRows(table *printer.Table) {
-	table.Row("AFTER", "PHASE", "UNDER-WAY", "STARTED", "SUCCEEDED", "FAILED", "TIMED-OUT")
+	table.Row("AFTER", "PHASE", "UNDER-WAY", "STARTED", "SUCCEEDED", "FAILED", "LOST", "TIMED-OUT")
 	for _, row := range p.Timeline {
 		table.Row(row.After, string(row.Phase), strconv.Itoa(row.UnderWay),
-			countAndNames(row.Started), countAndNames(row.Succeeded), countAndNames(row.Failed), countAndNames(row.TimedOut))
+			countAndNames(row.Started), countAndNames(row.Succeeded), countAndNames(row.Failed), countAndNames(row.Lost),
+			countAndNames(row.TimedOut))
 	}
 }
 
