@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/explain"
 	"github.com/berth-project/berth/internal/cli/gather"
 	"github.com/berth-project/berth/internal/cli/get"
+	"github.com/berth-project/berth/internal/cli/holds"
 	"github.com/berth-project/berth/internal/cli/install"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/rollout"
@@ -53,6 +54,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		describe.NewCommand(streams, clock),
 		tree.NewCommand(streams, clock),
 		rollout.NewCommand(streams, clock),
+		holds.NewCommand(streams, clock),
 		explain.NewCommand(streams, clock),
 		explain.NewHistory(streams, clock),
 		decided.NewCommand(streams, clock),

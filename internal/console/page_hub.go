@@ -6,7 +6,11 @@ import (
 	"slices"
 	"time"
 
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console/model"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/status"
 	"github.com/berth-project/berth/internal/status/rule"
 )
@@ -57,11 +61,29 @@ func hubPage(ctx context.Context, v *view) (*page, error) {
 	} else {
 		out.Command = v.session.kubectl("get", "clusters")
 	}
-	out.Sections = append(out.Sections, section{ID: "hub-facts", data: hubFacts{
+	out.Sections = append(out.Sections, section{ID: "hub-holds", data: heldBack(bundle.WorkSets)}, section{ID: "hub-facts", data: hubFacts{
 		Place: v.session.Place, Note: v.state.Note, Clusters: len(bundle.Clusters), Placements: len(bundle.Placements), Sets: len(bundle.Sets),
 		WorkSet: len(bundle.WorkSets), Health: v.state.HealthCounts(), State: v.state,
 	}})
 	return out, nil
+}
+
+// held is what is held back of a set of works.
+type held struct {
+	Key fleet.Key
+	hold.Hold
+}
+
+// heldBack returns what is held back, in the order of the sets.
+func heldBack(sets []*workv1alpha1.ManifestWorkReplicaSet) []held {
+	var out []held
+	for _, set := range sets {
+		for _, h := range report.Holds(set) {
+			out = append(out, held{fleet.Key{Namespace: set.Namespace, Name: set.Name}, h})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b held) int { return a.Key.Compare(b.Key) })
+	return out
 }
 
 func newHubHealth(ctx context.Context, v *view) (hubHealth, error) {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console"
 	"github.com/berth-project/berth/internal/console/model"
@@ -242,5 +245,25 @@ func TestCompletion(t *testing.T) {
 	}
 	if !strings.Contains(lines[8], "clusterz") || len(lines) < 2 {
 		t.Errorf("the faults are %v, want the unknown field at line 8 and the broken text", lines)
+	}
+}
+
+// TestHoldsAreShown: the page of the hub lists what is held back, with the command that ends it.
+func TestHoldsAreShown(t *testing.T) {
+	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	set.Status.Conditions = []metav1.Condition{{
+		Type: workv1alpha1.Progressing, Status: metav1.ConditionFalse, Reason: "Breached", Message: "2 <b>clusters</b> failed", LastTransitionTime: metav1.NewTime(now),
+	}}
+	bundle := demo(t)
+	bundle.WorkSets = append(bundle.WorkSets, set)
+	code, body := newSite(t, fileSession(bundle)).get(t, "/hub")
+	for _, want := range []string{"Held back", "/rollouts/shop/web", "2 &lt;b&gt;clusters", "kubectl berth holds release manifestworkreplicaset/web -n shop --reason WHY"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("status %d, the page lacks %q:\n%s", code, want, body)
+		}
+	}
+	checkMarkup(t, "/hub", body)
+	if _, body := newSite(t, fileSession(demo(t))).get(t, "/hub"); strings.Contains(body, "Held back") {
+		t.Error("the page has a box for holds where there are none")
 	}
 }

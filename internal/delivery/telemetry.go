@@ -3,12 +3,17 @@ package delivery
 import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // observe records what the metrics report of a plan.
 func (s *setState) observe(out plan.Result, held int) {
-	state := telemetry.DeliveryState{Held: held}
+	state := telemetry.DeliveryState{Held: held, Holds: map[hold.Type]int{}}
+	for _, h := range report.Holds(&workv1alpha1.ManifestWorkReplicaSet{Status: out.Status}) {
+		state.Holds[h.Type]++
+	}
 	for _, step := range out.Rollouts {
 		state.AddRollout(step.Phase)
 	}
@@ -24,13 +29,16 @@ func (s *setState) observe(out plan.Result, held int) {
 
 // deliveryState adds up what was recorded of all sets.
 func (r *reconciler) deliveryState() telemetry.DeliveryState {
-	out := telemetry.DeliveryState{}
+	out := telemetry.DeliveryState{Holds: map[hold.Type]int{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.sets {
 		s.mu.Lock()
 		out.Add(s.observed.RolloutState)
 		out.Held += s.observed.Held
+		for kind, count := range s.observed.Holds {
+			out.Holds[kind] += count
+		}
 		s.mu.Unlock()
 	}
 	return out

@@ -111,6 +111,7 @@ func newPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
 	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that the outcome of each cluster follows from, with --simulate")
 	flags.StringArrayVar(&p.lost, "lose", nil, "`name` of a cluster that leaves once it has the change, with --simulate; may be repeated")
+	completion.Register(cmd, "lose", completion.Of(p.source.HubFlags).All(reader.ClusterKind()))
 	command.AddFleetFlags(cmd, p.source)
 	return cmd
 }

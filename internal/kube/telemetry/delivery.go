@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -24,6 +25,8 @@ type DeliveryState struct {
 
 	// Held counts the clusters whose spec waits for the pace of the hub.
 	Held int
+	// Holds counts what is held back until a person ends it.
+	Holds map[hold.Type]int
 }
 
 // Deliveries are the metrics of the controller of sets of works.
@@ -76,6 +79,12 @@ func newDeliveries(c *metricSet, read func() DeliveryState) *Deliveries {
 			}
 		}, Label{Name: "state", Values: texts(rollout.States())})
 	c.scraped("berth_delivery_held", "Clusters whose ManifestWork waits because --fanout-bytes is used up.", func(set emit) { set(float64(read().Held)) })
+	c.scraped("berth_holds", "What is held back until its cause ends or a person ends the hold, by kind: see kubectl berth holds.", func(set emit) {
+		state := read()
+		for _, kind := range hold.Types() {
+			set(float64(state.Holds[kind]), string(kind))
+		}
+	}, Label{Name: "kind", Values: texts(hold.Types())})
 	return &Deliveries{
 		writes: c.counter("berth_work_writes_total",
 			"Attempted writes of the ManifestWorks of sets, by verb and result: stored, conflict (another client wrote first), refused (the API server refuses the work) or failed.",

@@ -41,7 +41,7 @@ func conditions() map[string]Condition {
 		"BerthWritesFailing":            above(0, Sum(Metric("berth_plan_writes_total", Equal("result", "failed")).Rate(short))),
 		"BerthDecisionsSlow":            above(30, Quantile(0.99, Sum(Metric("berth_event_to_decision_seconds_bucket").Rate(short), bucketLabel))),
 		"BerthRemovalsHeld":             above(0, Sum(Metric("berth_held_removals").Latest())),
-		"BerthRolloutsBreached":         above(0, Sum(Metric("berth_rollouts", Equal("phase", "Breached")).Latest())),
+		"BerthHolds":                    above(0, Sum(Metric("berth_holds").Latest())),
 		"BerthWorksRefused":             above(0, Sum(Metric("berth_work_writes_total", OneOf("result", "refused", "failed")).Increase(long))),
 		"BerthDeliveryHeld":             above(0, Sum(Metric("berth_delivery_held").Latest())),
 		"BerthEvictionsHeld":            above(0, Max(Metric("berth_clusters_evictions_held").Latest())),

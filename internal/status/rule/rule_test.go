@@ -110,7 +110,7 @@ func firing() map[string][]string {
 			"berth_event_to_decision_seconds_bucket{le=30} 0;berth_event_to_decision_seconds_bucket{le=60} 9;berth_event_to_decision_seconds_bucket{le=+Inf} 9",
 		},
 		"BerthRemovalsHeld":     {"berth_held_removals 1"},
-		"BerthRolloutsBreached": {"berth_rollouts{phase=Breached} 1"},
+		"BerthHolds": {"berth_holds{kind=Breach} 1"},
 		"BerthWorksRefused":     {"berth_work_writes_total{result=refused} 0", "berth_work_writes_total{result=refused} 1"},
 		"BerthDeliveryHeld":     {"berth_delivery_held 7"},
 		"BerthEvictionsHeld":    {"berth_clusters_evictions_held 1"},

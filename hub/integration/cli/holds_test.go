@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// TestHolds: what stands still is listed with the command that ends it, and continues after that command.
+func TestHolds(t *testing.T) {
+	t.Setenv("COLUMNS", "400") // no text is wrapped
+	s := newDeliveryFixture(t)
+	s.startViews(t, "replicaset")
+	s.create(t, s.set(t, "{type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupName: canary}]}}", "1"))
+	list := []string{"holds", "-n", s.namespace}
+	release := func(more ...string) []string {
+		return append([]string{"holds", "release", "manifestworkreplicaset/api", "-n", s.namespace}, more...)
+	}
+	object := "object   manifestworkreplicaset/api in " + s.namespace
+	ends := "ends with: kubectl berth holds release manifestworkreplicaset/api -n " + s.namespace + " --reason WHY\n"
+	expect := func(args []string, code int, text string) {
+		t.Helper()
+		if got := run(t.Context(), args...); got.code != code || !strings.Contains(got.out+got.errOut, text) {
+			t.Errorf("%q: %+v, want exit code %d and %q", args, got, code, text)
+		}
+	}
+	awaitOutput(t, list, "hold     UnprovenGroup", object, "A mandatory group has no cluster that can prove the change", ends)
+	expect([]string{"holds", "-n", "default"}, cli.ExitOK, "nothing is held back\n")
+	expect([]string{"holds", "-A", "-o", "json"}, cli.ExitOK, `"type": "UnprovenGroup"`)
+	expect(release(), cli.ExitRefused, "no reason is given")
+	expect(release("--reason", "a test", "--hold", "Breach"), cli.ExitRefused, "nothing is held back of the set "+s.namespace+"/api by Breach")
+	expect(release("--reason", "a test", "--as", s.deliveryTenant(t)), cli.ExitRefused, "cannot")
+	expect(release("--reason", "a test"), cli.ExitOK, "UnprovenGroup is released: 1 mandatory group passed\n")
+
+	a, b := s.clusters()[0], s.clusters()[1]
+	s.report(t, a, "spec.selector: field is immutable")
+	awaitOutput(t, list, "hold     Breach", "1 cluster of 3 failed", ends)
+	expect(release("--reason", "a test"), cli.ExitOK, "Breach is released: 1 failure forgiven: "+a+"\n")
+	s.report(t, b, "")
+	s.report(t, s.hidden, "")
+	awaitOutput(t, []string{"rollout", "status", "api", "-n", s.namespace}, "Finished")
+	expect(list, cli.ExitOK, "nothing is held back\n")
+	expect(release("--reason", "a test"), cli.ExitRefused, "nothing is held back of the set "+s.namespace+"/api")
+}

@@ -1,0 +1,2 @@
+// Package holds has the commands that list what Berth holds back and end it.
+package holds

@@ -1,0 +1,155 @@
+package holds
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/kube/hold"
+)
+
+const listLong = `List what Berth holds back: a change that was asked for and does not happen, each with its cause, since and until when, and the command
+that ends it.
+
+| type | what is held back, and why |
+|---|---|
+| Breach | no more clusters of a set of works start, since more failed or were lost than maxFailures tolerates |
+| UnprovenGroup | no later group of a set of works starts, since no cluster of a mandatory group has succeeded |
+
+You need the permission to list manifestworkreplicasets.`
+
+// list is the document that the command prints. Its JSON is stable: fields are added only.
+type list struct {
+	Kind  string      `json:"kind"`
+	Holds []hold.Hold `json:"holds"`
+}
+
+// listOptions is the command line of `kubectl berth holds`.
+type listOptions struct {
+	streams genericiooptions.IOStreams
+	clock   clock.PassiveClock
+	flags   *reader.HubFlags
+	output  command.OutputFlag
+	all     bool
+}
+
+// NewCommand returns the command `kubectl berth holds`.
+func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &listOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use: "holds [flags]", Short: "List what is held back, and end it", Long: listLong,
+		Example: "  # Everything on this hub that waits for a person\n  kubectl berth holds -A",
+		Args:    command.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return command.NewUsageError(cmd, err)
+			}
+			return o.run(cmd.Context())
+		},
+		DisableFlagsInUseLine: true,
+	}
+	o.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list those of every namespace")
+	command.AddHubFlags(cmd, o.flags)
+	cmd.AddCommand(newRelease(streams))
+	return cmd
+}
+
+func (o *listOptions) check() error {
+	if o.all && o.flags.Namespace() != "" {
+		return errors.New("-A is every namespace and -n is one: give one of them")
+	}
+	return o.output.Check()
+}
+
+func (o *listOptions) run(ctx context.Context) error {
+	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect("")
+	if err != nil {
+		return err
+	}
+	if o.all {
+		key.Namespace = ""
+	}
+	found, err := find(ctx, hub, key.Namespace)
+	if err != nil {
+		return err
+	}
+	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
+		if o.output.Form != "table" {
+			return printer.WriteData(w, o.output.Form, list{Kind: "Holds", Holds: found})
+		}
+		return o.print(w, found)
+	})
+}
+
+// pageSize is how many sets are read at a time.
+const pageSize = 500
+
+// find returns the holds of a namespace, or of all where it is empty, in the order of their objects.
+func find(ctx context.Context, hub client.Reader, namespace string) ([]hold.Hold, error) {
+	out := []hold.Hold{}
+	for next := ""; ; {
+		sets := &workv1alpha1.ManifestWorkReplicaSetList{}
+		if err := hub.List(ctx, sets, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing the sets of works: %w", err)
+		}
+		for i := range sets.Items {
+			out = append(out, report.Holds(&sets.Items[i])...)
+		}
+		if next = sets.Continue; next == "" {
+			break
+		}
+	}
+	slices.SortStableFunc(out, func(a, b hold.Hold) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Object(), b.Object()))
+	})
+	return out, nil
+}
+
+// print writes a block for each hold: causes and commands are longer than a column.
+func (o *listOptions) print(w io.Writer, found []hold.Hold) error {
+	if len(found) == 0 {
+		printer.Printf(o.streams.ErrOut, "nothing is held back\n")
+		return nil
+	}
+	screen := printer.ScreenOf(o.streams.Out, os.Getenv)
+	for i := range found {
+		h := &found[i]
+		if i > 0 {
+			printer.Printf(w, "\n")
+		}
+		table := printer.NewTable(w, "")
+		table.Screen = screen
+		table.Row("hold", string(h.Type))
+		table.Row("object", h.Object()+" in "+h.Namespace)
+		table.Row("since", printer.Age(h.Since, o.clock.Now()))
+		table.Row("until", printer.Age(h.Until, o.clock.Now()))
+		if err := table.Flush(); err != nil {
+			return err //nolint:wrapcheck // the error of the writer
+		}
+		for _, line := range printer.Wrap(h.Cause, max(screen.Width, minWidth)) {
+			printer.Printf(w, "%s\n", line)
+		}
+		printer.Printf(w, "ends with: %s\n", h.End)
+	}
+	return nil
+}
+
+// minWidth is where a cause is wrapped if the screen has no edge or is narrow.
+const minWidth = 80

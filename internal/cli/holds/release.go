@@ -1,0 +1,152 @@
+package holds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/command"
+	"github.com/berth-project/berth/internal/cli/completion"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
+	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/kube/hold"
+)
+
+const releaseLong = `End the holds of an object: what was held back happens.
+
+| type | what happens |
+|---|---|
+| Breach | the failures of the present template count no more, and the rollout continues; new failures count |
+| UnprovenGroup | the mandatory groups that hold the present template are passed, and the rollout continues |
+
+To call the change off instead, undo its cause: ` + "`kubectl berth rollout undo`" + `. To forgive one cluster or to pass one group, use
+` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols.`
+
+var (
+	errNoReason  = errors.New("no reason is given: write --reason, for those who look at the rollout later")
+	errOneObject = errors.New("name one object, as `kubectl berth holds` prints it: manifestworkreplicaset/NAME")
+)
+
+// releaseOptions is the command line of `kubectl berth holds release`.
+type releaseOptions struct {
+	streams genericiooptions.IOStreams
+	flags   *reader.HubFlags
+
+	hold, reason string
+}
+
+func newRelease(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &releaseOptions{streams: streams, flags: reader.NewHubFlags()}
+	cmd := &cobra.Command{
+		Use: "release KIND/NAME --reason REASON [flags]", Short: "End the holds of an object", Long: releaseLong,
+		Example: "  # Continue the rollout of the set web in spite of its failures\n" +
+			"  kubectl berth holds release manifestworkreplicaset/web -n shop --reason 'the disks were full'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := o.object(args)
+			if err != nil {
+				return command.NewUsageError(cmd, err)
+			}
+			return o.run(cmd.Context(), name)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVar(&o.hold, "hold", "", "`type` of the hold to end (default: every hold of the object)")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "`reason` why what is held back is to happen")
+	completion.Register(cmd, "hold", cobra.FixedCompletions(typeNames(), cobra.ShellCompDirectiveNoFileComp))
+	command.AddHubFlags(cmd, o.flags)
+	return cmd
+}
+
+func typeNames() []string {
+	var out []string
+	for _, of := range hold.Types() {
+		out = append(out, string(of))
+	}
+	return out
+}
+
+// object checks the command line and returns the name of the set.
+func (o *releaseOptions) object(args []string) (string, error) {
+	if o.hold != "" && !slices.Contains(typeNames(), o.hold) {
+		return "", fmt.Errorf("unknown hold %q: use %s", o.hold, strings.Join(typeNames(), " or "))
+	}
+	if strings.TrimSpace(o.reason) == "" {
+		return "", errNoReason
+	}
+	if len(args) != 1 {
+		return "", errOneObject
+	}
+	kind, name, _ := strings.Cut(args[0], "/")
+	if !slices.Contains([]string{"manifestworkreplicaset", "manifestworkreplicasets", "mwrs"}, strings.ToLower(kind)) || name == "" {
+		return "", fmt.Errorf("%q is no object that Berth holds back: write manifestworkreplicaset/NAME", args[0])
+	}
+	return name, nil
+}
+
+func (o *releaseOptions) run(ctx context.Context, name string) error {
+	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
+	if err != nil {
+		return err
+	}
+	set := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := hub.Get(ctx, key, set); err != nil {
+		return fmt.Errorf("reading the set %s: %w", key, err)
+	}
+	if seen := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing); seen != nil && seen.ObservedGeneration != set.Generation {
+		return fmt.Errorf("the manager has not planned the last change of the set %s yet: wait for it, and look at `kubectl berth holds -n %s`", key, key.Namespace)
+	}
+	found := slices.DeleteFunc(report.Holds(set), func(h hold.Hold) bool { return o.hold != "" && h.Type != hold.Type(o.hold) })
+	if len(found) == 0 {
+		by := ""
+		if o.hold != "" {
+			by = " by " + o.hold
+		}
+		return fmt.Errorf("nothing is held back of the set %s%s: `kubectl berth holds -n %s` lists the holds", key, by, key.Namespace)
+	}
+	for i := range found {
+		what, err := o.release(ctx, hub, set, &found[i])
+		if err != nil {
+			return err
+		}
+		printer.Printf(o.streams.Out, "%s: %s is released: %s\n", found[i].Object(), found[i].Type, what)
+	}
+	return nil
+}
+
+// release ends a hold and returns what it did.
+func (o *releaseOptions) release(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, of *hold.Hold) (string, error) {
+	if set.Status.AbortedTime != nil {
+		return "", fmt.Errorf("the rollout of the set %s/%s was aborted and its clusters have returned: write another template, or remove failureStrategy",
+			set.Namespace, set.Name)
+	}
+	if of.Type == hold.Breach {
+		failed, more := rollouts.Counted(set)
+		forgiven, err := rollouts.Forgive(set, failed, o.reason)
+		if err != nil {
+			return "", err
+		}
+		if _, err := rollouts.ChangeControl(ctx, hub, set, rollouts.AddForgiven(forgiven)); err != nil {
+			return "", err
+		}
+		what := printer.Count(len(failed), "failure") + " forgiven: " + printer.JoinNames(failed, printer.MaxExamples)
+		if more > 0 {
+			what += fmt.Sprintf("; %d more failed and have no name in the status, so they still count: raise maxFailures", more)
+		}
+		return what, nil
+	}
+	passed := rollouts.PassUnproven(set)
+	if _, err := rollouts.ChangeControl(ctx, hub, set, rollouts.AddApprovals(passed)); err != nil {
+		return "", err
+	}
+	return printer.Count(len(passed), "mandatory group") + " passed", nil
+}
