@@ -54,6 +54,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Blocked reports whether another controller keeps the sets of the hub, so that this controller must not write.
 	Blocked func() bool
+	// UsersVerified reports whether the API server verifies the users that RolloutControls name.
+	UsersVerified func(ctx context.Context) (bool, error)
 	// Env compiles the CEL expressions of overrides.
 	Env *celenv.Env
 	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
@@ -177,6 +179,9 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	wait, err := r.report(ctx, s, set, plan.HoldBack(out.Status, held.clusters, r.options.FanoutBytes, metav1.NewTime(in.Now)))
 	if err != nil {
 		return 0, err
+	}
+	if wait == 0 {
+		r.announce(ctx, s, set, in.Control)
 	}
 	now := r.options.Clock.Now()
 	delays := []time.Duration{wait, s.faults.NextRetry(now), held.wait}

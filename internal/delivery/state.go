@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
@@ -39,6 +40,9 @@ type setState struct {
 	observed telemetry.DeliveryState
 	// reported is when the status was last written.
 	reported time.Time
+	// control is what had been decided about the set with the UID controlOf when the last events of decisions were recorded.
+	control   *rolloutv1alpha1.RolloutControlSpec
+	controlOf types.UID
 }
 
 func newSetState() *setState { return &setState{} }
@@ -66,6 +70,17 @@ func (s *setState) templateHash(set *workv1alpha1.ManifestWorkReplicaSet) (strin
 	}
 	s.hash, s.hashOf, s.generation = hash, set.UID, set.Generation
 	return hash, nil
+}
+
+// announced stores the decisions about a set whose events are recorded now, and returns those before. Known is false for the first.
+func (s *setState) announced(set types.UID, now *rolloutv1alpha1.RolloutControlSpec) (before *rolloutv1alpha1.RolloutControlSpec, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known = s.controlOf == set; known {
+		before = s.control
+	}
+	s.control, s.controlOf = now, set
+	return before, known
 }
 
 // setWork assumes a work as the API server returned it from a write. It keeps of a work what plans read.

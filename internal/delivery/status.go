@@ -58,7 +58,7 @@ func statusPatch(set *workv1alpha1.ManifestWorkReplicaSet, status *workv1alpha1.
 			}
 		}
 	}
-	remove(content, "abortedTime", "rollout", "placementSummary")
+	remove(content, "abortedTime", "controlGeneration", "rollout", "placementSummary")
 	record, _ := content["rollout"].(map[string]any)
 	remove(record, "clusters", "finishedTime", "observedTime", "placements")
 	return json.Marshal(map[string]any{ //nolint:wrapcheck // as above

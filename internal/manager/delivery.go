@@ -32,6 +32,6 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 	return delivery.Add(ctx, a.mgr, delivery.Options{
 		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
 		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry, Reader: a.deliveries,
-		Leases: a.options.runsController(health.Name),
+		Leases: a.options.runsController(health.Name), UsersVerified: a.guards.RolloutUsersInForce,
 	})
 }

@@ -10,6 +10,10 @@ import (
 // with the same namespace and name. It survives every change of the set, such as
 // `kubectl apply` of its file. The fields of the set go on meaning what they mean.
 //
+// Each decision has the user who made it. The policy berth-rollout-users of
+// config/roles lets users write their own name alone, but for those who may
+// impersonate users. Without it, the manager does not believe the names.
+//
 // +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced
@@ -32,6 +36,23 @@ type RolloutControlSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
+	// Name of the user who paused or resumed last.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	PausedBy string `json:"pausedBy,omitempty"`
+
+	// Why the rollout is paused, or goes on.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	PauseReason string `json:"pauseReason,omitempty"`
+
+	// Lets clusters return to an earlier template at once.
+	//
+	// +optional
+	ReturnNow *RolloutReturn `json:"returnNow,omitempty"`
+
 	// Groups that may start, and mandatory groups that are passed without a proof.
 	//
 	// +optional
@@ -41,7 +62,7 @@ type RolloutControlSpec struct {
 	// Failed and lost clusters that do not count any more.
 	//
 	// +optional
-	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:MaxItems=500
 	Forgiven []ForgivenCluster `json:"forgiven,omitempty"`
 }
 
@@ -68,6 +89,42 @@ type GroupApproval struct {
 	//
 	// +required
 	For ApprovalPurpose `json:"for"`
+
+	// Name of the user who decided.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	By string `json:"by,omitempty"`
+
+	// Why it is approved.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// RolloutReturn lets all clusters that have another template get an earlier one
+// at once: at no pace, through a pause, without approvals, and whatever fails.
+type RolloutReturn struct {
+	// Hash of the template. It counts while the set has this template, whose
+	// rollout has finished before.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Revision string `json:"revision"`
+
+	// Name of the user who decided.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	By string `json:"by,omitempty"`
+
+	// Why the clusters return at once.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
 }
 
 // ApprovalPurpose is what an approval is for.
@@ -104,6 +161,12 @@ type ForgivenCluster struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason"`
+
+	// Name of the user who decided.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	By string `json:"by,omitempty"`
 }
 
 // RolloutControlList is a list of RolloutControls.

@@ -198,6 +198,11 @@ type ManifestWorkReplicaSetStatus struct {
 	// +optional
 	AbortedTime *metav1.Time `json:"abortedTime,omitempty"`
 
+	// Generation of the RolloutControl whose decisions have events on the set.
+	//
+	// +optional
+	ControlGeneration int64 `json:"controlGeneration,omitempty"`
+
 	// What the rollout of the present template has shown so far: what was started,
 	// what failed or left, and which mandatory groups were passed.
 	//

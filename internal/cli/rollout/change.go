@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,8 +20,8 @@ import (
 const pauseLong = `Pause the rollouts of a ManifestWorkReplicaSet.
 
 No further cluster starts. Clusters that have started continue, and their deadlines run. Clusters that join get the template of the last
-finished rollout. The pause is stored in the RolloutControl with the name of the set, and survives every change of the set. With
---placement it is stored in the set, for one placement.
+finished rollout. The pause is stored in the RolloutControl with the name of the set, with your user name and the reason, and survives every change of the
+set. With --placement it is stored in the set, for one placement, without them.
 
 You need the permission to update rolloutcontrols; with --placement to update the set, and execute-as for its executor.`
 
@@ -33,13 +34,13 @@ const approveLong = `Approve decision groups in the rollouts of a ManifestWorkRe
 
 A group whose rollout waits for approvals may start. A mandatory group that holds the rollout, since it is empty, missing, or has no
 cluster that succeeded, is passed. A whole number is the index of a group, any other text its name; an index is stored as the name that
-the group has now. The approval is stored in the RolloutControl with the name of the set. You need the permission to update
-rolloutcontrols.`
+the group has now. The approval is stored in the RolloutControl with the name of the set, with your user name. You need the
+permission to update rolloutcontrols.`
 
 const forgiveLong = `Let failures of clusters not count any more, in the rollout of the present template of a ManifestWorkReplicaSet.
 
 The clusters must have failed, or have left before they succeeded. They are named by ` + "`kubectl berth rollout status`" + `. It is stored in the
-RolloutControl with the name of the set, with the reason. You need the permission to update rolloutcontrols.`
+RolloutControl with the name of the set, with your user name and the reason, and the set has an event of it. You need the permission to update rolloutcontrols.`
 
 // changeOptions is the command line of the commands that change a rollout.
 type changeOptions struct {
@@ -58,35 +59,40 @@ func newPause(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "paused"}
 	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (bool, error) {
 		if o.placement == "" {
-			return rollouts.ChangeControl(ctx, hub, set, rollouts.PauseAll(true))
+			return rollouts.ChangeControl(ctx, hub, set, rollouts.PauseAll(true, o.reason))
 		}
 		return o.setPaused(ctx, hub, set, true)
 	}
-	return o.withPlacement(o.command(streams, &cobra.Command{
+	return o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
 		Use: "pause SET [flags]", Short: "Pause the rollouts of a set of works", Long: pauseLong, Args: oneWorkSet,
-		Example: "  # Start no further cluster\n  kubectl berth rollout pause web -n shop",
-	}))
+		Example: "  # Start no further cluster\n  kubectl berth rollout pause web -n shop --reason 'it is Friday'",
+	})), "`reason` of the pause, for those who look at the rollout later")
 }
 
 func newResume(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "resumed"}
 	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (changed bool, err error) {
 		if o.placement == "" {
-			if changed, err = rollouts.ChangeControl(ctx, hub, set, rollouts.PauseAll(false)); err != nil {
+			if changed, err = rollouts.ChangeControl(ctx, hub, set, rollouts.PauseAll(false, o.reason)); err != nil {
 				return false, err
 			}
 		}
 		inSet, err := o.setPaused(ctx, hub, set, false)
 		return changed || inSet, err
 	}
-	return o.withPlacement(o.command(streams, &cobra.Command{
+	return o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
 		Use: "resume SET [flags]", Short: "Resume the paused rollouts of a set of works", Long: resumeLong, Args: oneWorkSet,
 		Example: "  # Continue over the placement canary only\n  kubectl berth rollout resume web -n shop --placement canary",
-	}))
+	})), "`reason` why the rollout goes on")
 }
+
+var errReasonInSet = errors.New("--reason and --placement exclude each other: a set has no place for the reason of a pause; leave one of them out")
 
 // setPaused pauses or resumes rollouts in the set itself.
 func (o *changeOptions) setPaused(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, paused bool) (bool, error) {
+	if o.placement != "" && o.reason != "" {
+		return false, errReasonInSet
+	}
 	return rollouts.Change(ctx, hub, client.ObjectKeyFromObject(set), func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 		return rollouts.SetPaused(set, o.placement, paused)
 	})
@@ -99,16 +105,16 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 		if err != nil {
 			return false, err
 		}
-		approvals, err := rollouts.ApproveGroups(read, o.placement, o.groups)
+		approvals, err := rollouts.ApproveGroups(read, o.placement, o.groups, o.reason)
 		if err != nil {
 			return false, err
 		}
 		return rollouts.ChangeControl(ctx, hub, set, rollouts.AddApprovals(approvals))
 	}
-	cmd := o.withPlacement(o.command(streams, &cobra.Command{
+	cmd := o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
 		Use: "approve SET --group GROUP [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong, Args: oneWorkSet,
 		Example: "  # Let the group production start\n  kubectl berth rollout approve web -n shop --group production",
-	}))
+	})), "`reason` of the approval")
 	cmd.Flags().StringArrayVar(&o.groups, "group", nil, "`name` or index of a decision group; may be repeated")
 	return cmd
 }
@@ -127,8 +133,7 @@ func newForgive(streams genericiooptions.IOStreams) *cobra.Command {
 		Args:    cobra.MinimumNArgs(2), //nolint:mnd // a set and a cluster
 		Example: "  # The disk of edge-1 was full, whatever the template is\n  kubectl berth rollout forgive web edge-1 -n shop --reason 'disk full'",
 	})
-	cmd.Flags().StringVar(&o.reason, "reason", "", "`reason` why the failure does not count")
-	return cmd
+	return o.withReason(cmd, "`reason` why the failure does not count")
 }
 
 func (o *changeOptions) command(streams genericiooptions.IOStreams, cmd *cobra.Command) *cobra.Command {
@@ -147,7 +152,16 @@ func (o *changeOptions) withPlacement(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func (o *changeOptions) run(ctx context.Context, name string, args []string) error {
+// withReason adds the flag of a reason.
+func (o *changeOptions) withReason(cmd *cobra.Command, usage string) *cobra.Command {
+	cmd.Flags().StringVar(&o.reason, "reason", "", usage)
+	return cmd
+}
+
+func (o *changeOptions) run(ctx context.Context, name string, args []string) (err error) {
+	if o.reason, err = rollouts.TrimReason(o.reason); err != nil {
+		return err
+	}
 	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ func (c Caller) Report(ctx context.Context, hub client.Client, key client.Object
 	if read.WorksHidden {
 		found, err := c.View(ctx, key)
 		if err == nil {
+			found.SetControl(read.Control)
 			return found, nil
 		}
 		printer.Printf(c.ErrOut, "note: you may not list manifestworks, so clusters are not listed one by one: %s\n", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
@@ -21,7 +22,7 @@ import (
 	"github.com/berth-project/berth/rollout"
 )
 
-// maxReason bounds the reason of a forgiven failure, in bytes.
+// maxReason bounds the reason of a decision, in bytes.
 const maxReason = 256
 
 var (
@@ -29,13 +30,21 @@ var (
 	errLongReason = fmt.Errorf("the reason is longer than %d bytes: shorten it", maxReason)
 )
 
+// TrimReason returns the reason of a decision without the space around it.
+func TrimReason(reason string) (string, error) {
+	if reason = strings.TrimSpace(reason); len(reason) > maxReason {
+		return "", errLongReason
+	}
+	return reason, nil
+}
+
 // ReadControl returns what people decided about the rollout of a set; nil for nothing, for a hub without the definition, and where the
 // caller may not read it.
-func ReadControl(ctx context.Context, hub client.Reader, key client.ObjectKey) (*rolloutv1alpha1.RolloutControlSpec, error) {
+func ReadControl(ctx context.Context, hub client.Reader, key client.ObjectKey) (*rolloutv1alpha1.RolloutControl, error) {
 	out := &rolloutv1alpha1.RolloutControl{}
 	switch err := hub.Get(ctx, key, out); {
 	case err == nil:
-		return &out.Spec, nil
+		return out, nil
 	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
 		return nil, nil //nolint:nilnil // nothing is known
 	default:
@@ -43,17 +52,22 @@ func ReadControl(ctx context.Context, hub client.Reader, key client.ObjectKey) (
 	}
 }
 
-// ChangeControl stores what a person decides about the rollout of a set. change reports whether there is anything to change.
-func ChangeControl(
-	ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, change func(*rolloutv1alpha1.RolloutControlSpec) bool,
-) (changed bool, err error) {
+// ControlChange stores a decision in the name of a user, and reports whether there is anything to change.
+type ControlChange func(spec *rolloutv1alpha1.RolloutControlSpec, by string) bool
+
+// ChangeControl stores what the caller decides about the rollout of a set.
+func ChangeControl(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, change ControlChange) (changed bool, err error) {
 	key := client.ObjectKeyFromObject(set)
+	by, err := userName(ctx, hub)
+	if err != nil {
+		return false, err
+	}
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		control := &rolloutv1alpha1.RolloutControl{}
 		err := hub.Get(ctx, key, control)
 		switch {
 		case err == nil:
-			if changed = change(&control.Spec); changed {
+			if changed = change(&control.Spec, by); changed {
 				err = hub.Update(ctx, control)
 			}
 		case apierrors.IsNotFound(err):
@@ -61,7 +75,7 @@ func ChangeControl(
 			owner := metav1.NewControllerRef(set, workv1alpha1.GroupVersion.WithKind("ManifestWorkReplicaSet"))
 			owner.BlockOwnerDeletion = nil                            // it needs a permission of its own
 			control.OwnerReferences = []metav1.OwnerReference{*owner} // a later set of the name begins without it
-			if changed = change(&control.Spec); !changed {
+			if changed = change(&control.Spec, by); !changed {
 				return nil
 			}
 			err = hub.Create(ctx, control)
@@ -74,18 +88,29 @@ func ChangeControl(
 	return changed && err == nil, err //nolint:wrapcheck // it names the object
 }
 
+// userName returns the name of the caller as the hub has it; empty for a caller who may not read it.
+func userName(ctx context.Context, hub client.Client) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := hub.Create(ctx, review); err != nil && !apierrors.IsForbidden(err) {
+		return "", fmt.Errorf("reading your user name from the hub: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
+
 // PauseAll pauses or resumes every rollout of a set.
-func PauseAll(paused bool) func(*rolloutv1alpha1.RolloutControlSpec) bool {
-	return func(said *rolloutv1alpha1.RolloutControlSpec) bool {
-		changed := said.Paused != paused
-		said.Paused = paused
-		return changed
+func PauseAll(paused bool, reason string) ControlChange {
+	return func(spec *rolloutv1alpha1.RolloutControlSpec, by string) bool {
+		if spec.Paused == paused {
+			return false
+		}
+		spec.Paused, spec.PausedBy, spec.PauseReason = paused, by, reason
+		return true
 	}
 }
 
 // ApproveGroups returns the approvals of groups, by name or index, for the present template of a set: a group whose rollout waits for
 // approvals may start, and a mandatory group that is not proven is passed. A group must be in the decision or be mandatory.
-func ApproveGroups(d Delivery, placement string, groups []string) ([]rolloutv1alpha1.GroupApproval, error) {
+func ApproveGroups(d Delivery, placement string, groups []string, reason string) ([]rolloutv1alpha1.GroupApproval, error) {
 	if len(groups) == 0 {
 		return nil, errNoGroup
 	}
@@ -103,7 +128,7 @@ func ApproveGroups(d Delivery, placement string, groups []string) ([]rolloutv1al
 		for _, i := range refs {
 			ref := d.Set.Spec.PlacementRefs[i]
 			group, exists := namedGroup(d.Placements[ref.Name], referenceTo(text))
-			approval := rolloutv1alpha1.GroupApproval{MandatoryDecisionGroup: group, Placement: ref.Name, Revision: revision}
+			approval := rolloutv1alpha1.GroupApproval{MandatoryDecisionGroup: group, Placement: ref.Name, Revision: revision, Reason: reason}
 			switch {
 			case unproven(d.Set, ref.Name, group):
 				approval.For = rolloutv1alpha1.ApprovalProof
@@ -175,15 +200,19 @@ func waiting(d Delivery, refs []int) string {
 }
 
 // AddApprovals adds approvals. Those for other templates go.
-func AddApprovals(added []rolloutv1alpha1.GroupApproval) func(*rolloutv1alpha1.RolloutControlSpec) bool {
-	return func(said *rolloutv1alpha1.RolloutControlSpec) bool {
+func AddApprovals(added []rolloutv1alpha1.GroupApproval) ControlChange {
+	return func(spec *rolloutv1alpha1.RolloutControlSpec, by string) bool {
 		changed := false
 		for _, one := range added {
-			said.Approvals = slices.DeleteFunc(said.Approvals, func(other rolloutv1alpha1.GroupApproval) bool {
+			spec.Approvals = slices.DeleteFunc(spec.Approvals, func(other rolloutv1alpha1.GroupApproval) bool {
 				return other.Revision != one.Revision
 			})
-			if !slices.Contains(said.Approvals, one) {
-				said.Approvals = append(said.Approvals, one)
+			known := slices.ContainsFunc(spec.Approvals, func(other rolloutv1alpha1.GroupApproval) bool {
+				return other.MandatoryDecisionGroup == one.MandatoryDecisionGroup && other.Placement == one.Placement && other.For == one.For
+			})
+			if !known {
+				one.By = by
+				spec.Approvals = append(spec.Approvals, one)
 				changed = true
 			}
 		}
@@ -193,12 +222,8 @@ func AddApprovals(added []rolloutv1alpha1.GroupApproval) func(*rolloutv1alpha1.R
 
 // Forgive returns the failures of clusters that do not count any more. They must have failed, or be lost, with the present template.
 func Forgive(set *workv1alpha1.ManifestWorkReplicaSet, clusters []string, reason string) ([]rolloutv1alpha1.ForgivenCluster, error) {
-	reason = strings.TrimSpace(reason)
-	switch {
-	case reason == "":
+	if reason == "" {
 		return nil, errNoReason
-	case len(reason) > maxReason:
-		return nil, errLongReason
 	}
 	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 	if err != nil {
@@ -233,16 +258,17 @@ func failedClusters(set *workv1alpha1.ManifestWorkReplicaSet) []string {
 }
 
 // AddForgiven adds forgiven failures. Those with other templates go.
-func AddForgiven(added []rolloutv1alpha1.ForgivenCluster) func(*rolloutv1alpha1.RolloutControlSpec) bool {
-	return func(said *rolloutv1alpha1.RolloutControlSpec) bool {
+func AddForgiven(added []rolloutv1alpha1.ForgivenCluster) ControlChange {
+	return func(spec *rolloutv1alpha1.RolloutControlSpec, by string) bool {
 		changed := false
 		for _, one := range added {
-			said.Forgiven = slices.DeleteFunc(said.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool {
+			spec.Forgiven = slices.DeleteFunc(spec.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool {
 				return other.Revision != one.Revision
 			})
-			known := slices.ContainsFunc(said.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool { return other.Cluster == one.Cluster })
+			known := slices.ContainsFunc(spec.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool { return other.Cluster == one.Cluster })
 			if !known {
-				said.Forgiven = append(said.Forgiven, one)
+				one.By = by
+				spec.Forgiven = append(spec.Forgiven, one)
 				changed = true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,7 +32,7 @@ const pageSize = 100
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, coordinationv1.AddToScheme, clusterv1.AddToScheme,
+		appsv1.AddToScheme, authenticationv1.AddToScheme, coordinationv1.AddToScheme, clusterv1.AddToScheme,
 		clusterv1beta1.AddToScheme, rolloutv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -40,6 +41,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"), meta.RESTScopeNamespace)
+	mapper.Add(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), meta.RESTScopeRoot)
 	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	mapper.Add(clusterv1.GroupVersion.WithKind("ManagedCluster"), meta.RESTScopeRoot)
 	mapper.Add(clusterv1beta1.GroupVersion.WithKind("Placement"), meta.RESTScopeNamespace)
@@ -59,7 +61,7 @@ type Delivery struct {
 	Set        *workv1alpha1.ManifestWorkReplicaSet
 	Placements map[string]plan.Placement
 	// Control is what people decided about the rollout; nil for nothing, or where the caller may not read it.
-	Control *rolloutv1alpha1.RolloutControlSpec
+	Control *rolloutv1alpha1.RolloutControl
 	// Former is the template of status.currentRevision; nil where it is not kept or was not read.
 	Former *workv1.ManifestWorkSpec
 	// Works are the works of the set, without their manifests. WorksHidden is set if the caller may not list them, or
@@ -208,11 +210,15 @@ func (d *Delivery) input(now time.Time) (plan.Input, error) {
 // the status of the set.
 func NewReport(d Delivery, now time.Time) (report.Report, error) {
 	if d.WorksHidden {
-		return report.FromStatus(d.Set), nil
+		out := report.FromStatus(d.Set)
+		out.SetControl(d.Control)
+		return out, nil
 	}
 	in, err := d.input(now)
 	if err != nil {
 		return report.Report{}, err
 	}
-	return report.New(in), nil
+	out := report.New(in)
+	out.SetControl(d.Control)
+	return out, nil
 }

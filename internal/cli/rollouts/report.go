@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -26,6 +27,9 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 	if err := head.Flush(); err != nil {
 		return err //nolint:wrapcheck // the error of the writer
 	}
+	if err := printDecisions(w, r, screen); err != nil {
+		return err
+	}
 	for _, line := range printer.Wrap(r.Message, max(screen.Width, minMessageWidth)) {
 		printer.Printf(w, "%s\n", line)
 	}
@@ -45,6 +49,37 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 	}
 	return printClusters(w, r, screen, now, all)
 }
+
+// printDecisions writes what people decided about the rollout.
+func printDecisions(w io.Writer, r *report.Report, screen printer.Screen) error {
+	if r.Decisions == nil {
+		return nil
+	}
+	table := printer.NewTable(w, "")
+	table.Screen = screen
+	row := func(what, subject, by, why string) {
+		table.Row(what, subject, "by "+cmp.Or(by, "a user without a name"), why)
+	}
+	if r.Decisions.Paused {
+		row("paused", "all placements", r.Decisions.PausedBy, r.Decisions.PauseReason)
+	}
+	if now := r.Decisions.ReturnNow; now != nil {
+		row("returns", "at once", now.By, now.Reason)
+	}
+	for _, one := range listed(r.Decisions.Approvals) {
+		row("approved", rollout.Reference(one.MandatoryDecisionGroup)+" of "+one.Placement, one.By, one.Reason)
+	}
+	for _, one := range listed(r.Decisions.Forgiven) {
+		row("forgiven", one.Cluster, one.By, one.Reason)
+	}
+	if more := len(r.Decisions.Approvals) + len(r.Decisions.Forgiven) - len(listed(r.Decisions.Approvals)) - len(listed(r.Decisions.Forgiven)); more > 0 {
+		table.Row("and", strconv.Itoa(more)+" more", "", "")
+	}
+	return table.Flush() //nolint:wrapcheck // the error of the writer
+}
+
+// listed returns the part of a list that a table lists.
+func listed[T any](all []T) []T { return all[:min(len(all), maxListed)] }
 
 // minMessageWidth is where a message is wrapped if the screen has no edge or is narrow.
 const minMessageWidth = 80

@@ -360,11 +360,11 @@ func (s *story) arrange() plan.Input {
 }
 
 // acts returns what people decided about the template with a hash.
-func (s *story) acts(hash string) *rolloutv1alpha1.RolloutControlSpec {
-	out := &rolloutv1alpha1.RolloutControlSpec{}
+func (s *story) acts(hash string) *rolloutv1alpha1.RolloutControl {
+	out := &rolloutv1alpha1.RolloutControl{}
 	for _, cluster := range storyNames {
 		if s.pardoned[hash+cluster] {
-			out.Forgiven = append(out.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: cluster, Revision: hash})
+			out.Spec.Forgiven = append(out.Spec.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: cluster, Revision: hash})
 		}
 	}
 	var groups []clusterv1alpha1.MandatoryDecisionGroup
@@ -377,7 +377,7 @@ func (s *story) acts(hash string) *rolloutv1alpha1.RolloutControlSpec {
 	for _, placement := range storyRefs {
 		for _, group := range groups {
 			if s.passes[hash+placement+rollout.Reference(group)] {
-				out.Approvals = append(out.Approvals, rolloutv1alpha1.GroupApproval{
+				out.Spec.Approvals = append(out.Spec.Approvals, rolloutv1alpha1.GroupApproval{
 					MandatoryDecisionGroup: group, Placement: placement, Revision: hash, For: rolloutv1alpha1.ApprovalProof,
 				})
 			}

@@ -35,7 +35,7 @@ type Input struct {
 	// Members are what is known of the clusters of the rollout's record; a cluster without an entry is healthy.
 	Members map[string]evidence.Member
 	// Control is what people decided about the rollout; nil for nothing.
-	Control *rolloutv1alpha1.RolloutControlSpec
+	Control *rolloutv1alpha1.RolloutControl
 	// Invalid is what is wrong with the overrides; empty for valid ones. No cluster starts with invalid overrides.
 	Invalid string
 	// Obstacle is the ReturnObstacle between the present template and that of status.currentRevision.

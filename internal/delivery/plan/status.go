@@ -29,7 +29,10 @@ const (
 // status returns the status of the set.
 func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
 	out := *p.in.Set.Status.DeepCopy()
-	out.UpdateRevision, out.AbortedTime = p.in.Hash, p.aborted
+	out.UpdateRevision, out.AbortedTime, out.ControlGeneration = p.in.Hash, p.aborted, 0
+	if p.in.Control != nil {
+		out.ControlGeneration = p.in.Control.Generation
+	}
 	out.Summary, out.PlacementsSummary = workv1alpha1.ManifestWorkReplicaSetSummary{}, nil
 	for i := range p.placements {
 		s := &p.placements[i]

@@ -176,12 +176,12 @@ func (w *world) input(t testing.TB) plan.Input {
 }
 
 // control returns what people decided.
-func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControlSpec {
+func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
 	t.Helper()
-	out := &rolloutv1alpha1.RolloutControlSpec{}
+	out := &rolloutv1alpha1.RolloutControl{}
 	for name := range w.placements {
 		for _, group := range w.passed {
-			out.Approvals = append(out.Approvals, rolloutv1alpha1.GroupApproval{
+			out.Spec.Approvals = append(out.Spec.Approvals, rolloutv1alpha1.GroupApproval{
 				MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: group}, Placement: name, Revision: w.hash(t),
 				For: rolloutv1alpha1.ApprovalProof,
 			})
@@ -189,7 +189,7 @@ func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControlSpec {
 	}
 	if w.forgiven {
 		for _, name := range fleetNames {
-			out.Forgiven = append(out.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: name, Revision: w.hash(t), Reason: "test"})
+			out.Spec.Forgiven = append(out.Spec.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: name, Revision: w.hash(t), Reason: "test"})
 		}
 	}
 	return out

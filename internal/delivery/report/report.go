@@ -2,12 +2,14 @@ package report
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	deliveryplan "github.com/berth-project/berth/internal/delivery/plan"
@@ -31,6 +33,9 @@ type Report struct {
 	UpdateRevision  string                                     `json:"updateRevision,omitempty"`
 	Summary         workv1alpha1.ManifestWorkReplicaSetSummary `json:"summary"`
 	Placements      []Placement                                `json:"placements"`
+	// Decisions are what people decided about the rollout of the present template; absent for nothing, and where the reader may not read
+	// the RolloutControl. The manager serves none, as they name clusters.
+	Decisions *rolloutv1alpha1.RolloutControlSpec `json:"decisions,omitempty"`
 	// Clusters has every cluster that the reader may see, by name. It is absent where the reader may read no work.
 	Clusters []Cluster `json:"clusters,omitempty"`
 	// Hidden counts the clusters that the reader may not see.
@@ -112,6 +117,22 @@ func New(in deliveryplan.Input) Report {
 		out.Clusters = append(out.Clusters, b.cluster(verdict))
 	}
 	return out
+}
+
+// SetControl sets the decisions that count for the template of UpdateRevision; nil for none.
+func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl) {
+	if control == nil {
+		return
+	}
+	out := control.Spec.DeepCopy()
+	out.Approvals = slices.DeleteFunc(out.Approvals, func(one rolloutv1alpha1.GroupApproval) bool { return one.Revision != r.UpdateRevision })
+	out.Forgiven = slices.DeleteFunc(out.Forgiven, func(one rolloutv1alpha1.ForgivenCluster) bool { return one.Revision != r.UpdateRevision })
+	if out.ReturnNow != nil && out.ReturnNow.Revision != r.UpdateRevision {
+		out.ReturnNow = nil
+	}
+	if out.Paused || len(out.Approvals)+len(out.Forgiven) > 0 || out.ReturnNow != nil {
+		r.Decisions = out
+	}
 }
 
 // FromStatus returns the report of a set from its status alone, for readers that may read no work.

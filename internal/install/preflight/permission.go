@@ -122,7 +122,7 @@ func managerPermissions() []permission {
 		{part: PartServing, resources: "secrets", names: "berth-serving", namespace: system, verbs: "get,create,patch"},
 		{
 			part: PartGuards, group: admission, resources: "validatingadmissionpolicies,validatingadmissionpolicybindings",
-			names: "berth-agent-roles,berth-agents,berth-bindings,berth-cluster-namespaces,berth-set-executors,berth-set-roles,berth-set-admins", verbs: "get",
+			names: "berth-agent-roles,berth-agents,berth-bindings,berth-cluster-namespaces,berth-rollout-users,berth-set-executors,berth-set-roles,berth-set-admins", verbs: "get",
 		},
 		{part: PartMetrics, group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
 		{part: PartMetrics, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},

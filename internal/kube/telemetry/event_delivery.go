@@ -21,7 +21,14 @@ const (
 	ReasonRolloutHeld     = "RolloutHeld"
 	ReasonForeignWork     = "ForeignWork"
 
+	ReasonRolloutPaused   = "RolloutPaused"
+	ReasonRolloutResumed  = "RolloutResumed"
+	ReasonGroupApproved   = "GroupApproved"
+	ReasonFailureForgiven = "FailureForgiven"
+	ReasonReturnedAtOnce  = "ReturnedAtOnce"
+
 	ActionRolledOut = "RolledOut"
+	ActionDecided   = "Decided"
 )
 
 // DeliveryEvents returns the events of a status that was stored over another one: one for each thing that began or ended with it. A status

@@ -33,12 +33,14 @@ const (
 	setRoles = "berth-set-roles"
 	// setExecutors limits what the author of a set of works makes agents do.
 	setExecutors = "berth-set-executors"
+	// rolloutUsers makes users decide on rollouts in their own name.
+	rolloutUsers = "berth-rollout-users"
 	// webhooks is the name of the configurations that the manager stores.
 	webhooks       = "berth"
 	bindingWebhook = "managedclustersetbindings.cluster.open-cluster-management.io"
 )
 
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-agent-roles;berth-agents;berth-bindings;berth-cluster-namespaces;berth-set-executors;berth-set-roles;berth-set-admins,verbs=get
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-agent-roles;berth-agents;berth-bindings;berth-cluster-namespaces;berth-rollout-users;berth-set-executors;berth-set-roles;berth-set-admins,verbs=get
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=berth,verbs=get
 
 // Unguarded is a role on the hub without its guard.
@@ -76,6 +78,10 @@ func guardedRoles() []guardedRole {
 		{
 			role: "berth:delivery:editor", policy: setExecutors, webhook: "manifestworkreplicasets.work.open-cluster-management.io",
 			risk: "its holders may run anything on the clusters that their placements select", remedy: "apply config/roles",
+		},
+		{
+			role: "berth:rollout:operator", policy: rolloutUsers,
+			risk: "its holders may decide on rollouts in the name of other users, so that events do not name the user", remedy: "apply config/roles",
 		},
 		{
 			role: "berth:managedcluster:creator", webhook: "managedclusters.cluster.open-cluster-management.io",

@@ -97,6 +97,11 @@ func (m *Monitor) GrantLabelGuarded(ctx context.Context) (bool, error) {
 	return m.cached(bindings, func() (bool, error) { return GrantLabelGuarded(ctx, m.Hub) })
 }
 
+// RolloutUsersInForce reports whether the policy is in force by which users decide on rollouts in their own name, at most cacheTTL ago.
+func (m *Monitor) RolloutUsersInForce(ctx context.Context) (bool, error) {
+	return m.cached(rolloutUsers, func() (bool, error) { return policyInForce(ctx, m.Hub, rolloutUsers, "") })
+}
+
 // cached returns the answer about a guard, and reads it again when it is older than cacheTTL.
 func (m *Monitor) cached(name string, read func() (bool, error)) (bool, error) {
 	m.mu.Lock()

@@ -1,0 +1,65 @@
+package telemetry
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
+	"github.com/berth-project/berth/rollout"
+)
+
+// maxDecisions bounds the events of one change of a RolloutControl.
+const maxDecisions = 50
+
+// DecisionEvents returns the events of what people newly decided about a rollout: one for each pause, resume, approval, forgiven cluster
+// and return. nil stands for no decision. Without verified, the users are not named: anyone may have written their names.
+func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified bool) []Event {
+	was, is := orEmpty(before), orEmpty(after)
+	var out []Event
+	add := func(reason, by, why, format string, args ...any) {
+		note := fmt.Sprintf(format, args...)
+		if by != "" && verified {
+			note += " by " + by
+		}
+		if why != "" {
+			note += ": " + why
+		}
+		if len(out) < maxDecisions {
+			out = append(out, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: ActionDecided, Note: truncate(note)})
+		}
+	}
+	switch {
+	case is.Paused && !was.Paused:
+		add(ReasonRolloutPaused, is.PausedBy, is.PauseReason, "The rollout is paused")
+	case !is.Paused && was.Paused:
+		add(ReasonRolloutResumed, is.PausedBy, is.PauseReason, "The rollout is resumed")
+	}
+	for _, one := range is.Approvals {
+		if slices.Contains(was.Approvals, one) {
+			continue
+		}
+		what := "may start now"
+		if one.For == rolloutv1alpha1.ApprovalProof {
+			what = "is passed without a proof"
+		}
+		add(ReasonGroupApproved, one.By, one.Reason, "The group with %s of Placement %s, which %s, is approved", rollout.Reference(one.MandatoryDecisionGroup), one.Placement, what)
+	}
+	for _, one := range is.Forgiven {
+		if !slices.Contains(was.Forgiven, one) {
+			add(ReasonFailureForgiven, one.By, one.Reason, "The failure of cluster %s is forgiven", one.Cluster)
+		}
+	}
+	if now := is.ReturnNow; now != nil && (was.ReturnNow == nil || *was.ReturnNow != *now) {
+		add(ReasonReturnedAtOnce, now.By, now.Reason, "The return to template %s at once is decided", now.Revision)
+	}
+	return out
+}
+
+func orEmpty(spec *rolloutv1alpha1.RolloutControlSpec) *rolloutv1alpha1.RolloutControlSpec {
+	if spec == nil {
+		return &rolloutv1alpha1.RolloutControlSpec{}
+	}
+	return spec
+}
