@@ -28,7 +28,7 @@ const (
 	// historySteps is the number of steps of a history, slowHistorySteps of one of make slow.
 	historySteps, slowHistorySteps = 20, 200
 	// concurrent and tolerated are the maxConcurrency and the maxFailures of the rollouts.
-	concurrent, tolerated = 2, 1
+	concurrent, tolerated = 2, 0
 	// stillness is how long nothing is written once the manager has done what follows from a step. It writes a record at most once a second.
 	stillness = 1200 * time.Millisecond
 	// revisionHistory is the least number of kept templates.
@@ -84,13 +84,14 @@ func playHistory(t *testing.T, steps int) {
 		weight int
 		do     func(*history)
 	}{
-		{"a cluster succeeds", 8, func(h *history) { h.report(healthyReport) }},
+		{"a cluster succeeds", 10, func(h *history) { h.report(healthyReport) }},
 		{"a cluster fails", 3, func(h *history) { h.report(failedReport) }},
 		{"a cluster leaves", 3, (*history).leave},
-		{"a cluster joins", 3, (*history).join},
-		{"the template changes", 2, func(h *history) { h.newest++; h.write(h.newest) }},
+		{"a cluster joins", 4, (*history).join},
+		{"the template changes", 3, (*history).newVersion},
 		{"the template returns to the last finished one", 1, func(h *history) { h.write(h.finished) }},
-		{"a person pauses or resumes", 2, (*history).pause},
+		{"a person pauses", 1, func(h *history) { h.pause(true) }},
+		{"a person resumes", 4, func(h *history) { h.pause(false) }},
 		{"a person forgives", 2, (*history).forgive},
 		{"a person passes the mandatory group", 1, (*history).pass},
 		{"the file is applied again", 1, func(h *history) { h.change(h.set, func(*workv1alpha1.ManifestWorkReplicaSet) {}) }},
@@ -237,6 +238,14 @@ func (h *history) write(version int) {
 	h.note("  version %d", version)
 }
 
+// newVersion writes a new template, mostly once the present one has finished.
+func (h *history) newVersion() {
+	if h.version == h.finished || h.IntN(4) == 0 {
+		h.newest++
+		h.write(h.newest)
+	}
+}
+
 // revision returns the hash of a template.
 func (h *history) revision(version int) string {
 	h.t.Helper()
@@ -247,9 +256,8 @@ func (h *history) decideBeside(change func(*rolloutv1alpha1.RolloutControlSpec))
 	h.AwaitChanged(h.control, func() { change(&h.control.Spec) })
 }
 
-func (h *history) pause() {
-	h.decideBeside(func(decided *rolloutv1alpha1.RolloutControlSpec) { decided.Paused = !decided.Paused })
-	h.note("  paused: %v", h.control.Spec.Paused)
+func (h *history) pause(paused bool) {
+	h.decideBeside(func(decided *rolloutv1alpha1.RolloutControlSpec) { decided.Paused = paused })
 }
 
 func (h *history) forgive() {

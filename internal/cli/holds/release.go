@@ -144,7 +144,11 @@ func (o *releaseOptions) release(ctx context.Context, hub client.Client, set *wo
 		}
 		return what, nil
 	}
-	passed := rollouts.PassUnproven(set)
+	reason, err := rollouts.TrimReason(o.reason)
+	if err != nil {
+		return "", err
+	}
+	passed := rollouts.PassUnproven(set, reason)
 	if _, err := rollouts.ChangeControl(ctx, hub, set, rollouts.AddApprovals(passed)); err != nil {
 		return "", err
 	}

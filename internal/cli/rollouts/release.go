@@ -26,7 +26,7 @@ func Counted(set *workv1alpha1.ManifestWorkReplicaSet) (names []string, more int
 }
 
 // PassUnproven returns the approvals that pass every mandatory group which has not been passed in the rollout of a set.
-func PassUnproven(set *workv1alpha1.ManifestWorkReplicaSet) []rolloutv1alpha1.GroupApproval {
+func PassUnproven(set *workv1alpha1.ManifestWorkReplicaSet, reason string) []rolloutv1alpha1.GroupApproval {
 	record := set.Status.Rollout
 	if record == nil {
 		return nil
@@ -43,6 +43,7 @@ func PassUnproven(set *workv1alpha1.ManifestWorkReplicaSet) []rolloutv1alpha1.Gr
 			}
 			out = append(out, rolloutv1alpha1.GroupApproval{
 				MandatoryDecisionGroup: group, Placement: placement.Name, Revision: record.Revision, For: rolloutv1alpha1.ApprovalProof,
+				Reason: reason,
 			})
 		}
 	}
