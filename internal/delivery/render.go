@@ -18,6 +18,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/delivery/override"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/member"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -186,7 +187,7 @@ func (r *reconciler) clusterHandler() handler.EventHandler {
 			if ok && same && registration.Imported(before) != registration.Imported(after) {
 				r.wakeAll(q)
 			}
-			if ok && same && unavailable(before) != unavailable(after) {
+			if ok && same && member.Unavailable(before) != member.Unavailable(after) {
 				r.wakeWatchers(after.Name, q)
 			}
 			r.wakeDependents(e.ObjectNew.GetName(), changed, q)
@@ -212,7 +213,7 @@ func (r *reconciler) wakeWatchers(cluster string, q queue) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, s := range r.sets {
-		if s.watches(cluster) {
+		if s.members.Has(cluster) {
 			q.AddAfter(reconcile.Request{NamespacedName: key}, batchDelay)
 		}
 	}

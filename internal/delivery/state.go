@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/assumed"
+	"github.com/berth-project/berth/internal/kube/member"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
@@ -23,6 +24,8 @@ type setState struct {
 	works  assumed.Cache[*workv1.ManifestWork]
 	sets   assumed.Cache[*workv1alpha1.ManifestWorkReplicaSet]
 	faults apply.Faults
+	// members are the clusters that the rollout is judged by.
+	members member.Watch
 
 	mu sync.Mutex
 	// hash is the hash of the template of one generation.
@@ -33,9 +36,6 @@ type setState struct {
 	undeliverable map[string]string
 	// renderings are of the last pass; nil before the first.
 	renderings *renderings
-	// watched are the clusters that the rollout is judged by: true for a cluster that soaks. renewals are the leases of those that soak.
-	watched  map[string]bool
-	renewals map[string]renewal
 	// observed is what the metrics report of the last plan.
 	observed telemetry.DeliveryState
 	// reported is when the status was last written.

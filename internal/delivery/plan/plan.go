@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/pacing"
@@ -110,7 +108,7 @@ func (p *planner) evidence() evidence.Input {
 		}
 		if s.reading != pacing.Missing {
 			placement.Decided = pacing.GroupsOf(s.Placement, func(string) bool { return true })
-			placement.Generation, placement.DecidedGeneration = s.Object.Generation, decidedGeneration(s.Object)
+			placement.Generation, placement.DecidedGeneration = s.Object.Generation, pacing.DecidedGeneration(s.Object)
 		}
 		for _, group := range placement.Ruled.Groups {
 			for _, name := range group.Clusters {
@@ -138,15 +136,6 @@ func (p *planner) revision() string {
 		return p.in.Hash
 	}
 	return p.in.Hash + "-" + overridesHash(p.in.Set.Spec.Overrides)
-}
-
-// decidedGeneration returns the generation that the status of a placement is of.
-func decidedGeneration(placement *clusterv1beta1.Placement) int64 {
-	condition := meta.FindStatusCondition(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
-	if condition == nil || condition.ObservedGeneration == 0 {
-		return placement.Generation
-	}
-	return condition.ObservedGeneration
 }
 
 // hold changes the steps that may not be taken: of placements whose decision is not to be trusted, and of a rollout that is aborted.
@@ -288,18 +277,7 @@ func (p *planner) ordered() []*cluster {
 // startsWithFormer reports whether a cluster without a work gets the last template whose rollout finished, because it waits for the new
 // one. Being new is no reason to run nothing. It takes no place of the rollout.
 func (p *planner) startsWithFormer(c *cluster) bool {
-	return c.work == nil && p.in.Invalid == "" && p.finished() != "" && p.formerOf(c).Failure == "" && waits(c.verdict.Code)
-}
-
-// waits reports whether a cluster waits for its turn.
-func waits(code rollout.Code) bool {
-	switch code {
-	case rollout.WaitsForPlace, rollout.WaitsForGroup, rollout.WaitsForProof, rollout.WaitsForApproval, rollout.WaitsForResume,
-		rollout.WaitsForRepair, rollout.WaitsForStrategy, rollout.WaitsForDecision:
-		return true
-	default:
-		return false
-	}
+	return c.work == nil && p.in.Invalid == "" && p.finished() != "" && p.formerOf(c).Failure == "" && pacing.Waits(c.verdict.Code)
 }
 
 // finished returns the hash of the last template whose rollout finished, if it can still be written; empty otherwise.

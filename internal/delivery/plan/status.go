@@ -224,7 +224,7 @@ func (p *planner) unserved() (out metav1.Condition, is bool) {
 
 // runsNothing reports whether a selected cluster waits for its turn and gets no earlier template meanwhile.
 func (p *planner) runsNothing(c *cluster) bool {
-	return c.ruling() != noPlacement && c.work == nil && waits(c.verdict.Code) && !p.startsWithFormer(c)
+	return c.ruling() != noPlacement && c.work == nil && pacing.Waits(c.verdict.Code) && !p.startsWithFormer(c)
 }
 
 // progressing returns the most urgent phase of the rollouts, and a sentence for each placement.

@@ -193,11 +193,11 @@ func (r *run) edited(placement string) bool {
 func (r *run) editionsSeen() {
 	for i, p := range r.in.Placements {
 		of := r.placement(p.Name)
-		if selected := r.selected(i); p.Complete && of.Base == 0 {
-			of.Base, of.Total = selected, selected
+		if p.Complete && of.Base == 0 {
+			of.Base, of.Total = r.selected(i), r.expected(i)
 		}
 		if p.Complete && p.Generation == p.DecidedGeneration && p.DecidedGeneration != of.Generation {
-			of.Generation, of.Total = p.DecidedGeneration, r.selected(i)
+			of.Generation, of.Total = p.DecidedGeneration, r.expected(i)
 		}
 	}
 }

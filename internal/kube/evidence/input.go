@@ -44,6 +44,8 @@ type Placement struct {
 	Decided, Ruled rollout.Groups
 	// Complete means that a cluster which is not in the decision is not selected.
 	Complete bool
+	// Elsewhere counts the clusters of the decision that belong to another rollout, or get nothing. They are not missed at the end.
+	Elsewhere int
 	// Generation is that of the placement, DecidedGeneration that of its decision; 0 where that is unknown.
 	Generation, DecidedGeneration int64
 }

@@ -92,8 +92,7 @@ func (r *run) placement(name string) *clusterv1alpha1.PlacementRolloutRecord {
 	}
 	out := clusterv1alpha1.PlacementRolloutRecord{Name: name}
 	if at := r.position(name); at != NoPlacement {
-		out.Generation, out.Total = r.in.Placements[at].DecidedGeneration, r.selected(at)
-		out.Base = out.Total
+		out.Generation, out.Base, out.Total = r.in.Placements[at].DecidedGeneration, r.selected(at), r.expected(at)
 	}
 	r.record.Placements = append(r.record.Placements, out)
 	return &r.record.Placements[len(r.record.Placements)-1]
@@ -110,7 +109,12 @@ func (r *run) selected(placement int) int32 {
 	for _, group := range r.in.Placements[placement].Ruled.Groups {
 		out += len(group.Clusters)
 	}
-	return int32(min(out, 1<<30))
+	return int32(min(out, 1<<29))
+}
+
+// expected counts the clusters of a placement that have to be through at the end.
+func (r *run) expected(placement int) int32 {
+	return r.selected(placement) + int32(min(r.in.Placements[placement].Elsewhere, 1<<29)) //nolint:gosec // it is bounded
 }
 
 // group returns the counts of a group.

@@ -278,6 +278,7 @@ func (r *run) finish() {
 			return
 		}
 		expected += of.Total
+		through += int32(min(placement.Elsewhere, 1<<29)) //nolint:gosec // it is bounded
 		for _, verdict := range r.out.Steps[i].Verdicts {
 			if verdict.Code == rollout.Skipped {
 				through++

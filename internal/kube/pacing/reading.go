@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/rollout"
@@ -80,6 +82,26 @@ func LacksGroups(reading Reading, placement Placement, step rollout.Step) bool {
 		next = group.Index + 1
 	}
 	return len(step.Unmatched) > 0
+}
+
+// DecidedGeneration returns the generation that the decision of a placement is of.
+func DecidedGeneration(placement *clusterv1beta1.Placement) int64 {
+	condition := meta.FindStatusCondition(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+	if condition == nil || condition.ObservedGeneration == 0 {
+		return placement.Generation
+	}
+	return condition.ObservedGeneration
+}
+
+// Waits reports whether a cluster waits for its turn. Until then it has what it had, and a new one what all others had.
+func Waits(code rollout.Code) bool {
+	switch code {
+	case rollout.WaitsForPlace, rollout.WaitsForGroup, rollout.WaitsForProof, rollout.WaitsForApproval, rollout.WaitsForResume,
+		rollout.WaitsForRepair, rollout.WaitsForStrategy, rollout.WaitsForDecision:
+		return true
+	default:
+		return false
+	}
 }
 
 // Freeze lets no cluster of a step start. The clusters that would start get the code.
