@@ -51,6 +51,8 @@ const (
 // Options configures the controller.
 type Options struct {
 	Clock clock.PassiveClock
+	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
+	Leases bool
 	// Blocked reports whether another controller installs the add-ons of the hub, so that this controller must not write.
 	Blocked func() bool
 	// Registry is where the metrics are registered.
@@ -68,7 +70,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 		}
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), options: options, pool: make(apply.Pool, maxConcurrent), addOns: map[string]*addOnState{},
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: options, pool: make(apply.Pool, maxConcurrent), addOns: map[string]*addOnState{},
 		configs: &configReader{
 			cached: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), pool: make(apply.Pool, concurrentReads), read: map[plan.Object]readConfig{},
 		},
@@ -85,7 +87,9 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 
 // reconciler reconciles add-ons.
 type reconciler struct {
-	client  client.Client
+	client client.Client
+	// live reads from the API server, past the cache of the client.
+	live    client.Reader
 	options Options
 	configs *configReader
 	// pool has a place for each concurrent write.
@@ -136,12 +140,32 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("reading ClusterManagementAddOn %s: %w", request.Name, err)
 	}
 	s := r.state(request.Name)
+	if err := r.readFirst(ctx, s, request.Name); err != nil {
+		return reconcile.Result{}, err
+	}
 	after, err := r.pass(ctx, s, s.addOns.Latest(cached))
 	if apply.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
 	return reconcile.Result{RequeueAfter: after}, err
+}
+
+// readFirst reads an add-on from the API server when the process meets it: the manager before this one may have stored a record that the cache
+// does not show yet. It lists, since the role of the controller has no verb get.
+func (r *reconciler) readFirst(ctx context.Context, s *addOnState, name string) error {
+	if s.read {
+		return nil
+	}
+	live := &addonv1alpha1.ClusterManagementAddOnList{}
+	if err := r.live.List(ctx, live, client.MatchingFields{"metadata.name": name}); err != nil {
+		return fmt.Errorf("reading ClusterManagementAddOn %s: %w", name, err)
+	}
+	for i := range live.Items {
+		s.addOns.Set(&live.Items[i], r.options.Clock.Now())
+	}
+	s.read = true
+	return nil
 }
 
 // pass plans an add-on, sends the writes and reports the status. After is when to plan again; 0 for a change only.
@@ -152,6 +176,9 @@ func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alph
 	}
 	out := plan.Plan(in)
 	s.observe(out)
+	if wait := s.untilReport(in.Now); out.Departs && wait > 0 {
+		return wait, nil // what leaves is counted in the status that is stored with it
+	}
 	writes := out.Writes[:min(len(out.Writes), maxWrites)]
 	conflict := r.send(ctx, s, addOn.Name, writes)
 	wait, err := r.report(ctx, s, addOn, &out.Status)
@@ -165,6 +192,9 @@ func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alph
 	}
 	if conflict {
 		delays = append(delays, conflictRetry)
+	}
+	if out.Begins && wait == 0 {
+		delays = append(delays, 1) // what starts is on record now
 	}
 	if len(out.Writes) > len(writes) {
 		delays = append(delays, 1)
@@ -194,6 +224,9 @@ func (r *reconciler) gather(ctx context.Context, s *addOnState, addOn *addonv1al
 		cached = append(cached, &installed.Items[i])
 	}
 	in.Installed = s.installed.Overlay(cached, now)
+	if in.Members, err = r.members(ctx, s, &in); err != nil {
+		return in, 0, err
+	}
 	clusters := &clusterv1.ManagedClusterList{}
 	if err := r.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return in, 0, fmt.Errorf("listing the clusters: %w", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/assumed"
+	"github.com/berth-project/berth/internal/kube/member"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
@@ -18,9 +19,12 @@ type addOnState struct {
 	installed assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]
 	addOns    assumed.Cache[*addonv1alpha1.ClusterManagementAddOn]
 	faults    apply.Faults
+	// members are the clusters that the rollouts are judged by.
+	members member.Watch
 
-	// started is when the process met the add-on.
+	// started is when the process met the add-on. read means that it was read from the API server since.
 	started time.Time
+	read    bool
 
 	mu sync.Mutex
 	// removals are when the add-on was removed from a cluster, within plan.RemovalWindow.
@@ -38,10 +42,11 @@ func (s *addOnState) stored(addOn *addonv1alpha1.ClusterManagementAddOn, now tim
 	s.reported = now
 }
 
-func (s *addOnState) reportedAt() time.Time {
+// untilReport returns how long after an instant the next status may be stored; 0 or less for at once.
+func (s *addOnState) untilReport(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reported
+	return s.reported.Add(statusInterval).Sub(now)
 }
 
 // removed records a removal, or one whose outcome is unknown.

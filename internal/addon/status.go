@@ -25,7 +25,7 @@ func (r *reconciler) report(
 	}
 	now := r.options.Clock.Now()
 	happened := telemetry.AddOnEvents(&addOn.Status, status)
-	if wait = s.reportedAt().Add(statusInterval).Sub(now); wait > 0 {
+	if wait = s.untilReport(now); wait > 0 {
 		return wait, nil
 	}
 	data, err := json.Marshal(map[string]any{

@@ -19,6 +19,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/kube/member"
 )
 
 const (
@@ -50,6 +51,7 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 			return r.addOnsOf(ctx, object.GetNamespace(), object.GetLabels()[clusterv1beta1.PlacementLabel])
 		})).
 		Watches(&clusterv1.ManagedCluster{}, r.allHandler(), builder.WithPredicates(changesCluster())).
+		Watches(&clusterv1.ManagedCluster{}, r.memberHandler()).
 		Watches(object(deploymentConfigKind), r.configHandler(deploymentConfigs)).
 		Watches(object(templateKind), r.configHandler(templates)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -138,6 +140,24 @@ func (r *reconciler) allHandler() handler.EventHandler {
 	return batched(func(ctx context.Context, _ client.Object) []reconcile.Request {
 		return r.requests(ctx, func(*addonv1alpha1.ClusterManagementAddOn) bool { return true })
 	})
+}
+
+// memberHandler enqueues the add-ons whose rollouts are judged by a cluster that becomes Available, or is not any more.
+func (r *reconciler) memberHandler() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		before, ok := e.ObjectOld.(*clusterv1.ManagedCluster)
+		after, same := e.ObjectNew.(*clusterv1.ManagedCluster)
+		if !ok || !same || member.Unavailable(before) == member.Unavailable(after) {
+			return
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for name, s := range r.addOns {
+			if s.members.Has(after.Name) {
+				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}, batchDelay)
+			}
+		}
+	}}
 }
 
 // configHandler enqueues the add-ons that support a kind of configuration.

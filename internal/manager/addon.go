@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/membership/health"
 	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
@@ -24,5 +25,8 @@ func addAddOnInstall(ctx context.Context, a *managerBuilder) error {
 	if err := a.mgr.Add(a.ocmAddOns); err != nil {
 		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
 	}
-	return addon.Add(ctx, a.mgr, addon.Options{Clock: clock.RealClock{}, Blocked: a.ocmAddOns.Blocked, ManifestLimit: a.options.Webhooks.ManifestLimit, Registry: metrics.Registry})
+	return addon.Add(ctx, a.mgr, addon.Options{
+		Clock: clock.RealClock{}, Blocked: a.ocmAddOns.Blocked, ManifestLimit: a.options.Webhooks.ManifestLimit, Registry: metrics.Registry,
+		Leases: a.options.runsController(health.Name),
+	})
 }

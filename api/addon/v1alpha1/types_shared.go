@@ -158,6 +158,12 @@ type InstallProgression struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// What the rollout of these configurations has shown so far. The manager stores it
+	// before it starts a cluster.
+	//
+	// +optional
+	Rollout *clusterv1alpha1.RolloutRecord `json:"rollout,omitempty"`
 }
 
 // InstallConfigReference is the progress of one configuration.

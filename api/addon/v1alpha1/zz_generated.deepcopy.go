@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -632,6 +633,11 @@ func (in *InstallProgression) DeepCopyInto(out *InstallProgression) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
+	}
+	if in.Rollout != nil {
+		in, out := &in.Rollout, &out.Rollout
+		*out = new(clusterv1alpha1.RolloutRecord)
+		(*in).DeepCopyInto(*out)
 	}
 }
 

@@ -37,14 +37,15 @@ type cluster struct {
 	// wants is what the cluster has to reach, and obstacle why it cannot.
 	wants    []want
 	obstacle string
-	// fault is the refusal of the last write; nil without one.
-	fault *pacing.Fault
+	// fault is the refusal of the last write with what the cluster has to reach, formerFault that of the one with the former configurations; nil
+	// without one.
+	fault, formerFault *pacing.Fault
 
 	state   rollout.State
 	since   time.Time
 	verdict rollout.Verdict
-	// starts means that the step of the placement starts the cluster.
-	starts bool
+	// starts means that the cluster has to reach what it wants from now on, begins that it will once the stored record has it.
+	starts, begins bool
 }
 
 // follows reports whether the rollout over a placement has the cluster.
@@ -67,6 +68,10 @@ func (p *planner) classify(c *cluster) {
 	c.waits = p.areUnread(c.wants) || p.mayBeRuledByAnother(c)
 	if fault, has := p.in.Faults[c.name]; has && fault.Hash == hashOf(c.wants) {
 		c.fault = &fault
+	} else if has && c.placement != noPlacement {
+		if former := p.placements[c.placement].former; former != nil && fault.Hash == hashOf(former) {
+			c.formerFault = &fault
+		}
 	}
 	c.state, c.since = stateOf(c.addOn, c.wants, p.in.Now)
 	switch {
@@ -157,6 +162,18 @@ func reportedState(addOn *addonv1alpha1.ManagedClusterAddOn) (rollout.State, *me
 	}
 }
 
+// failure returns why the cluster has failed, for the record of the rollout; empty for a cluster that has not.
+func (c *cluster) failure() string {
+	switch {
+	case c.fault != nil && c.fault.Permanent:
+		return "the API server refused the write: " + c.fault.Message
+	case c.addOn != nil && c.state == rollout.StateFailed:
+		return failureOf(c.addOn)
+	default:
+		return ""
+	}
+}
+
 func earlier(a, b time.Time) time.Time {
 	if a.After(b) {
 		return b
@@ -166,18 +183,19 @@ func earlier(a, b time.Time) time.Time {
 
 // creation returns the write that installs the add-on on a cluster. Ok is false for a cluster that does not get it now.
 func (p *planner) creation(c *cluster) (write Write, ok bool) {
-	if c.placement == noPlacement || !c.follows(c.placement) {
+	if c.placement == noPlacement || !c.follows(c.placement) || c.begins {
 		return Write{}, false
 	}
-	s, wants := &p.placements[c.placement], c.wants
+	s, wants, fault := &p.placements[c.placement], c.wants, c.fault
 	refused := c.fault != nil && c.fault.Permanent && c.state == rollout.StateFailed // a failed cluster is not started again by a step
 	if !c.starts && (!refused || s.frozen) {
-		if wants = s.former; wants == nil || c.obstacle != "" || !isHeldBack(c.verdict.Code) {
+		wants, fault = s.former, c.formerFault
+		if wants == nil || c.obstacle != "" || !pacing.Waits(c.verdict.Code) { // being new is no reason to run nothing
 			return Write{}, false
 		}
 	}
-	if c.fault.Delays(p.in.Now) {
-		p.wakeAt(c.fault.Retry)
+	if fault.Delays(p.in.Now) {
+		p.wakeAt(fault.Retry)
 		return Write{}, false
 	}
 	object := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{
@@ -187,12 +205,7 @@ func (p *planner) creation(c *cluster) (write Write, ok bool) {
 		}},
 	}}
 	object.Annotations[addonv1alpha1.PlacementAnnotation], object.Annotations[addonv1alpha1.ConfigHashAnnotation] = s.key, hashOf(wants)
-	return Write{Verb: Create, Cluster: c.name, Object: object, Hash: hashOf(c.wants)}, true
-}
-
-// isHeldBack reports whether a cluster waits for a user. Being new is no reason to run nothing, nor to run what is held back.
-func isHeldBack(code rollout.Code) bool {
-	return code == rollout.WaitsForResume || code == rollout.WaitsForRepair || code == rollout.WaitsForApproval
+	return Write{Verb: Create, Cluster: c.name, Object: object, Hash: hashOf(wants)}, true
 }
 
 // copiedAnnotations returns the annotations of the cluster that are of add-ons.
@@ -262,7 +275,7 @@ func (p *planner) statusWrite(c *cluster) (write Write, ok bool) {
 // startedWants returns what the add-on of a cluster has to reach from now on. Ok is false where that stays as it is.
 func (p *planner) startedWants(c *cluster) (wants []want, ok bool) {
 	switch {
-	case c.obstacle != "" || c.waits:
+	case c.obstacle != "" || c.waits || c.begins:
 		return nil, false
 	case c.placement == noPlacement:
 		// What was installed by hand follows at once. What a strategy installed keeps its configurations until it goes, or, once the strategy

@@ -151,11 +151,9 @@ func chosen(kind addonv1alpha1.ConfigMeta, sources [][]addonv1alpha1.AddOnConfig
 
 // formerWants returns the last configurations that all clusters of a placement reached, if they differ from the present ones and their
 // objects still have that content; nil otherwise.
-func (p *planner) formerWants(placement int) []want {
-	s := &p.placements[placement]
-	wants, _ := p.choose(s.configs)
+func (p *planner) formerWants(s *placementState) []want {
 	before := p.progressionOf(s.key)
-	if before == nil || len(wants) == 0 {
+	if before == nil || len(s.wants) == 0 {
 		return nil
 	}
 	var out []want
@@ -166,7 +164,7 @@ func (p *planner) formerWants(placement int) []want {
 		}
 		out = append(out, want{reference.ConfigGroupResource, *good})
 	}
-	if len(out) == 0 || hashOf(out) == hashOf(wants) {
+	if len(out) == 0 || hashOf(out) == hashOf(s.wants) {
 		return nil
 	}
 	return out

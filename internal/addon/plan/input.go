@@ -9,12 +9,16 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 
 // RemovalWindow is the time in which the budget of removals is used up once: a tenth of the installed add-ons, and at least one.
 const RemovalWindow = time.Minute
+
+// maxDeletions bounds the removals of one plan. The caller sends all of them in one pass, so that a record counts what left with it.
+const maxDeletions = 64
 
 // Input is what a plan is made from. It is read-only.
 type Input struct {
@@ -29,6 +33,8 @@ type Input struct {
 	Configs map[Object]Config
 	// Faults are the last refusals of the API server, by cluster.
 	Faults map[string]pacing.Fault
+	// Members are what is known of the clusters of the stored records; a cluster without an entry is healthy.
+	Members map[string]evidence.Member
 	// Removals are when this process removed the add-on from a cluster within the last RemovalWindow.
 	Removals []time.Time
 	// Started is when this process planned the add-on first. One removal at most is permitted within a RemovalWindow of it.
@@ -65,10 +71,14 @@ type Config struct {
 
 // Result is what to write now and what to report.
 type Result struct {
-	// Writes are the changes of ManagedClusterAddOns: metadata first, then those that are configured or created, then those that go.
+	// Writes are the changes of ManagedClusterAddOns: those that go first, then metadata, then those that are configured or created.
 	Writes []Write
 	// Status is the status of the add-on. Its size does not depend on the number of clusters.
 	Status addonv1alpha1.ClusterManagementAddOnStatus
+	// Begins means that a record of the status has clusters that start. They have no write yet: plan again once the status is stored.
+	Begins bool
+	// Departs means that the status counts what goes with this plan: store it right after the writes, or send none of them.
+	Departs bool
 	// Until is the next instant at which the plan may change although nothing else does; zero for never.
 	Until time.Time
 	// Rollouts has the step of each placement, in the order of the spec.

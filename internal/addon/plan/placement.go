@@ -29,8 +29,16 @@ type placementState struct {
 	frozen bool
 	// cause is the sign of a torn or partial decision.
 	cause string
-	// former is what new clusters have to reach while the present configurations are held back; nil for nothing.
+	// wants are the configurations of a cluster without its own. fault is why they are not known; empty where they are.
+	wants []want
+	fault string
+	// former is what new clusters have to reach while they wait for their turn; nil for nothing.
 	former []want
+	// revision identifies the rollout. record is what it has shown: as stored at first, then as it has to be stored; nil without a rollout.
+	revision string
+	record   *clusterv1alpha1.RolloutRecord
+	// note is added to the message.
+	note string
 }
 
 // complete reports whether a cluster that is not in the decision is not selected.
@@ -55,8 +63,25 @@ func (p *planner) readPlacements() {
 				p.cluster(cluster).placement = len(p.placements)
 			}
 		}
+		p.readConfigs(&s)
+		s.dropApprovals()
 		p.placements = append(p.placements, s)
-		p.dropApprovals(len(p.placements) - 1)
+	}
+}
+
+// readConfigs reads the configurations of a placement, and the record of their rollout. While they are not known, the rollout is the stored
+// one: an object that is deleted and created again begins none.
+func (p *planner) readConfigs(s *placementState) {
+	s.wants, s.fault = p.choose(s.configs)
+	if s.fault == "" && p.areUnread(s.wants) {
+		s.fault = "a configuration was not read"
+	}
+	s.revision, s.former = hashOf(s.wants), p.formerWants(s)
+	if before := p.progressionOf(s.key); before != nil && before.Rollout != nil {
+		s.record = before.Rollout
+		if s.fault != "" {
+			s.revision = s.record.Revision
+		}
 	}
 }
 
@@ -77,14 +102,12 @@ func (s *placementState) read(placement pacing.Placement) {
 }
 
 // dropApprovals drops the approvals of a strategy that are for another content than that of the placement's configurations.
-func (p *planner) dropApprovals(placement int) {
-	s := &p.placements[placement]
+func (s *placementState) dropApprovals() {
 	approval := s.strategy.Approval
 	if approval == nil || approval.Revision == "" {
 		return
 	}
-	wants, _ := p.choose(s.configs)
-	for _, w := range wants {
+	for _, w := range s.wants {
 		if w.SpecHash == approval.Revision {
 			return
 		}
@@ -103,6 +126,10 @@ func (s *placementState) message() string {
 	default:
 		text = s.step.Message()
 	}
+	if s.step.Phase == rollout.PhaseUnproven {
+		text += "; to pass the group, take it out of mandatoryDecisionGroups"
+	}
+	text += s.note
 	if s.reading == pacing.Partial && !s.frozen {
 		text += "; no add-on is removed before the decision is complete: " + s.cause
 	}

@@ -6,13 +6,11 @@ import (
 	"time"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
-	"github.com/berth-project/berth/rollout"
 )
 
 // Plan returns what to write now and what to report. It depends on its argument alone and does not change it.
 func Plan(in Input) Result {
-	p := &planner{in: in, byName: map[string]*cluster{}}
+	p := &planner{in: in, byName: map[string]*cluster{}, removed: map[string]bool{}}
 	if !in.AddOn.DeletionTimestamp.IsZero() || in.AddOn.Annotations[addonv1alpha1.LifecycleAnnotation] == addonv1alpha1.LifecycleSelf {
 		// The garbage collector removes what the strategy installed. With lifecycle "self" the add-on does all of it.
 		return Result{Status: *in.AddOn.Status.DeepCopy()}
@@ -25,12 +23,13 @@ func Plan(in Input) Result {
 	for _, c := range p.clusters {
 		p.classify(c)
 	}
+	deletions := p.deletions()
 	p.roll()
-	out := Result{}
+	out := Result{Begins: p.begins, Departs: p.departs}
 	for i := range p.placements {
 		out.Rollouts = append(out.Rollouts, p.placements[i].step)
 	}
-	out.Writes = p.writes()
+	out.Writes = slices.Concat(deletions, p.writes())
 	out.Verdicts = p.verdicts()
 	out.Status = p.status()
 	out.Until = p.until
@@ -44,9 +43,12 @@ type planner struct {
 	// clusters are sorted by name.
 	clusters []*cluster
 	byName   map[string]*cluster
-	// waiting counts the clusters that wait for their removal.
+	// removed are the clusters that lose the add-on with this plan. waiting counts those that wait for it.
+	removed map[string]bool
 	waiting int
-	until   time.Time
+	// begins and departs are of Result.
+	begins, departs bool
+	until           time.Time
 }
 
 // cluster returns a cluster, which is added where it is new.
@@ -76,70 +78,29 @@ func (p *planner) allComplete() bool {
 	return !slices.ContainsFunc(p.placements, func(s placementState) bool { return !s.complete() })
 }
 
-// roll computes the step of each placement, and gives every cluster that a placement rules its verdict.
-func (p *planner) roll() {
-	for i := range p.placements {
-		s := &p.placements[i]
-		rules := func(name string) bool { return p.byName[name].follows(i) }
-		groups := rollout.Groups{}
-		if s.reading != pacing.Missing {
-			groups = pacing.GroupsOf(s.Placement, rules)
-		}
-		s.step = rollout.Next(&s.strategy, groups, p.statuses(i), p.in.Now)
-		if lacks := pacing.LacksGroups(s.slices, s.Placement, s.step); lacks || s.reading == pacing.Torn {
-			if lacks {
-				s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
-			}
-			s.frozen = true
-			pacing.Freeze(&s.step, rollout.PhaseUndecided, rollout.WaitsForDecision)
-		}
-		p.wakeAt(s.step.Until)
-		for _, verdict := range s.step.Verdicts {
-			p.byName[verdict.Cluster].verdict = verdict
-		}
-		s.former = p.formerWants(i)
-	}
-}
-
-// statuses returns the statuses of the clusters that a placement rules.
-func (p *planner) statuses(placement int) []rollout.Status {
-	var out []rollout.Status
-	for _, c := range p.clusters {
-		if c.follows(placement) && c.state != rollout.StateToApply {
-			out = append(out, rollout.Status{Cluster: c.name, State: c.state, Since: c.since})
-		}
-	}
-	return out
-}
-
 // ordered returns the clusters that start in the order of the rollouts, then the others by name.
 func (p *planner) ordered() []*cluster {
-	out := make([]*cluster, 0, len(p.clusters))
+	out, applied := make([]*cluster, 0, len(p.clusters)), map[string]bool{}
 	for _, s := range p.placements {
 		for _, name := range s.step.Apply {
-			p.byName[name].starts = true
+			applied[name] = true
 			out = append(out, p.byName[name])
 		}
 	}
 	for _, c := range p.clusters {
-		if !c.starts {
+		if !applied[c.name] {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// writes returns the writes in order.
+// writes returns the writes in order, without those of clusters that lose the add-on.
 func (p *planner) writes() []Write {
-	var metadata, changes, deletions []Write
-	budget := p.removalBudget()
+	var metadata, changes []Write
 	for _, c := range p.ordered() {
 		switch {
-		case c.gone:
-		case p.leaves(c):
-			if write, ok := p.deletion(c, &budget); ok {
-				deletions = append(deletions, write)
-			}
+		case c.gone, p.leaves(c):
 		case c.addOn == nil:
 			if write, ok := p.creation(c); ok {
 				changes = append(changes, write)
@@ -152,7 +113,23 @@ func (p *planner) writes() []Write {
 			}
 		}
 	}
-	return slices.Concat(metadata, changes, deletions)
+	return slices.Concat(metadata, changes)
+}
+
+// deletions returns the removals of the add-on, as far as the budget allows.
+func (p *planner) deletions() []Write {
+	var out []Write
+	budget := min(p.removalBudget(), maxDeletions)
+	for _, c := range p.clusters {
+		if c.gone || !p.leaves(c) {
+			continue
+		}
+		if write, ok := p.deletion(c, &budget); ok {
+			out = append(out, write)
+			p.removed[c.name] = true
+		}
+	}
+	return out
 }
 
 // removalBudget returns how many clusters may lose the add-on now.

@@ -167,7 +167,7 @@ func TestWhereAnAddOnIsInstalled(t *testing.T) {
 			}
 		}, ""},
 		"the API server refuses it": {func(w *world) {
-			hash := plan.Plan(w.input()).Writes[0].Hash
+			hash := w.planned()[0].Hash
 			w.faults["a"] = pacing.Fault{Hash: hash, Permanent: true, Message: "no", Since: w.now, Retry: w.now.Add(time.Hour)}
 		}, ""},
 	} {
@@ -433,7 +433,7 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 	w.placements[key] = pacing.Placement{Object: object, Decisions: decision.Of(slice)}
 	out := w.settle(t)
 	const message = "Groups of the decision may be missing, so no cluster starts: the status has 3 clusters, the slices have 2"
-	if got := w.reaches(); got != "" || codes(out) != "b WaitsForDecision, c WaitsForPlace" || out.Verdicts[0].Message != message || w.progressing() != "False/Undecided" {
+	if got := w.reaches(); got != "" || codes(out) != "b WaitsForProof, c WaitsForProof" || out.Verdicts[0].Message != message || w.progressing() != "False/Undecided" {
 		t.Errorf("%q, %s, %q, %s", got, codes(out), out.Verdicts[0].Message, w.progressing())
 	}
 	w.placements[key] = complete
@@ -447,8 +447,7 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 func TestADelayedWriteIsReported(t *testing.T) {
 	w := newWorld(t, "p")
 	w.selects("p", "a b")
-	out := plan.Plan(w.input())
-	w.faults["a"] = pacing.Fault{Hash: out.Writes[0].Hash, Message: `namespaces "a" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
+	w.faults["a"] = pacing.Fault{Hash: w.planned()[0].Hash, Message: `namespaces "a" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
 	w.settle(t)
 	condition := w.addOn.Status.InstallProgressions[0].Conditions[0]
 	if want := `1 of 2 clusters not written yet: a (the API server refused the write: namespaces "a" not found)`; !strings.Contains(condition.Message, want) {
@@ -483,7 +482,7 @@ func TestAnAddOnOfAUserWaitsForTheCanaries(t *testing.T) {
 
 // TestAMisconfiguredPlacementStartsWholeGroups holds that only missing slices hold clusters back, not a mistake in the spec since.
 func TestAMisconfiguredPlacementStartsWholeGroups(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupName: misspelt}]}}")
+	w := newWorld(t, "p={type: Progressive, approval: {required: [{groupName: misspelt}]}, progressive: {maxConcurrency: 1}}")
 	object := w.selects("p", "a b")
 	object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue})
 	w.settle(t)

@@ -54,14 +54,14 @@ func (p *planner) progression(placement int) addonv1alpha1.InstallProgression {
 	if before != nil {
 		out.Conditions = append(out.Conditions, before.Conditions...)
 	}
-	wants, _ := p.choose(s.configs)
-	if before != nil && p.areUnread(wants) {
+	if before != nil && p.areUnread(s.wants) {
 		return *before.DeepCopy()
 	}
 	counts := p.count(placement)
-	for i := range wants {
-		out.ConfigReferences = append(out.ConfigReferences, s.progressOf(wants[i], before, counts))
+	for i := range s.wants {
+		out.ConfigReferences = append(out.ConfigReferences, s.progressOf(s.wants[i], before, counts))
 	}
+	out.Rollout = s.record
 	condition := p.progressing(placement, counts)
 	condition.Message = pacing.CutText(condition.Message, pacing.MaxMessage)
 	condition.ObservedGeneration, condition.LastTransitionTime = p.in.AddOn.Generation, metav1.NewTime(p.in.Now.Truncate(time.Second))
@@ -92,7 +92,7 @@ func (p *planner) count(placement int) counts {
 			out.omissions = append(out.omissions, named)
 		case c.state == rollout.StateFailed || c.verdict.Code == rollout.TimedOut:
 			out.failures = append(out.failures, named)
-		case c.fault != nil && c.state == rollout.StateToApply:
+		case (c.fault != nil || c.formerFault != nil) && c.state == rollout.StateToApply:
 			out.delays = append(out.delays, named)
 		}
 	}
@@ -109,7 +109,7 @@ func (s *placementState) progressOf(w want, before *addonv1alpha1.InstallProgres
 		return out
 	}
 	out.DesiredConfig = &w.ConfigSpecHash
-	ended := s.reading == pacing.Decided && s.step.Phase == rollout.PhaseFinished && counts.total > 0 && counts.leftOut == 0
+	ended := s.finished() && s.reading == pacing.Decided && s.step.Phase == rollout.PhaseFinished && counts.total > 0 && counts.leftOut == 0
 	if ended {
 		out.LastAppliedConfig = w.ConfigSpecHash.DeepCopy()
 	}
@@ -150,6 +150,8 @@ func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 		out.Reason = string(rollout.PhaseUndecided)
 	case (s.step.Phase == rollout.PhaseFinished || s.step.Phase == rollout.PhaseEmpty) && counts.leftOut > 0:
 		out.Reason = string(rollout.PhaseMisconfigured)
+	case s.step.Phase == rollout.PhaseFinished && !s.finished():
+		out.Status, out.Reason = metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing
 	case s.step.Phase == rollout.PhaseFinished || s.step.Phase == rollout.PhaseEmpty:
 		out.Reason = addonv1alpha1.ProgressingReasonCompleted
 	case s.step.Phase == rollout.PhaseBreached:
@@ -201,6 +203,8 @@ func (p *planner) reason(c *cluster) string {
 		return "it keeps what it has: " + c.obstacle
 	case c.fault != nil && c.state != rollout.StateProgressing:
 		return "the API server refused the write: " + c.fault.Message
+	case c.formerFault != nil && c.addOn == nil:
+		return "the API server refused the add-on with the former configurations: " + c.formerFault.Message
 	case c.verdict.Code == rollout.TimedOut:
 		return "the deadline has passed"
 	case c.state == rollout.StateFailed:

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/assumed"
+	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
@@ -52,6 +53,7 @@ type world struct {
 	own      *assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]
 	faults   map[string]pacing.Fault
 	removals []time.Time
+	members  map[string]evidence.Member
 	// started is when the process met the add-on, unread whether it reads no configuration.
 	started time.Time
 	unread  bool
@@ -95,7 +97,7 @@ func configOf(name string) addonv1alpha1.AddOnConfig {
 	return addonv1alpha1.AddOnConfig{ConfigGroupResource: kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: space, Name: name}}
 }
 
-// selects sets the decision of a placement: clusters by group, such as "a b|c"; "-" for a placement without slices.
+// selects sets the decision of a placement: clusters by group, such as "a b|c" or "canary:a|b"; "-" for a placement without slices.
 func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: placement, Generation: 1}}
 	object.Status.Conditions = []metav1.Condition{{Type: "PlacementSatisfied", Status: metav1.ConditionTrue, ObservedGeneration: 1}}
@@ -108,6 +110,9 @@ func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
 			Namespace: space, Name: fmt.Sprintf("%s-%d", placement, i),
 			Labels: map[string]string{clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(i)},
 		}}
+		if name, clusters, named := strings.Cut(group, ":"); named {
+			slice.Labels[clusterv1beta1.DecisionGroupNameLabel], group = name, clusters
+		}
 		for cluster := range strings.FieldsSeq(group) {
 			slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
 		}
@@ -120,7 +125,7 @@ func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
 
 func (w *world) input() plan.Input {
 	in := plan.Input{
-		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Now: w.now, Configs: map[plan.Object]plan.Config{},
+		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Members: w.members, Now: w.now, Configs: map[plan.Object]plan.Config{},
 		Installed: w.own.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
 	}
 	for _, object := range plan.Objects(w.addOn, in.Installed) {
@@ -148,11 +153,21 @@ func (w *world) pass(t testing.TB) plan.Result {
 	return out
 }
 
+// planned returns the next writes, once what starts is on record.
+func (w *world) planned() []plan.Write {
+	out := plan.Plan(w.input())
+	if out.Begins {
+		w.addOn.Status = out.Status
+		out = plan.Plan(w.input())
+	}
+	return out.Writes
+}
+
 // settle passes until nothing is written any more, and returns the last result.
 func (w *world) settle(t testing.TB) plan.Result {
 	t.Helper()
 	for range 20 {
-		if out := w.pass(t); len(out.Writes) == 0 {
+		if out := w.pass(t); len(out.Writes) == 0 && !out.Begins {
 			return out
 		}
 	}

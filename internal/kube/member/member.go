@@ -47,17 +47,14 @@ type renewal struct {
 // silent is the time of a renewal that was not seen. It is not zero, which would be a cluster without a lease.
 var silent = time.Unix(1, 0) //nolint:gochecknoglobals // a constant
 
-// Recorded returns the clusters on record of rollouts that have not finished: true for a cluster that soaks. A nil record has none.
-func Recorded(records ...*clusterv1alpha1.RolloutRecord) map[string]bool {
+// Recorded returns the clusters on record of a rollout that has not finished: true for a cluster that soaks. A nil record has none.
+func Recorded(record *clusterv1alpha1.RolloutRecord) map[string]bool {
 	out := map[string]bool{}
-	for _, record := range records {
-		if record == nil || record.FinishedTime != nil {
-			continue
-		}
-		for i := range record.Clusters {
-			name := record.Clusters[i].Name
-			out[name] = out[name] || record.Clusters[i].SucceededTime != nil
-		}
+	if record == nil || record.FinishedTime != nil {
+		return out
+	}
+	for i := range record.Clusters {
+		out[record.Clusters[i].Name] = record.Clusters[i].SucceededTime != nil
 	}
 	return out
 }
