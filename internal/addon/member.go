@@ -27,5 +27,6 @@ func (r *reconciler) members(ctx context.Context, s *addOnState, in *plan.Input)
 			watched[object.Namespace] = false
 		}
 	}
-	return s.members.Read(ctx, member.Reader{Client: r.client, Leases: r.options.Leases}, watched, in.Now) //nolint:wrapcheck // it names the cluster
+	reader := member.Reader{Client: r.client, Leases: r.options.Leases}
+	return s.members.Read(ctx, reader, watched, in.Now) //nolint:wrapcheck // it names the cluster
 }

@@ -12,12 +12,12 @@
 //
 //   - Record: the record in the progress of the placement. An add-on without a record, after an upgrade, is taken as its
 //     ManagedClusterAddOns show it, and as finished where the progress has the configurations as applied.
-//   - Revision: a hash of the configurations of the placement, those of single clusters aside. While one is missing or unread, that of
-//     the record: nothing starts, and the record stays.
+//   - Revision: a hash of the configurations of the placement, those of single clusters aside. While one is missing or unread, nothing
+//     starts, and the record stays.
 //   - Placements: the one placement. Its groups hold the clusters for which it is the last to select them. Others of its decision, and
 //     those that get no add-on, are Elsewhere.
-//   - Clusters: what configReferences and the conditions show. A cluster whose placement is not known is Held. One that loses the add-on
-//     with this plan Leaves.
+//   - Clusters: what configReferences and the conditions show. A cluster whose placement is not known is Held. A cluster that loses the
+//     add-on with this plan Leaves.
 //   - Members: of the caller. Hold: a decision that is torn or lacks groups, and configurations that are not known.
 //   - Forgiven, Passes: none. What people decide is in the strategy: maxFailures, mandatoryDecisionGroups, approval.
 //
@@ -31,8 +31,8 @@
 //   - A ManagedClusterAddOn without an owner reference to the add-on is configured, and never removed.
 //   - A configuration is reached in steps: desiredConfig changes only on the clusters that the step of their placement starts, once the
 //     stored record has them. A configuration that does not exist changes nothing.
-//   - A cluster that waits keeps its configurations. A new one that waits gets the last known good ones, where they differ from the present
-//     ones and still have that content.
+//   - A cluster that waits keeps its configurations. A new cluster that waits gets the last known good ones, where they differ from the
+//     present ones and still have that content.
 //   - A plan writes each ManagedClusterAddOn at most once. Every write of an existing one is fenced by its uid and resourceVersion, and
 //     every prefix of the writes is harmless.
 //   - A plan over its own result has no writes until something changes.

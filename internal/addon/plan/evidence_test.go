@@ -90,6 +90,11 @@ func (w *world) expect(t *testing.T, reaches, progressing string) {
 
 func (w *world) message() string { return w.addOn.Status.InstallProgressions[0].Conditions[0].Message }
 
+// good returns the hash of the last known good configuration.
+func (w *world) good() string {
+	return w.addOn.Status.InstallProgressions[0].ConfigReferences[0].LastKnownGoodConfig.SpecHash
+}
+
 // TestWhatStartsIsOnRecordFirst: a manager that dies at any instant leaves no started cluster without a record.
 func TestWhatStartsIsOnRecordFirst(t *testing.T) {
 	w := rolledOut(t, "a b", "p="+oneByOne)
@@ -108,7 +113,8 @@ func TestWhatStartsIsOnRecordFirst(t *testing.T) {
 	}
 }
 
-// TestAConfigurationThatKillsClustersStops: a cluster that leaves the decision before it succeeded is a failure, until it is back and succeeds.
+// TestAConfigurationThatKillsClustersStops: a cluster that leaves the decision before it succeeded is a failure, until it is back and
+// succeeds.
 func TestAConfigurationThatKillsClustersStops(t *testing.T) {
 	w := rolledOut(t, "a b c d", "p="+oneByOne)
 	w.settle(t)
@@ -232,31 +238,28 @@ func TestAFinishedRolloutIsNeverHeldBack(t *testing.T) {
 // TestTheGoodConfigurationIsOfAFinishedRollout: soak included, with a sign of life after it, by the clock of the manager.
 func TestTheGoodConfigurationIsOfAFinishedRollout(t *testing.T) {
 	w := rolledOut(t, "a b", "p={type: Progressive, progressive: {maxConcurrency: 2, minSuccessTime: 10m}}")
-	good := func() string {
-		return w.addOn.Status.InstallProgressions[0].ConfigReferences[0].LastKnownGoodConfig.SpecHash
-	}
 	w.settle(t)
 	w.reports("a", true)
 	w.reports("b", true)
 	renewed := w.now
 	w.members = map[string]evidence.Member{"a": {Renewed: renewed}, "b": {Renewed: renewed}}
 	w.watch(t, 20*time.Minute)
-	if good() != "1" || w.progressing() != "True/Progressing" {
-		t.Errorf("without a sign of life: last known good %s, %s", good(), w.progressing())
+	if w.good() != "1" || w.progressing() != "True/Progressing" {
+		t.Errorf("without a sign of life: last known good %s, %s", w.good(), w.progressing())
 	}
 	w.members = map[string]evidence.Member{"a": {Renewed: w.now}, "b": {Unavailable: true, Renewed: w.now}}
 	w.watch(t, 5*time.Minute)
-	if good() != "1" {
-		t.Errorf("while b is silent: last known good %s", good())
+	if w.good() != "1" {
+		t.Errorf("while b is silent: last known good %s", w.good())
 	}
 	w.members = map[string]evidence.Member{"b": {Renewed: w.now.Add(time.Hour)}}
 	w.watch(t, 9*time.Minute)
-	if good() != "1" {
-		t.Errorf("nine minutes after b was silent: last known good %s", good())
+	if w.good() != "1" {
+		t.Errorf("nine minutes after b was silent: last known good %s", w.good())
 	}
 	w.watch(t, 3*time.Minute)
-	if good() != "2" || w.progressing() != "False/Completed" {
-		t.Errorf("at the end: last known good %s, %s", good(), w.progressing())
+	if w.good() != "2" || w.progressing() != "False/Completed" {
+		t.Errorf("at the end: last known good %s, %s", w.good(), w.progressing())
 	}
 }
 
@@ -375,6 +378,42 @@ func TestAnUpgradeInTheMiddle(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAMissingConfigurationStartsNothing: not even the cluster whose own configuration is there.
+func TestAMissingConfigurationStartsNothing(t *testing.T) {
+	w := newWorld(t, "p="+oneByOne)
+	w.configs["own"] = "o"
+	delete(w.configs, "base")
+	w.byHand("a", "own")
+	w.selects("p", "a b")
+	w.observe()
+	w.settle(t)
+	w.expect(t, "a=", "False/Misconfigured")
+	const want = "No cluster starts before the configurations are there: addondeploymentconfigs.addon.open-cluster-management.io fleet/base"
+	if !strings.Contains(w.message(), want) {
+		t.Errorf("%q lacks %q", w.message(), want)
+	}
+	w.configs["base"] = "1"
+	w.settle(t)
+	w.expect(t, "a=o", "True/Progressing")
+}
+
+// TestARolloutWaitsForClustersThatAreAway: the configuration is good once as many have it as were selected, or the placement is edited.
+func TestARolloutWaitsForClustersThatAreAway(t *testing.T) {
+	w := rolledOut(t, "a b", "p="+oneByOne)
+	w.settle(t)
+	object := w.selects("p", "a")
+	w.passes(t)
+	w.reports("a", true)
+	w.passes(t)
+	w.expect(t, "a=2", "True/Progressing")
+	if want := "1 cluster that were selected at the start are away"; !strings.Contains(w.message(), want) || w.good() != "1" {
+		t.Errorf("%q lacks %q; last known good %s", w.message(), want, w.good())
+	}
+	object.Generation, object.Status.Conditions[0].ObservedGeneration = 2, 2
+	w.passes(t)
+	w.expect(t, "a=2", "False/Completed")
 }
 
 // TestNothingToRollOutHasNoRecord: neither a placement without clusters nor a missing one.

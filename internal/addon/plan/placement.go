@@ -69,19 +69,15 @@ func (p *planner) readPlacements() {
 	}
 }
 
-// readConfigs reads the configurations of a placement, and the record of their rollout. While they are not known, the rollout is the stored
-// one: an object that is deleted and created again begins none.
+// readConfigs reads the configurations of a placement, and the record of their rollout.
 func (p *planner) readConfigs(s *placementState) {
 	s.wants, s.fault = p.choose(s.configs)
 	if s.fault == "" && p.areUnread(s.wants) {
 		s.fault = "a configuration was not read"
 	}
 	s.revision, s.former = hashOf(s.wants), p.formerWants(s)
-	if before := p.progressionOf(s.key); before != nil && before.Rollout != nil {
+	if before := p.progressionOf(s.key); before != nil {
 		s.record = before.Rollout
-		if s.fault != "" {
-			s.revision = s.record.Revision
-		}
 	}
 }
 

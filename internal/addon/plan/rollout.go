@@ -24,7 +24,7 @@ func (p *planner) roll() {
 				c.verdict = verdict
 			}
 		}
-		if s.fault == "" {
+		if s.fault == "" { // else the record stays: an object that is deleted and created again begins no rollout
 			p.take(s, out)
 		}
 		p.wakeAt(out.Until)
@@ -101,8 +101,8 @@ func (p *planner) evidenceOf(c *cluster, placement int) (out evidence.Cluster, h
 	return out, true
 }
 
-// isRolledOut reports whether the configurations of a placement are known to be rolled out, for an add-on without a record: the manager before
-// this one stored them as applied.
+// isRolledOut reports whether the configurations of a placement are known to be rolled out, for an add-on without a record: the manager
+// before this one stored them as applied.
 func (p *planner) isRolledOut(s *placementState) bool {
 	before := p.progressionOf(s.key)
 	for _, w := range s.wants {
