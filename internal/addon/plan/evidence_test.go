@@ -408,7 +408,7 @@ func TestARolloutWaitsForClustersThatAreAway(t *testing.T) {
 	w.reports("a", true)
 	w.passes(t)
 	w.expect(t, "a=2", "True/Progressing")
-	if want := "1 cluster that were selected at the start are away"; !strings.Contains(w.message(), want) || w.good() != "1" {
+	if want := "1 cluster of the start away"; !strings.Contains(w.message(), want) || w.good() != "1" {
 		t.Errorf("%q lacks %q; last known good %s", w.message(), want, w.good())
 	}
 	object.Generation, object.Status.Conditions[0].ObservedGeneration = 2, 2

@@ -17,7 +17,7 @@ func (p *planner) roll() {
 		out := evidence.Run(p.evidence(i))
 		s.step = out.Steps[0]
 		if out.Away > 0 {
-			s.note = fmt.Sprintf("; %s that were selected at the start are away, so the rollout has not finished", pacing.ClusterCount(out.Away))
+			s.note = fmt.Sprintf("; %s of the start away, so the rollout has not finished", pacing.ClusterCount(out.Away))
 		}
 		for _, verdict := range s.step.Verdicts {
 			if c := p.byName[verdict.Cluster]; c.follows(i) {

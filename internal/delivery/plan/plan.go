@@ -88,7 +88,7 @@ func (p *planner) roll() {
 	p.record, p.begins, p.restart, p.departs = out.Record, out.Begins, out.Restart, out.Departs
 	if out.Away > 0 {
 		for i := range p.placements {
-			p.placements[i].note += fmt.Sprintf("; %s that were selected at the start are away, so the rollout has not finished",
+			p.placements[i].note += fmt.Sprintf("; %s of the start away, so the rollout has not finished",
 				pacing.ClusterCount(out.Away))
 		}
 	}
