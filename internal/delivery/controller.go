@@ -8,10 +8,12 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -191,8 +193,8 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	if conflict {
 		delays = append(delays, conflictRetry)
 	}
-	if out.Begins && wait == 0 {
-		delays = append(delays, 1) // what starts is on record now
+	if wait == 0 && (out.Begins || out.Status.CurrentRevision != set.Status.CurrentRevision) {
+		delays = append(delays, 1) // what starts is on record now, and what finished is to be marked
 	}
 	if len(out.Writes) > len(writes)+held.clusters {
 		delays = append(delays, 1)
@@ -223,6 +225,9 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 	if err != nil {
 		return out, nil, err
 	}
+	out.FinishedBefore = slices.ContainsFunc(specs.revisions, func(kept *appsv1.ControllerRevision) bool {
+		return plan.RevisionHash(set, kept) == out.Hash && plan.RolloutFinished(set, kept)
+	})
 	out.Kept = map[string]bool{}
 	for hash := range specs.stored {
 		out.Kept[hash] = true

@@ -82,6 +82,14 @@ func (r *reconciler) storeRevisions(ctx context.Context, todo plan.RevisionPlan)
 			return fmt.Errorf("numbering ControllerRevision %s/%s: %w", after.Namespace, after.Name, err)
 		}
 	}
+	if todo.Finish != nil {
+		after := todo.Finish.DeepCopy()
+		after.Annotations[plan.FinishedAnnotation] = "true"
+		patch := client.MergeFromWithOptions(todo.Finish, client.MergeFromWithOptimisticLock{})
+		if err := r.client.Patch(ctx, after, patch); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("marking ControllerRevision %s/%s as finished: %w", after.Namespace, after.Name, err)
+		}
+	}
 	for _, revision := range todo.Delete {
 		if err := client.IgnoreNotFound(r.client.Delete(ctx, revision.DeepCopy(), client.Preconditions{UID: &revision.UID})); err != nil {
 			return fmt.Errorf("deleting ControllerRevision %s/%s: %w", revision.Namespace, revision.Name, err)

@@ -192,7 +192,7 @@ func (d *Delivery) input(now time.Time) (plan.Input, error) {
 	if err != nil {
 		return plan.Input{}, fmt.Errorf("hashing the template: %w", err)
 	}
-	out := plan.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Control: d.Control, Now: now}
+	out := plan.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Control: d.Control, Now: now, FinishedBefore: true}
 	rendered, err := d.rendering(hash)
 	if err != nil {
 		return plan.Input{}, err

@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 )
@@ -11,6 +13,11 @@ import (
 func (p *planner) controlled(placement string, strategy clusterv1alpha1.RolloutStrategy) clusterv1alpha1.RolloutStrategy {
 	if p.in.Control == nil {
 		return strategy
+	}
+	if ReturnsNow(p.in) {
+		return clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.All, All: &clusterv1alpha1.RolloutAll{
+			RolloutConfig: clusterv1alpha1.RolloutConfig{MaxFailures: intstr.FromString("100%")},
+		}}
 	}
 	strategy.Paused = strategy.Paused || p.in.Control.Spec.Paused
 	if strategy.Approval == nil {
@@ -25,6 +32,12 @@ func (p *planner) controlled(placement string, strategy clusterv1alpha1.RolloutS
 	}
 	strategy.Approval = &approval
 	return strategy
+}
+
+// ReturnsNow reports whether a person lets all clusters return to the present template at once. It takes a template that has finished
+// before: who decides on a rollout may not send a new template past its pace.
+func ReturnsNow(in Input) bool {
+	return in.Control != nil && in.Control.Spec.ReturnNow != nil && in.Control.Spec.ReturnNow.Revision == in.Hash && in.FinishedBefore
 }
 
 // forgiven reports whether a person decided that the failure of a cluster with the present template does not count.

@@ -36,6 +36,8 @@ type Input struct {
 	Members map[string]evidence.Member
 	// Control is what people decided about the rollout; nil for nothing.
 	Control *rolloutv1alpha1.RolloutControl
+	// FinishedBefore means that a rollout of the present template has finished before.
+	FinishedBefore bool
 	// Invalid is what is wrong with the overrides; empty for valid ones. No cluster starts with invalid overrides.
 	Invalid string
 	// Obstacle is the ReturnObstacle between the present template and that of status.currentRevision.

@@ -43,6 +43,8 @@ type RevisionPlan struct {
 	// Renew is the kept template that is rolled out again: its number becomes Number. It is nil without one.
 	Renew  *appsv1.ControllerRevision
 	Number int64
+	// Finish is the kept template of the last finished rollout if it has no mark of that yet; nil otherwise.
+	Finish *appsv1.ControllerRevision
 	// Delete are the templates that are dropped.
 	Delete []*appsv1.ControllerRevision
 }
@@ -53,6 +55,15 @@ func RevisionHash(set metav1.Object, revision *appsv1.ControllerRevision) string
 		return ""
 	}
 	return revision.Annotations[workv1.TemplateHashAnnotation]
+}
+
+// FinishedAnnotation marks a ControllerRevision whose template was rolled out to the end.
+const FinishedAnnotation = "berth-project.io/rollout-finished"
+
+// RolloutFinished reports whether a rollout of the template that a ControllerRevision of a set holds is known to have finished.
+func RolloutFinished(set *workv1alpha1.ManifestWorkReplicaSet, revision *appsv1.ControllerRevision) bool {
+	hash := RevisionHash(set, revision)
+	return hash != "" && (hash == set.Status.CurrentRevision || revision.Annotations[FinishedAnnotation] != "")
 }
 
 // Revisions returns what to write about the kept templates: the present one is kept first, and the oldest go beyond the limit. The
@@ -82,6 +93,11 @@ func Revisions(set *workv1alpha1.ManifestWorkReplicaSet, hash string, revisions 
 		out.Create = created
 	case at > 0:
 		out.Renew, out.Number = own[at], latest+1
+	}
+	for _, revision := range own {
+		if RevisionHash(set, revision) == set.Status.CurrentRevision && revision.Annotations[FinishedAnnotation] == "" {
+			out.Finish = revision
+		}
 	}
 	out.Delete = surplus(set, hash, own)
 	return out, nil

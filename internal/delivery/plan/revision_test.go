@@ -156,3 +156,70 @@ func TestARefusalOfTheFormerTemplateDoesNotStartThePresentOne(t *testing.T) {
 		t.Errorf("the cluster got the template %s, want %s", got, former)
 	}
 }
+
+// TestAReturnAtOncePassesWhatHolds: all clusters that started the newer template return in one pass, through a pace, a pause, a missing
+// approval and a failure, and no other is touched. A template that has not finished before is not sent past its pace.
+func TestAReturnAtOncePassesWhatHolds(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		returns, unfinished bool
+		want                []string
+	}{
+		"a return at once":                 {returns: true, want: []string{"Update a", "Update b", "Update c"}},
+		"an undo at the pace":              {},
+		"a template that has not finished": {returns: true, unfinished: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, "p")
+			w.selects("p", "a b c|d")
+			w.pass(t)
+			w.pass(t)
+			for _, name := range []string{"a", "b", "c", "d"} {
+				w.agents(t, name, "Applied Available Progressing=False", w.now)
+			}
+			w.pass(t)
+			w.kept[w.hash(t)] = true
+			if w.set.Status.CurrentRevision != w.hash(t) {
+				t.Fatalf("the first template has not finished: %+v", w.set.Status)
+			}
+			w.template("2")
+			w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: Progressive, progressive: {maxConcurrency: 3}}")
+			w.pass(t)
+			w.pass(t)
+			w.agents(t, "a", "Applied Available Progressing=False Degraded", w.now)
+			w.agents(t, "d", "Applied Available Progressing=False Degraded", w.now)
+			w.pass(t)
+			w.template("1")
+			if test.unfinished {
+				w.template("3")
+			}
+			w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: Progressive, progressive: {maxConcurrency: 1}, approval: {}}")
+			w.returns, w.paused, w.written = test.returns, true, nil
+			w.pass(t)
+			w.pass(t)
+			w.expectWrites(t, test.want...)
+		})
+	}
+}
+
+// TestATemplateIsMarkedOnceItsRolloutHasFinished: the mark stays when another template has finished.
+func TestATemplateIsMarkedOnceItsRolloutHasFinished(t *testing.T) {
+	w := newWorld(t)
+	hash := w.hash(t)
+	todo, err := plan.Revisions(w.set, hash, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision := todo.Create
+	if plan.RolloutFinished(w.set, revision) {
+		t.Error("a template that is being rolled out has finished")
+	}
+	w.set.Status.CurrentRevision = hash
+	if todo, err = plan.Revisions(w.set, hash, []*appsv1.ControllerRevision{revision}); err != nil || todo.Finish != revision {
+		t.Errorf("%+v, %v: want a mark", todo, err)
+	}
+	revision.Annotations[plan.FinishedAnnotation] = "true"
+	w.set.Status.CurrentRevision = "another"
+	if todo, err = plan.Revisions(w.set, hash, []*appsv1.ControllerRevision{revision}); err != nil || todo.Finish != nil || !plan.RolloutFinished(w.set, revision) {
+		t.Errorf("%+v, %v: want no second mark", todo, err)
+	}
+}

@@ -62,7 +62,9 @@ type world struct {
 	undeliverable map[string]string
 	// forgiven means that a person forgives every failure. passed are the mandatory groups that a person passes.
 	forgiven bool
-	passed   []string
+	// returns means that a person lets the clusters return to the present template at once, paused that a person paused all.
+	returns, paused bool
+	passed          []string
 	// members are what is known of clusters.
 	members map[string]evidence.Member
 	// written lists all writes, as "Verb cluster/name".
@@ -169,6 +171,7 @@ func (w *world) input(t testing.TB) plan.Input {
 		Undeliverable: w.undeliverable, Members: w.members,
 		Control: w.control(t),
 	}
+	in.FinishedBefore = w.set.Status.CurrentRevision == in.Hash
 	if w.renderer() != nil && in.Invalid == "" {
 		in.Rendered, in.Former = w.rendered(in.Hash), w.rendered(w.set.Status.CurrentRevision)
 	}
@@ -178,7 +181,10 @@ func (w *world) input(t testing.TB) plan.Input {
 // control returns what people decided.
 func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
 	t.Helper()
-	out := &rolloutv1alpha1.RolloutControl{}
+	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: w.paused}}
+	if w.returns {
+		out.Spec.ReturnNow = &rolloutv1alpha1.RolloutReturn{Revision: w.hash(t)}
+	}
 	for name := range w.placements {
 		for _, group := range w.passed {
 			out.Spec.Approvals = append(out.Spec.Approvals, rolloutv1alpha1.GroupApproval{
