@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ rolloutcontrols, and where the set itself is paused to update the set, and execu
 
 const approveLong = `Approve decision groups in the rollouts of a ManifestWorkReplicaSet, for its present template.
 
-A group whose rollout waits for approvals may start. A mandatory group that holds the rollout, since it is empty, missing, or has no
+A group must be in the decision of a placement, or mandatory. A group whose rollout waits for approvals may start. A mandatory group that holds the rollout, since it is empty, missing, or has no
 cluster that succeeded, is passed. A whole number is the index of a group, any other text its name; an index is stored as the name that
 the group has now. The approval is stored in the RolloutControl with the name of the set, with your user name. You need the
 permission to update rolloutcontrols.`
@@ -58,10 +57,7 @@ type changeOptions struct {
 func newPause(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "paused"}
 	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (bool, error) {
-		if o.placement == "" {
-			return rollouts.ChangeControl(ctx, hub, set, rollouts.PauseAll(true, o.reason))
-		}
-		return o.setPaused(ctx, hub, set, true)
+		return o.steering().Pause(ctx, hub, set)
 	}
 	return o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
 		Use: "pause SET [flags]", Short: "Pause the rollouts of a set of works", Long: pauseLong, Args: oneWorkSet,
@@ -72,13 +68,7 @@ func newPause(streams genericiooptions.IOStreams) *cobra.Command {
 func newResume(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "resumed"}
 	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (changed bool, err error) {
-		if o.placement == "" {
-			if changed, err = rollouts.ChangeControl(ctx, hub, set, rollouts.PauseAll(false, o.reason)); err != nil {
-				return false, err
-			}
-		}
-		inSet, err := o.setPaused(ctx, hub, set, false)
-		return changed || inSet, err
+		return o.steering().Resume(ctx, hub, set)
 	}
 	return o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
 		Use: "resume SET [flags]", Short: "Resume the paused rollouts of a set of works", Long: resumeLong, Args: oneWorkSet,
@@ -86,30 +76,15 @@ func newResume(streams genericiooptions.IOStreams) *cobra.Command {
 	})), "`reason` why the rollout goes on")
 }
 
-var errReasonInSet = errors.New("--reason and --placement exclude each other: a set has no place for the reason of a pause; leave one of them out")
-
-// setPaused pauses or resumes rollouts in the set itself.
-func (o *changeOptions) setPaused(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, paused bool) (bool, error) {
-	if o.placement != "" && o.reason != "" {
-		return false, errReasonInSet
-	}
-	return rollouts.Change(ctx, hub, client.ObjectKeyFromObject(set), func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return rollouts.SetPaused(set, o.placement, paused)
-	})
+// steering is what the flags of the command decide.
+func (o *changeOptions) steering() rollouts.Steering {
+	return rollouts.Steering{Placement: o.placement, Reason: o.reason}
 }
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "approved"}
 	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (bool, error) {
-		read, err := rollouts.ReadNew(ctx, hub, set)
-		if err != nil {
-			return false, err
-		}
-		approvals, err := rollouts.ApproveGroups(read, o.placement, o.groups, o.reason)
-		if err != nil {
-			return false, err
-		}
-		return rollouts.ChangeControl(ctx, hub, set, rollouts.AddApprovals(approvals))
+		return o.steering().Approve(ctx, hub, set, o.groups)
 	}
 	cmd := o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
 		Use: "approve SET --group GROUP [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong, Args: oneWorkSet,

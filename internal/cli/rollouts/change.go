@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +14,6 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 var errNoGroup = errors.New("no group is named: give --group, a name or an index")
@@ -44,50 +42,6 @@ func SetPaused(set *workv1alpha1.ManifestWorkReplicaSet, placement string, pause
 		if set.Spec.PlacementRefs[i].RolloutStrategy.Paused != paused {
 			patch = append(patch, operation{"add", strategyPath(i, "paused"), paused})
 		}
-	}
-	return encode(set, patch)
-}
-
-// Approve returns the patch that approves groups, by name or index, in the rollouts of a set that wait for approvals: those over
-// one placement, or all where its name is empty. The approvals are for the present template alone; those for another template go. The
-// patch is empty if the groups already are approved for it.
-func Approve(set *workv1alpha1.ManifestWorkReplicaSet, placement string, groups []string) ([]byte, error) {
-	if len(groups) == 0 {
-		return nil, errNoGroup
-	}
-	refs, err := refsTo(set, placement)
-	if err != nil {
-		return nil, err
-	}
-	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", set.Namespace, set.Name, err)
-	}
-	var patch []operation
-	waiting := 0
-	for _, i := range refs {
-		approval := set.Spec.PlacementRefs[i].RolloutStrategy.Approval
-		if approval == nil {
-			continue
-		}
-		waiting++
-		approved := slices.Clone(approval.Approved)
-		if approval.Revision != "" && approval.Revision != revision {
-			approved = nil
-		}
-		for _, group := range groups {
-			if reference := referenceTo(group); !slices.Contains(approved, reference) {
-				approved = append(approved, reference)
-			}
-		}
-		if approval.Revision != revision || len(approved) > len(approval.Approved) {
-			at := strategyPath(i, "approval")
-			patch = append(patch, operation{"add", at + "/approved", approved}, operation{"add", at + "/revision", revision})
-		}
-	}
-	if waiting == 0 {
-		return nil, fmt.Errorf("no rollout of the set %s/%s waits for approvals: set rolloutStrategy.approval of a placement first",
-			set.Namespace, set.Name)
 	}
 	return encode(set, patch)
 }

@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -124,13 +125,17 @@ func ApproveGroups(d Delivery, placement string, groups []string, reason string)
 	}
 	var out []rolloutv1alpha1.GroupApproval
 	for _, text := range groups {
-		before := len(out)
+		before, known := len(out), false
 		for _, i := range refs {
-			ref := d.Set.Spec.PlacementRefs[i]
+			ref := &d.Set.Spec.PlacementRefs[i]
 			group, exists := namedGroup(d.Placements[ref.Name], referenceTo(text))
+			mandatory := d.isMandatory(ref, group)
+			known = known || exists || mandatory
 			approval := rolloutv1alpha1.GroupApproval{MandatoryDecisionGroup: group, Placement: ref.Name, Revision: revision, Reason: reason}
 			switch {
-			case unproven(d.Set, ref.Name, group):
+			case exists && ref.RolloutStrategy.Approval != nil && !d.standsUnproven():
+				approval.For = rolloutv1alpha1.ApprovalStart
+			case mandatory && !passed(d.Set, ref.Name, group, revision):
 				approval.For = rolloutv1alpha1.ApprovalProof
 			case exists && ref.RolloutStrategy.Approval != nil:
 				approval.For = rolloutv1alpha1.ApprovalStart
@@ -139,8 +144,12 @@ func ApproveGroups(d Delivery, placement string, groups []string, reason string)
 			}
 			out = append(out, approval)
 		}
-		if len(out) == before {
-			return nil, fmt.Errorf("nothing waits for the group %q in the set %s/%s: it has %s", text, d.Set.Namespace, d.Set.Name, waiting(d, refs))
+		switch {
+		case !known:
+			return nil, fmt.Errorf("the set %s/%s has no group %q: the groups are %s", d.Set.Namespace, d.Set.Name, text, d.groupNames(refs))
+		case len(out) == before:
+			return nil, fmt.Errorf("nothing in the set %s/%s waits for the group %q: no strategy has approval, and the group is not mandatory or is passed",
+				d.Set.Namespace, d.Set.Name, text)
 		}
 	}
 	return out, nil
@@ -159,16 +168,30 @@ func namedGroup(placement plan.Placement, to clusterv1alpha1.MandatoryDecisionGr
 	return to, false
 }
 
-// unproven reports whether a mandatory group of a placement holds the rollout.
-func unproven(set *workv1alpha1.ManifestWorkReplicaSet, placement string, group clusterv1alpha1.MandatoryDecisionGroup) bool {
-	if set.Status.Rollout == nil {
+// isMandatory reports whether the strategy of a placement has a group as a mandatory one, by its name or its index.
+func (d Delivery) isMandatory(ref *workv1alpha1.LocalPlacementReference, group clusterv1alpha1.MandatoryDecisionGroup) bool {
+	return slices.ContainsFunc(rollout.MandatoryGroups(&ref.RolloutStrategy.RolloutStrategy), func(to clusterv1alpha1.MandatoryDecisionGroup) bool {
+		named, _ := namedGroup(d.Placements[ref.Name], to)
+		return named == group || to == group
+	})
+}
+
+// standsUnproven reports whether the rollout stands still for a mandatory group. Before that, an approval is not for its proof.
+func (d Delivery) standsUnproven() bool {
+	return meta.IsStatusConditionFalse(d.Set.Status.Conditions, workv1alpha1.Progressing) &&
+		meta.FindStatusCondition(d.Set.Status.Conditions, workv1alpha1.Progressing).Reason == string(rollout.PhaseUnproven)
+}
+
+// passed reports whether a mandatory group was passed with the present template.
+func passed(set *workv1alpha1.ManifestWorkReplicaSet, placement string, group clusterv1alpha1.MandatoryDecisionGroup, revision string) bool {
+	if set.Status.Rollout == nil || !strings.HasPrefix(set.Status.Rollout.Revision, revision) {
 		return false
 	}
 	for _, of := range set.Status.Rollout.Placements {
 		for _, gate := range of.Gates {
 			named := gate.GroupName != "" && gate.GroupName == group.GroupName || gate.Resolved != "" && gate.Resolved == group.GroupName
 			indexed := group.GroupName == "" && gate.GroupName == "" && gate.GroupIndex == group.GroupIndex
-			if of.Name == placement && gate.Passed == "" && (named || indexed) {
+			if of.Name == placement && gate.Passed != "" && (named || indexed) {
 				return true
 			}
 		}
@@ -176,24 +199,22 @@ func unproven(set *workv1alpha1.ManifestWorkReplicaSet, placement string, group 
 	return false
 }
 
-// waiting names the groups of a set that an approval can be for.
-func waiting(d Delivery, refs []int) string {
+// groupNames names the groups of the decisions of placements, and the mandatory groups of their strategies.
+func (d Delivery) groupNames(refs []int) string {
 	var names []string
 	for _, i := range refs {
-		ref := d.Set.Spec.PlacementRefs[i]
+		ref := &d.Set.Spec.PlacementRefs[i]
 		for _, group := range d.Placements[ref.Name].Decisions.Groups() {
-			if ref.RolloutStrategy.Approval != nil {
-				names = append(names, group.String())
-			}
+			names = append(names, group.String())
 		}
 		for _, to := range rollout.MandatoryGroups(&ref.RolloutStrategy.RolloutStrategy) {
-			if unproven(d.Set, ref.Name, to) {
-				names = append(names, rollout.Reference(to))
+			if _, exists := namedGroup(d.Placements[ref.Name], to); !exists {
+				names = append(names, "the mandatory "+rollout.Reference(to))
 			}
 		}
 	}
 	if len(names) == 0 {
-		return "no group that waits for an approval"
+		return "none: no placement has decided"
 	}
 	slices.Sort(names)
 	return printer.JoinNames(slices.Compact(names), maxListed)

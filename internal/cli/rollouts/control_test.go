@@ -1,13 +1,20 @@
 package rollouts
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
 // TestADecisionKeepsItsUser: each new decision has the name of its user. A decision that was made before keeps its own.
@@ -47,4 +54,67 @@ func TestADecisionKeepsItsUser(t *testing.T) {
 	if _, err := TrimReason(strings.Repeat("x", maxReason+1)); err == nil {
 		t.Error("a reason without a bound")
 	}
+}
+
+// TestApproveTakesAGroupThatExists: in the decision or in the strategy; an index is stored as the name that the group has. A mandatory group
+// whose start waits for an approval is started first, and passed without a proof only where the rollout stands still for it.
+func TestApproveTakesAGroupThatExists(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		strategy, group, phase string
+		want, err              string
+	}{
+		"by name":                          {strategy: "approval", group: "canary", want: "canary Start"},
+		"an index as its name":             {strategy: "approval", group: "0", want: "canary Start"},
+		"a group without a name":           {strategy: "approval", group: "1", want: "1 Start"},
+		"an unknown name":                  {strategy: "approval", group: "canry", err: `has no group "canry": the groups are 0 (canary), 1`},
+		"an unknown index":                 {strategy: "approval", group: "7", err: `has no group "7"`},
+		"a group that nothing waits for":   {group: "canary", err: `nothing in the set shop/web waits for the group "canary"`},
+		"a mandatory group that is gone":   {strategy: "mandatory", group: "pilot", want: "pilot Proof"},
+		"a mandatory group, by its index":  {strategy: "mandatory", group: "0", want: "canary Proof"},
+		"a mandatory group starts first":   {strategy: "mandatory approval", group: "canary", want: "canary Start"},
+		"a mandatory group that holds all": {strategy: "mandatory approval", group: "canary", phase: "MandatoryGroupUnproven", want: "canary Proof"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			set, history := versions(t, "a", "a")
+			ref := workv1alpha1.LocalPlacementReference{Name: "p"}
+			ref.RolloutStrategy.Type = clusterv1alpha1.Progressive
+			if strings.Contains(test.strategy, "approval") {
+				ref.RolloutStrategy.Approval = &clusterv1alpha1.RolloutApproval{}
+			}
+			if strings.Contains(test.strategy, "mandatory") {
+				ref.RolloutStrategy.Progressive = &clusterv1alpha1.RolloutProgressive{MandatoryDecisionGroups: clusterv1alpha1.MandatoryDecisionGroups{
+					MandatoryDecisionGroups: []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}, {GroupName: "pilot"}},
+				}}
+			}
+			set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{ref}
+			set.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.Progressing, Status: metav1.ConditionFalse, Reason: test.phase}}
+			read := Delivery{Set: set, Placements: map[string]plan.Placement{"p": {Decisions: decision.Of(group(0, "canary"), group(1, ""))}}}
+			got, err := ApproveGroups(read, "", []string{test.group}, "why")
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("err = %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := got[0].GroupName
+			if name == "" {
+				name = strconv.Itoa(int(got[0].GroupIndex))
+			}
+			if text := name + " " + string(got[0].For); text != test.want || got[0].Revision != history[0].Hash || got[0].Reason != "why" || len(got) != 1 {
+				t.Errorf("%+v, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// group returns the slice of a group with one cluster.
+func group(index int, name string) *clusterv1beta1.PlacementDecision {
+	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p-%d", index), Labels: map[string]string{
+		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index), clusterv1beta1.DecisionGroupNameLabel: name,
+	}}}
+	out.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: fmt.Sprintf("c%d", index)}}
+	return out
 }

@@ -129,42 +129,16 @@ func TestChanges(t *testing.T) {
 			return rollouts.SetPaused(of, placement, to)
 		}
 	}
-	approve := func(placement string, groups ...string) func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return func(of *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-			return rollouts.Approve(of, placement, groups)
-		}
-	}
-	revision, err := plan.TemplateHash(&set(t).Spec.ManifestWorkTemplate)
-	if err != nil {
-		t.Fatal(err)
-	}
-	approved := func(groups string) string {
-		const at = `{"op":"add","path":"/spec/placementRefs/1/rolloutStrategy/approval/`
-		return fence + at + `approved","value":[` + groups + `]},` + at + `revision","value":"` + revision + `"}]`
-	}
-	approvedFor := func(revision string) func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		return func(of *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-			of.Spec.PlacementRefs[1].RolloutStrategy.Approval.Revision = revision
-			return rollouts.Approve(of, "", []string{"first"})
-		}
-	}
 	for name, tc := range map[string]struct {
 		change func(*workv1alpha1.ManifestWorkReplicaSet) ([]byte, error)
 		want   string
 		err    string
 	}{
-		"pause all":                         {change: paused("", true), want: fence + `{"op":"add","path":"/spec/placementRefs/1/rolloutStrategy/paused","value":true}]`},
-		"pause what is paused":              {change: paused("canary", true)},
-		"resume all":                        {change: paused("", false), want: fence + `{"op":"add","path":"/spec/placementRefs/0/rolloutStrategy/paused","value":false}]`},
-		"resume what is running":            {change: paused("fleet", false)},
-		"pause no placement":                {change: paused("nowhere", true), err: `the set shop/web has no placement "nowhere": it has canary, fleet`},
-		"approve by name":                   {change: approve("", "second"), want: approved(`{"groupName":"first"},{"groupName":"second"}`)},
-		"approve by index":                  {change: approve("fleet", "1"), want: approved(`{"groupName":"first"},{"groupIndex":1}`)},
-		"approve what was approved for any": {change: approve("", "first"), want: approved(`{"groupName":"first"}`)},
-		"approve what is approved":          {change: approvedFor(revision)},
-		"approve after another template":    {change: approvedFor("other"), want: approved(`{"groupName":"first"}`)},
-		"approve nothing":                   {change: approve(""), err: "no group is named: give --group, a name or an index"},
-		"approve without approval":          {change: approve("canary", "1"), err: "no rollout of the set shop/web waits for approvals: set rolloutStrategy.approval of a placement first"},
+		"pause all":              {change: paused("", true), want: fence + `{"op":"add","path":"/spec/placementRefs/1/rolloutStrategy/paused","value":true}]`},
+		"pause what is paused":   {change: paused("canary", true)},
+		"resume all":             {change: paused("", false), want: fence + `{"op":"add","path":"/spec/placementRefs/0/rolloutStrategy/paused","value":false}]`},
+		"resume what is running": {change: paused("fleet", false)},
+		"pause no placement":     {change: paused("nowhere", true), err: `the set shop/web has no placement "nowhere": it has canary, fleet`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tc.change(set(t))

@@ -51,14 +51,21 @@ func (w *Writer) Accept(ctx context.Context, cluster string, accepted bool) (str
 
 // Roll implements console.Writer.
 func (w *Writer) Roll(ctx context.Context, wanted console.RolloutChange) (string, error) {
-	key := client.ObjectKey{Namespace: wanted.Set.Namespace, Name: wanted.Set.Name}
-	change := func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		if wanted.Action == "approve" {
-			return rollouts.Approve(set, wanted.Placement, []string{wanted.Group})
-		}
-		return rollouts.SetPaused(set, wanted.Placement, wanted.Action == "pause")
+	set := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := w.works.Get(ctx, client.ObjectKey{Namespace: wanted.Set.Namespace, Name: wanted.Set.Name}, set); err != nil {
+		return "", fmt.Errorf("reading the set %s: %w", wanted.Set, err)
 	}
-	changed, err := rollouts.Change(ctx, w.works, key, change)
+	steer := rollouts.Steering{Placement: wanted.Placement}
+	var changed bool
+	var err error
+	switch wanted.Action {
+	case "approve":
+		changed, err = steer.Approve(ctx, w.works, set, []string{wanted.Group})
+	case "pause":
+		changed, err = steer.Pause(ctx, w.works, set)
+	default:
+		changed, err = steer.Resume(ctx, w.works, set)
+	}
 	if err != nil {
 		return "", err
 	}

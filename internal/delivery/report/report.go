@@ -130,6 +130,9 @@ func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl) {
 	if out.ReturnNow != nil && out.ReturnNow.Revision != r.UpdateRevision {
 		out.ReturnNow = nil
 	}
+	for i := range r.Placements {
+		r.Placements[i].Paused = r.Placements[i].Paused || out.Paused
+	}
 	if out.Paused || len(out.Approvals)+len(out.Forgiven) > 0 || out.ReturnNow != nil {
 		r.Decisions = out
 	}
