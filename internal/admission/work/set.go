@@ -81,6 +81,7 @@ func placementWarnings(ctx context.Context, placements client.Reader, set *workv
 			log.FromContext(ctx).Info("reading a placement for the warnings about a set failed", "namespace", set.Namespace, "placement", ref.Name, "error", err.Error())
 		default:
 			clusters += int(placement.Status.NumberOfSelectedClusters)
+			out = append(out, groupWarnings(ctx, placements, set, i)...)
 		}
 	}
 	size := 0

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +58,21 @@ func (p placements) Get(_ context.Context, key client.ObjectKey, object client.O
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "placements"}, key.Name)
 	}
 	object.(*clusterv1beta1.Placement).Status.NumberOfSelectedClusters = p.selected //nolint:forcetypeassert // only placements are read
+	return nil
+}
+
+// List has the groups canary, with a cluster, and late, without.
+func (p placements) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	for i, name := range []string{"canary", "late"} {
+		slice := clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(i), clusterv1beta1.DecisionGroupNameLabel: name,
+		}}}
+		if name == "canary" {
+			slice.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "c1"}}
+		}
+		decisions := list.(*clusterv1beta1.PlacementDecisionList) //nolint:forcetypeassert // only decisions are listed
+		decisions.Items = append(decisions.Items, slice)
+	}
 	return nil
 }
 
@@ -177,6 +194,14 @@ func TestSets(t *testing.T) {
 	approvedGroup := func(revision string) string {
 		return "{name: everywhere, rolloutStrategy: {type: Progressive, approval: {approved: [{groupName: first}], revision: '" + revision + "'}}}"
 	}
+	mandatory := func(groups string) string {
+		return "{name: everywhere, rolloutStrategy: {type: Progressive, progressive: {mandatoryDecisionGroups: [" + groups + "]}}}"
+	}
+	waits := func(group string) string {
+		return "spec.placementRefs[0].rolloutStrategy: the mandatory group with " + group + ` has no cluster in the decision of Placement "everywhere", ` +
+			"whose groups are 0 (canary), 1 (late): the rollout will wait, with phase MandatoryGroupUnproven, until one of its clusters has succeeded or " +
+			"`kubectl berth rollout approve` passes it; correct the reference, or the decision groups of the placement"
+	}
 	const manifests, everywhere = "workload: {manifests: [" + configMap + "]}", "{name: everywhere}"
 	refused := func(namespace, name, account string) string {
 		return `manifestworkreplicasets.work.open-cluster-management.io "s" is forbidden: user jane cannot manipulate the Manifestwork with executor ` + namespace + "/" + name +
@@ -200,6 +225,17 @@ func TestSets(t *testing.T) {
 		"a placement that does not exist": {
 			after: set(manifests+", "+withExecutor, everywhere, "{name: new}"), rights: mayDeploy,
 			want: answer{Warnings: []string{`spec.placementRefs[1]: there is no Placement "new" in the namespace "team" yet, so it selects no cluster`}},
+		},
+		"mandatory groups that have a cluster": {
+			after: set(manifests+", "+withExecutor, mandatory("{groupName: canary}, {groupIndex: 0}")), rights: mayDeploy,
+		},
+		"a mandatory group that does not exist": {
+			after: set(manifests+", "+withExecutor, mandatory("{groupName: canry}")), rights: mayDeploy,
+			want: answer{Warnings: []string{waits("groupName canry")}},
+		},
+		"mandatory groups by an index beyond the last, and without a cluster": {
+			after: set(manifests+", "+withExecutor, mandatory("{groupIndex: 7}, {groupName: late}")), rights: mayDeploy,
+			want: answer{Warnings: []string{waits("groupIndex 7"), waits("groupName late")}},
 		},
 		"a placement that cannot be read": {after: set(manifests+", "+withExecutor, everywhere), rights: mayDeploy, placements: placements{err: errBoom}},
 		"no manifest": {

@@ -34,8 +34,9 @@ func (v *Validator) Set(spec *workv1alpha1.ManifestWorkReplicaSetSpec, path *fie
 		}
 		names.Insert(ref.Name)
 		errs = append(errs, rollout.Validate(&ref.RolloutStrategy.RolloutStrategy, at.Child("rolloutStrategy"))...)
+		warned = append(warned, strategyWarnings(&ref.RolloutStrategy, at.Child("rolloutStrategy"))...)
 	}
-	return errs, warned
+	return errs, bounded(warned)
 }
 
 // overrideWarnings warns of targets that match no manifest, so that they change nothing.

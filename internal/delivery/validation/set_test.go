@@ -1,6 +1,7 @@
 package validation_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,5 +66,33 @@ func TestOverridesThatMatchNothingAreWarnedOf(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, warned); diff != "" || len(errs) > 0 {
 		t.Errorf("%v; warnings (-want +got):\n%s", errs, diff)
+	}
+}
+
+// TestFieldsOfAStrategyWithoutEffectAreWarnedOf: those of another type, and an abort that no number of failures begins.
+func TestFieldsOfAStrategyWithoutEffectAreWarnedOf(t *testing.T) {
+	const at = "spec.placementRefs[0].rolloutStrategy"
+	for strategy, want := range map[string]string{
+		"{type: All, all: {progressDeadline: None}}":         "",
+		"{type: All, all: {maxFailures: 3}}":                 "",
+		"{type: Progressive, all: {progressDeadline: None}}": "",
+		"{type: All, all: {minSuccessTime: 5m}}": at + ".all.minSuccessTime has no effect with type All, which starts every cluster at once: " +
+			"remove it, or choose another type",
+		"{type: Progressive, all: {maxFailures: 3}}":                                                                                  at + ".all has no effect with type Progressive: remove it, or set type to All",
+		"{type: Progressive, progressivePerGroup: {}}":                                                                                at + ".progressivePerGroup has no effect with type Progressive: remove it, or set type to ProgressivePerGroup",
+		"{type: Progressive, progressive: {maxFailures: 100%}}":                                                                       "",
+		"{failureStrategy: AbortAll, all: {maxFailures: 99%}}":                                                                        "",
+		"{failureStrategy: AbortAll, all: {maxFailures: 100%}}":                                                                       at + ".failureStrategy has no effect with maxFailures 100%: no number of failures is more, so nothing returns; lower maxFailures",
+		"{failureStrategy: AbortAll, type: Progressive, progressive: {maxFailures: 100%, mandatoryDecisionGroups: [{groupName: a}]}}": "",
+	} {
+		spec := &workv1alpha1.ManifestWorkReplicaSetSpec{}
+		text := "manifestWorkTemplate: {workload: {manifests: [" + configMap + "]}}\nplacementRefs: [{name: a, rolloutStrategy: " + strategy + "}]"
+		if err := yaml.UnmarshalStrict([]byte(text), spec); err != nil {
+			t.Fatal(err)
+		}
+		errs, warned := validator(t, validation.Limits{}).Set(spec, field.NewPath("spec"))
+		if got := strings.Join(warned, "; "); got != want || len(errs) > 0 {
+			t.Errorf("%s: %q, want %q; %v", strategy, got, want, errs)
+		}
 	}
 }
