@@ -106,6 +106,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Multicluster().V1alpha1().PlacementDecisions().Informer()}, nil
 
 		// Group=rollout.berth-project.io, Version=v1alpha1
+	case rolloutv1alpha1.SchemeGroupVersion.WithResource("formertemplates"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Rollout().V1alpha1().FormerTemplates().Informer()}, nil
 	case rolloutv1alpha1.SchemeGroupVersion.WithResource("rolloutcontrols"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Rollout().V1alpha1().RolloutControls().Informer()}, nil
 

@@ -32,6 +32,8 @@ func Resource(resource string) schema.GroupResource {
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
+		&FormerTemplate{},
+		&FormerTemplateList{},
 		&RolloutControl{},
 		&RolloutControlList{},
 	)

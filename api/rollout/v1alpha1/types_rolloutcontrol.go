@@ -64,6 +64,14 @@ type RolloutControlSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=500
 	Forgiven []ForgivenCluster `json:"forgiven,omitempty"`
+
+	// Hash of the template that may start although that of the last finished rollout is
+	// not kept, as the condition `FormerTemplateUnkept` of the set reports. No cluster can
+	// return then. It counts for no other template.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	WithoutFormer string `json:"withoutFormer,omitempty"`
 }
 
 // GroupApproval lets a decision group start, or passes a mandatory group.

@@ -88,7 +88,8 @@ type ManifestWorkReplicaSetSpec struct {
 
 	// How many templates are kept, to return to: in ControllerRevisions beside the
 	// set. The template that is rolled out and that of the last finished rollout
-	// stay in any case. When absent, 10. Templates with Secrets are not kept.
+	// stay in any case. When absent, 10. Templates with Secrets are kept in
+	// FormerTemplates, and only those two.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -165,7 +166,8 @@ type ManifestWorkReplicaSetStatus struct {
 	// `PlacementRolledOut`: whether every selected cluster has the present template
 	// and succeeded. `ManifestworkApplied`: whether the works are available.
 	// `Progressing`: what the rollout does or waits for. `Served`: present and False
-	// while selected clusters run nothing of the set.
+	// while selected clusters run nothing of the set. `FormerTemplateUnkept`: present and
+	// True while a template that clusters may have to return to is not stored.
 	//
 	// +optional
 	// +listType=map

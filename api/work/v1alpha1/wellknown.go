@@ -15,4 +15,6 @@ const (
 	Progressing = "Progressing"
 	// Served is False while a selected cluster runs no template of the set. It is absent otherwise.
 	Served = "Served"
+	// FormerTemplateUnkept is True while the present template, or that of the last finished rollout, is not stored. It is absent otherwise.
+	FormerTemplateUnkept = "FormerTemplateUnkept"
 )

@@ -8,6 +8,8 @@ import (
 
 // Interface provides access to all the informers in this group version.
 type Interface interface {
+	// FormerTemplates returns a FormerTemplateInformer.
+	FormerTemplates() FormerTemplateInformer
 	// RolloutControls returns a RolloutControlInformer.
 	RolloutControls() RolloutControlInformer
 }
@@ -21,6 +23,11 @@ type version struct {
 // New returns a new Interface.
 func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakListOptions internalinterfaces.TweakListOptionsFunc) Interface {
 	return &version{factory: f, namespace: namespace, tweakListOptions: tweakListOptions}
+}
+
+// FormerTemplates returns a FormerTemplateInformer.
+func (v *version) FormerTemplates() FormerTemplateInformer {
+	return &formerTemplateInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
 // RolloutControls returns a RolloutControlInformer.

@@ -2,6 +2,14 @@
 
 package v1alpha1
 
+// FormerTemplateListerExpansion allows custom methods to be added to
+// FormerTemplateLister.
+type FormerTemplateListerExpansion interface{}
+
+// FormerTemplateNamespaceListerExpansion allows custom methods to be added to
+// FormerTemplateNamespaceLister.
+type FormerTemplateNamespaceListerExpansion interface{}
+
 // RolloutControlListerExpansion allows custom methods to be added to
 // RolloutControlLister.
 type RolloutControlListerExpansion interface{}

@@ -12,12 +12,17 @@ import (
 
 type RolloutV1alpha1Interface interface {
 	RESTClient() rest.Interface
+	FormerTemplatesGetter
 	RolloutControlsGetter
 }
 
 // RolloutV1alpha1Client is used to interact with features provided by the rollout.berth-project.io group.
 type RolloutV1alpha1Client struct {
 	restClient rest.Interface
+}
+
+func (c *RolloutV1alpha1Client) FormerTemplates(namespace string) FormerTemplateInterface {
+	return newFormerTemplates(c, namespace)
 }
 
 func (c *RolloutV1alpha1Client) RolloutControls(namespace string) RolloutControlInterface {

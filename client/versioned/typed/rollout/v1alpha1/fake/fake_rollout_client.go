@@ -12,6 +12,10 @@ type FakeRolloutV1alpha1 struct {
 	*testing.Fake
 }
 
+func (c *FakeRolloutV1alpha1) FormerTemplates(namespace string) v1alpha1.FormerTemplateInterface {
+	return newFakeFormerTemplates(c, namespace)
+}
+
 func (c *FakeRolloutV1alpha1) RolloutControls(namespace string) v1alpha1.RolloutControlInterface {
 	return newFakeRolloutControls(c, namespace)
 }
