@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -47,8 +47,8 @@ const (
 	// batchDelay is how long the changes of works are collected before the next pass of their set.
 	batchDelay = 100 * time.Millisecond
 	// conflictRetry is the delay after a conflict with another client. deletionRetry is between two lists of a deleted set's works.
-	// blockedRetry is between attempts while another controller keeps the sets of the hub.
-	conflictRetry, deletionRetry, blockedRetry = 200 * time.Millisecond, 10 * time.Second, 30 * time.Second
+	// blockedRetry is between attempts while another controller keeps the sets of the hub. keepRetry is between attempts to store a template.
+	conflictRetry, deletionRetry, blockedRetry, keepRetry = 200 * time.Millisecond, 10 * time.Second, 30 * time.Second, 30 * time.Second
 )
 
 // Options configures the controller.
@@ -62,6 +62,8 @@ type Options struct {
 	Env *celenv.Env
 	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
 	Leases bool
+	// FormerTemplates reports whether the hub serves FormerTemplates.
+	FormerTemplates func() bool
 	// ManifestLimit is how many bytes the manifests of a work may have together.
 	ManifestLimit int
 	// FanoutBytes is how many bytes of specs may be written at once, and then in each plan.PaceWindow; 0 for no limit.
@@ -170,7 +172,7 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	if err != nil {
 		return 0, err
 	}
-	r.keepTemplates(ctx, set, in.Hash, specs.revisions)
+	in.Unkept = r.keepTemplates(ctx, s, set, in.Hash, specs.revisions)
 	out := plan.Plan(in)
 	if wait := s.untilReport(in.Now); out.Departs && wait > 0 {
 		return wait, nil // what leaves is counted in the status that is stored with it
@@ -190,11 +192,17 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	if !out.Until.IsZero() {
 		delays = append(delays, max(1, out.Until.Sub(now)))
 	}
+	if meta.IsStatusConditionTrue(out.Status.Conditions, workv1alpha1.FormerTemplateUnkept) {
+		delays = append(delays, keepRetry)
+	}
+	if out.Status.CurrentRevision != set.Status.CurrentRevision {
+		delays = append(delays, 1) // what finished is to be marked, and the template before it is kept no longer
+	}
 	if conflict {
 		delays = append(delays, conflictRetry)
 	}
-	if wait == 0 && (out.Begins || out.Status.CurrentRevision != set.Status.CurrentRevision) {
-		delays = append(delays, 1) // what starts is on record now, and what finished is to be marked
+	if wait == 0 && out.Begins {
+		delays = append(delays, 1) // what starts is on record now
 	}
 	if len(out.Writes) > len(writes)+held.clusters {
 		delays = append(delays, 1)
@@ -225,7 +233,7 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 	if err != nil {
 		return out, nil, err
 	}
-	out.FinishedBefore = slices.ContainsFunc(specs.revisions, func(kept *appsv1.ControllerRevision) bool {
+	out.FinishedBefore = slices.ContainsFunc(specs.revisions, func(kept plan.Revision) bool {
 		return plan.RevisionHash(set, kept) == out.Hash && plan.RolloutFinished(set, kept)
 	})
 	out.Kept = map[string]bool{}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -26,7 +25,7 @@ import (
 type specs struct {
 	stored templates
 	// revisions are the kept templates as they are stored.
-	revisions []*appsv1.ControllerRevision
+	revisions []plan.Revision
 	renderer  *plan.Renderer
 	clusters  map[string]*clusterv1.ManagedCluster
 	hash      string

@@ -36,6 +36,8 @@ type setState struct {
 	undeliverable map[string]string
 	// renderings are of the last pass; nil before the first.
 	renderings *renderings
+	// unkept is why the present template was not stored in the last pass; empty where it was.
+	unkept string
 	// observed is what the metrics report of the last plan.
 	observed telemetry.DeliveryState
 	// reported is when the status was last written.
@@ -81,6 +83,15 @@ func (s *setState) announced(set types.UID, now *rolloutv1alpha1.RolloutControlS
 	}
 	s.control, s.controlOf = now, set
 	return before, known
+}
+
+// setUnkept records why the present template was not stored, and reports whether that is another cause than in the last pass.
+func (s *setState) setUnkept(cause string) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed = s.unkept != cause
+	s.unkept = cause
+	return changed
 }
 
 // setWork assumes a work as the API server returned it from a write. It keeps of a work what plans read.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/delivery/cleanup"
 	"github.com/berth-project/berth/internal/membership/health"
@@ -33,5 +34,6 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
 		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry, Reader: a.deliveries,
 		Leases: a.options.runsController(health.Name), UsersVerified: a.guards.RolloutUsersInForce,
+		FormerTemplates: func() bool { return a.preflight.Serves(rolloutv1alpha1.Resource("formertemplates").String()) },
 	})
 }

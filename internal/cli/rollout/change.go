@@ -34,7 +34,10 @@ const approveLong = `Approve decision groups in the rollouts of a ManifestWorkRe
 A group must be in the decision of a placement, or mandatory. A group whose rollout waits for approvals may start. A mandatory group that holds the rollout, since it is empty, missing, or has no
 cluster that succeeded, is passed. A whole number is the index of a group, any other text its name; an index is stored as the name that
 the group has now. The approval is stored in the RolloutControl with the name of the set, with your user name. You need the
-permission to update rolloutcontrols.`
+permission to update rolloutcontrols.
+
+With --without-former the present template starts although that of the last finished rollout is not kept, as the condition
+FormerTemplateUnkept of the set reports: no cluster can return to it then.`
 
 const forgiveLong = `Let failures of clusters not count any more, in the rollout of the present template of a ManifestWorkReplicaSet.
 
@@ -48,6 +51,7 @@ type changeOptions struct {
 
 	placement, reason string
 	groups            []string
+	withoutFormer     bool
 	// done is what the command reports.
 	done string
 	// change stores what the command decides about a set, and reports whether anything was to be changed.
@@ -84,13 +88,22 @@ func (o *changeOptions) steering() rollouts.Steering {
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "approved"}
 	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (bool, error) {
+		if o.withoutFormer {
+			start, err := rollouts.StartWithoutFormer(set)
+			if err != nil {
+				return false, err
+			}
+			return rollouts.ChangeControl(ctx, hub, set, start)
+		}
 		return o.steering().Approve(ctx, hub, set, o.groups)
 	}
 	cmd := o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
-		Use: "approve SET --group GROUP [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong, Args: oneWorkSet,
+		Use: "approve SET (--group GROUP | --without-former) [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong, Args: oneWorkSet,
 		Example: "  # Let the group production start\n  kubectl berth rollout approve web -n shop --group production",
 	})), "`reason` of the approval")
 	cmd.Flags().StringArrayVar(&o.groups, "group", nil, "`name` or index of a decision group; may be repeated")
+	cmd.Flags().BoolVar(&o.withoutFormer, "without-former", false, "let the present template start although the former one is not kept")
+	cmd.MarkFlagsMutuallyExclusive("group", "without-former")
 	return cmd
 }
 

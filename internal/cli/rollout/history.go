@@ -23,8 +23,8 @@ import (
 const historyLong = `List the templates that a ManifestWorkReplicaSet had, the newest first: the one that is rolled out (update), and that of the last
 finished rollout (current). FINISHED is yes where a template is known to have been rolled out to the end.
 
-A template with a Secret is not kept, so no command returns to it. You need the permission to get the set, and to list
-controllerrevisions in its namespace.`
+You need the permission to get the set, and to list controllerrevisions in its namespace. Templates with a Secret are kept too, while they
+are one of those two; to list them, and to return to them, you need the permission to list formertemplates, which no role for users has.`
 
 const undoLong = `Return a ManifestWorkReplicaSet to a former template: that of --to-revision, else that of the last finished rollout, else the newest
 other that has finished.
@@ -81,13 +81,16 @@ func (o *historyOptions) history(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if found.Hidden != "" {
+		printer.Printf(o.streams.ErrOut, "%s\n", found.Hidden)
+	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output.Form != "table" {
-			return printer.WriteData(w, o.output.Form, found)
+			return printer.WriteData(w, o.output.Form, found.Revisions)
 		}
 		table := printer.NewTable(w, "")
 		table.Row("REVISION", "STATE", "FINISHED", "CREATED", "HASH")
-		for _, one := range found {
+		for _, one := range found.Revisions {
 			finished := printer.Dash
 			if one.Finished {
 				finished = "yes"
@@ -139,12 +142,12 @@ func (o *historyOptions) undo(ctx context.Context, name string) (err error) {
 	}
 	target := rollouts.Revision{}
 	changed, err := rollouts.Change(ctx, hub, key, func(set *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
-		history, err := rollouts.History(ctx, hub, set)
+		past, err := rollouts.History(ctx, hub, set)
 		if err != nil {
 			return nil, err
 		}
 		var patch []byte
-		patch, target, err = rollouts.Undo(set, history, o.number)
+		patch, target, err = rollouts.Undo(set, past, o.number)
 		return patch, err
 	})
 	if err != nil {
@@ -167,11 +170,11 @@ func (o *historyOptions) returnNow(ctx context.Context, hub client.Client, key c
 	if err := hub.Get(ctx, key, set); err != nil {
 		return false, fmt.Errorf("reading the set %s: %w", key, err)
 	}
-	history, err := rollouts.History(ctx, hub, set)
+	past, err := rollouts.History(ctx, hub, set)
 	if err != nil {
 		return false, err
 	}
-	target, err := rollouts.ReturnTo(set, history, o.number)
+	target, err := rollouts.ReturnTo(set, past.Revisions, o.number)
 	if err != nil {
 		return false, err
 	}

@@ -27,7 +27,8 @@ when the rollout has finished within maxFailures, 3 where it is paused or waits 
 reason, or has not ended after --timeout. The reason and the next command are printed.
 
 You need the permission to get the set, its placements and their decisions. Without the permission to list ManifestWorks in all
-namespaces, and controllerrevisions in that of the set, the manager lists the clusters that you may see. Where no manager serves its views, there are only the numbers in the
+namespaces, and the kept templates in that of the set (controllerrevisions, and formertemplates while the former one has a Secret), the
+manager lists the clusters that you may see. Where no manager serves its views, there are only the numbers in the
 status of the set.`
 
 const statusExamples = `  # How far is the rollout of the set web, and what holds it up?

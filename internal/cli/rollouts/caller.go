@@ -46,7 +46,7 @@ func (c Caller) Report(ctx context.Context, hub client.Client, key client.Object
 			found.SetControl(read.Control)
 			return found, nil
 		}
-		printer.Printf(c.ErrOut, "note: you may not list manifestworks, so clusters are not listed one by one: %s\n", err)
+		printer.Printf(c.ErrOut, "note: you may not list manifestworks or the kept templates, so clusters are not listed one by one: %s\n", err)
 	}
 	out, err := NewReport(read, now)
 	return &out, err

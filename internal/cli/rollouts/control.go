@@ -28,6 +28,7 @@ const maxReason = 256
 
 var (
 	errNoReason   = errors.New("no reason is given: write --reason, for those who look at the rollout later")
+	errNotHeld    = errors.New("the rollout does not wait for a former template: `kubectl berth rollout status` shows what it waits for")
 	errLongReason = fmt.Errorf("the reason is longer than %d bytes: shorten it", maxReason)
 )
 
@@ -239,6 +240,23 @@ func AddApprovals(added []rolloutv1alpha1.GroupApproval) ControlChange {
 		}
 		return changed
 	}
+}
+
+// StartWithoutFormer lets the present template of a set start although that of the last finished rollout is not kept. It is an error where
+// the set does not wait for that.
+func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet) (ControlChange, error) {
+	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	if !plan.LacksFormer(set) || set.Status.CurrentRevision == revision {
+		return nil, fmt.Errorf("%w: set %s/%s", errNotHeld, set.Namespace, set.Name)
+	}
+	return func(decided *rolloutv1alpha1.RolloutControlSpec, _ string) bool {
+		changed := decided.WithoutFormer != revision
+		decided.WithoutFormer = revision
+		return changed
+	}, nil
 }
 
 // Forgive returns the failures of clusters that do not count any more. They must have failed, or be lost, with the present template.

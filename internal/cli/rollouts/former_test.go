@@ -70,19 +70,24 @@ func TestABreachedRolloutIsReportedAsTheManagerReportsIt(t *testing.T) {
 func TestFormerIn(t *testing.T) {
 	set, history := versions(t, "a", "a", "b")
 	set.Status.CurrentRevision = history[1].Hash
-	kept := func(change func(*appsv1.ControllerRevision)) []appsv1.ControllerRevision {
-		out := []appsv1.ControllerRevision{*history[0].stored.DeepCopy(), *history[1].stored.DeepCopy()}
-		change(&out[1])
-		return out
+	first, ok := history[0].stored.(*appsv1.ControllerRevision)
+	second, is := history[1].stored.(*appsv1.ControllerRevision)
+	if !ok || !is {
+		t.Fatalf("%T, %T", history[0].stored, history[1].stored)
+	}
+	kept := func(change func(*appsv1.ControllerRevision)) []plan.Revision {
+		changed := second.DeepCopy()
+		change(changed)
+		return []plan.Revision{first, changed}
 	}
 	for sentence, test := range map[string]struct {
-		kept  []appsv1.ControllerRevision
+		kept  []plan.Revision
 		found bool
 	}{
 		"it is kept":                    {kept(func(*appsv1.ControllerRevision) {}), true},
 		"it is not kept":                {kept(func(*appsv1.ControllerRevision) {})[:1], false},
 		"it is of another set":          {kept(func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = types.UID("other") }), false},
-		"another client has written it": {kept(func(r *appsv1.ControllerRevision) { r.Data = history[0].stored.Data }), false},
+		"another client has written it": {kept(func(r *appsv1.ControllerRevision) { r.Data = first.Data }), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			got := formerIn(set, test.kept)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,7 +20,8 @@ import (
 
 var (
 	errNoRevision = errors.New("there is no such revision: `kubectl berth rollout history` lists them")
-	errNotKept    = errors.New("the template of the last finished rollout is not kept: name another with --to-revision; `kubectl berth rollout history` lists them")
+	errNotKept    = errors.New("the template of the last finished rollout is not among the kept ones: name another with --to-revision, or " +
+		"write the former template into the set")
 	errUnfinished = errors.New("--now returns to a template whose rollout has finished before: leave --now out to roll this one out at the pace of the strategy")
 )
 
@@ -37,8 +38,20 @@ type Revision struct {
 	// Finished is set on a template that is known to have been rolled out to the end.
 	Finished bool `json:"finished,omitempty"`
 
-	stored *appsv1.ControllerRevision
+	stored plan.Revision
 }
+
+// Past are the templates that a set had.
+type Past struct {
+	// Revisions are the kept ones, the newest first.
+	Revisions []Revision
+	// Hidden is why a template is missing that the set has or had last, and what to do; empty where every such template is listed.
+	Hidden string
+}
+
+// hidden is why a template with a Secret is not listed.
+const hidden = "templates with a Secret are not listed, since you may not list formertemplates in the namespace %s: " +
+	"to return to one, write it into the set, or let an administrator of the hub run `kubectl berth rollout undo %s -n %[1]s`"
 
 // State returns `update`, `current`, both, or a dash.
 func (r Revision) State() string {
@@ -52,34 +65,53 @@ func (r Revision) State() string {
 	return printer.JoinOrDash(out)
 }
 
-// History reads the templates that a set had, the newest first.
-func History(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestWorkReplicaSet) ([]Revision, error) {
-	list := &appsv1.ControllerRevisionList{}
-	if err := hub.List(ctx, list, client.InNamespace(set.Namespace), keptOf(set)); err != nil {
-		return nil, fmt.Errorf("listing the ControllerRevisions of the set %s/%s: %w", set.Namespace, set.Name, err)
+// History reads the templates that a set had.
+func History(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestWorkReplicaSet) (Past, error) {
+	kept, err := controllerRevisions(ctx, hub, set)
+	if err != nil {
+		return Past{}, err
 	}
+	secret, err := formerTemplates(ctx, hub, set)
+	forbidden := apierrors.IsForbidden(err)
+	if err != nil && !forbidden {
+		return Past{}, err
+	}
+	out := Past{Revisions: revisionsOf(set, slices.Concat(kept, secret))}
+	listed := func(hash string) bool {
+		return hash == "" || slices.ContainsFunc(out.Revisions, func(r Revision) bool { return r.Hash == hash })
+	}
+	if forbidden && !(listed(set.Status.CurrentRevision) && listed(set.Status.UpdateRevision)) {
+		out.Hidden = fmt.Sprintf(hidden, set.Namespace, set.Name)
+	}
+	return out, nil
+}
+
+// revisionsOf returns the templates of a set that objects keep, the newest first.
+func revisionsOf(set *workv1alpha1.ManifestWorkReplicaSet, kept []plan.Revision) []Revision {
 	out := []Revision{}
-	for i := range list.Items {
-		stored := &list.Items[i]
+	for _, stored := range kept {
 		hash := plan.RevisionHash(set, stored)
 		if hash == "" {
 			continue // it is of another owner
 		}
 		out = append(out, Revision{
-			Number: stored.Revision, Hash: hash, Created: stored.CreationTimestamp, stored: stored,
+			Number: plan.RevisionNumber(stored), Hash: hash, Created: stored.GetCreationTimestamp(), stored: stored,
 			Update: hash == set.Status.UpdateRevision, Current: hash == set.Status.CurrentRevision,
 			Finished: plan.RolloutFinished(set, stored),
 		})
 	}
 	slices.SortFunc(out, func(a, b Revision) int { return -cmp.Compare(a.Number, b.Number) })
-	return out, nil
+	return out
 }
 
 // Undo returns the patch that writes a former template into a set, and its revision. Number 0 is the template of the last finished
 // rollout, or the newest finished one other than the present where that is the present and its rollout has finished. The patch is empty if
 // the set has the template.
-func Undo(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, number int64) ([]byte, Revision, error) {
-	target, present, err := former(set, history, number)
+func Undo(set *workv1alpha1.ManifestWorkReplicaSet, past Past, number int64) ([]byte, Revision, error) {
+	target, present, err := former(set, past.Revisions, number)
+	if err != nil && past.Hidden != "" {
+		err = fmt.Errorf("%w; %s", err, past.Hidden)
+	}
 	if err != nil {
 		return nil, Revision{}, fmt.Errorf("returning the set %s/%s: %w", set.Namespace, set.Name, err)
 	}
@@ -88,7 +120,7 @@ func Undo(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, number i
 	}
 	template, err := plan.RevisionTemplate(target.stored)
 	if err != nil {
-		return nil, Revision{}, err
+		return nil, Revision{}, err //nolint:wrapcheck // it names the object
 	}
 	patch, err := encode(set, []operation{{"add", "/spec/manifestWorkTemplate", template}})
 	return patch, target, err

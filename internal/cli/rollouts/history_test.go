@@ -1,6 +1,7 @@
 package rollouts
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -9,7 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -30,12 +36,15 @@ func versions(t *testing.T, current string, names ...string) (*workv1alpha1.Mani
 		name, finished := strings.CutSuffix(name, "*")
 		manifest := workv1.Manifest{}
 		manifest.Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"}}`)
+		if name == "secret" {
+			manifest.Raw = []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"secret"}}`)
+		}
 		set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{manifest}
 		hash, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var stored []*appsv1.ControllerRevision
+		var stored []plan.Revision
 		for _, one := range history {
 			stored = append(stored, one.stored)
 		}
@@ -43,11 +52,14 @@ func versions(t *testing.T, current string, names ...string) (*workv1alpha1.Mani
 		if err != nil {
 			t.Fatal(err)
 		}
-		made := Revision{Number: planned.Create.Revision, Hash: hash, Current: name == current, Finished: finished, stored: planned.Create}
+		made := Revision{Number: plan.RevisionNumber(planned.Create), Hash: hash, Current: name == current, Finished: finished, stored: planned.Create}
 		if made.Current {
 			set.Status.CurrentRevision, made.Finished = hash, true
 		}
 		history = append([]Revision{made}, history...)
+		if name == current {
+			set.Status.CurrentRevision = hash
+		}
 	}
 	return set, history
 }
@@ -84,7 +96,7 @@ func TestUndoReturnsToTheCurrentTemplate(t *testing.T) {
 			if test.returning {
 				set.Status.Rollout = &clusterv1alpha1.RolloutRecord{Revision: "that before"}
 			}
-			patch, _, err := Undo(set, history, test.number)
+			patch, _, err := Undo(set, Past{Revisions: history}, test.number)
 			if !errors.Is(err, test.err) {
 				t.Fatalf("err = %v, want %v", err, test.err)
 			}
@@ -123,7 +135,7 @@ func TestUndoTakesAnUnfinishedTemplateByNameOnly(t *testing.T) {
 		"none that has finished": {"a b c", "no other template is known to have been rolled out to the end: name one with --to-revision, of 2, 1"},
 	} {
 		set, history := versions(t, "c", strings.Fields(test.revisions)...)
-		if _, _, err := Undo(set, history, 0); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, _, err := Undo(set, Past{Revisions: history}, 0); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: err = %v, want %q", sentence, err, test.want)
 		}
 	}
@@ -161,5 +173,117 @@ func TestUndoNamesWhatHoldsIt(t *testing.T) {
 	control.Spec.ReturnNow = &rolloutv1alpha1.RolloutReturn{Revision: history[0].Hash}
 	if holds, err = Holds(read, time.Unix(1e9, 0)); len(holds) > 0 || err != nil {
 		t.Errorf("a return at once waits: %q, %v", holds, err)
+	}
+}
+
+// TestHistoryOfTemplatesWithSecrets: a user who may list them sees and returns to them. Any other user gets the rest, and what to do.
+func TestHistoryOfTemplatesWithSecrets(t *testing.T) {
+	set, history := versions(t, "b", "a", "b", "secret", "c")
+	for i := range history { // the finished one is the Secret
+		history[i].Current = history[i].Number == 3
+	}
+	set.Status.CurrentRevision = history[1].Hash
+	resource := rolloutv1alpha1.Resource("formertemplates")
+	forbidden := apierrors.NewForbidden(resource, "", errBoom)
+	for sentence, test := range map[string]struct {
+		refuses    error
+		number     int64
+		listed     int
+		want       string
+		hint, fail string
+	}{
+		"it may":                 {nil, 0, 4, `"kind":"Secret"`, "", ""},
+		"it may not":             {forbidden, 0, 3, "", "may not list formertemplates in the namespace shop", "write it into the set"},
+		"it may not, by number":  {forbidden, 3, 3, "", "may not list", "no such revision"},
+		"it may not, another":    {forbidden, 1, 3, `"name":"a"`, "may not list", ""},
+		"the hub lacks the kind": {apierrors.NewNotFound(resource, ""), 0, 3, "", "", "not among the kept ones"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			past, err := History(t.Context(), hubOf(t, history, test.refuses), set)
+			hinted := strings.Contains(past.Hidden, test.hint) && (past.Hidden == "") == (test.hint == "")
+			if err != nil || len(past.Revisions) != test.listed || !hinted {
+				t.Fatalf("%+v, %v", past, err)
+			}
+			patch, _, err := Undo(set, past, test.number)
+			if test.fail != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fail) {
+					t.Errorf("err = %v, want %q in it", err, test.fail)
+				}
+				return
+			}
+			if err != nil || !strings.Contains(string(patch), test.want) {
+				t.Errorf("patch is %s, %v", patch, err)
+			}
+		})
+	}
+}
+
+// TestFormerReaderReadsTemplatesWithSecrets: a status or a plan is made with them, unless the user may not list them.
+func TestFormerReaderReadsTemplatesWithSecrets(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		current string
+		refuses error
+		want    string
+		err     error
+	}{
+		"it is a Secret":                        {"secret", nil, `"kind":"Secret"`, nil},
+		"it is a Secret, and the user may not":  {"secret", errBoom, "", errBoom},
+		"it is no Secret, and the user may not": {"a", errBoom, `"name":"a"`, nil},
+		"it is the present one":                 {"c", errBoom, `"name":"c"`, nil},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			set, history := versions(t, test.current, "a", "secret", "c")
+			got, err := (&FormerReader{Hub: hubOf(t, history, test.refuses)}).Read(t.Context(), set)
+			if !errors.Is(err, test.err) {
+				t.Fatalf("err = %v, want %v", err, test.err)
+			}
+			if test.err == nil && !strings.Contains(string(got.Workload.Manifests[0].Raw), test.want) {
+				t.Errorf("the template is %s", got.Workload.Manifests[0].Raw)
+			}
+		})
+	}
+}
+
+var errBoom = errors.New("boom")
+
+// hubOf returns a hub with kept templates. It refuses to list FormerTemplates where refuses is set.
+func hubOf(t *testing.T, history []Revision, refuses error) client.Client {
+	t.Helper()
+	kinds := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, rolloutv1alpha1.AddToScheme} {
+		if err := add(kinds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	builder := fake.NewClientBuilder().WithScheme(kinds)
+	for _, one := range history {
+		builder = builder.WithRuntimeObjects(one.stored.DeepCopyObject())
+	}
+	return builder.WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, hub client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if _, is := list.(*rolloutv1alpha1.FormerTemplateList); is && refuses != nil {
+				return refuses
+			}
+			return hub.List(ctx, list, options...)
+		},
+	}).Build()
+}
+
+// TestStartWithoutFormer: it needs a set that waits for its former template, and counts for the present one.
+func TestStartWithoutFormer(t *testing.T) {
+	set, history := versions(t, "a", "a", "b")
+	if _, err := StartWithoutFormer(set); !errors.Is(err, errNotHeld) {
+		t.Errorf("err = %v, want %v", err, errNotHeld)
+	}
+	set.Status.Conditions = []metav1.Condition{
+		{Type: workv1alpha1.FormerTemplateUnkept, Status: metav1.ConditionTrue, Reason: plan.ReasonFormerUnkept},
+	}
+	change, err := StartWithoutFormer(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided := &rolloutv1alpha1.RolloutControlSpec{}
+	if !change(decided, "jane") || decided.WithoutFormer != history[0].Hash || change(decided, "jane") {
+		t.Errorf("%+v", decided)
 	}
 }

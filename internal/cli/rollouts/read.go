@@ -49,6 +49,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 	mapper.Add(workv1.GroupVersion.WithKind("ManifestWork"), meta.RESTScopeNamespace)
 	mapper.Add(workv1alpha1.GroupVersion.WithKind("ManifestWorkReplicaSet"), meta.RESTScopeNamespace)
 	mapper.Add(rolloutv1alpha1.GroupVersion.WithKind("RolloutControl"), meta.RESTScopeNamespace)
+	mapper.Add(rolloutv1alpha1.GroupVersion.WithKind("FormerTemplate"), meta.RESTScopeNamespace)
 	out, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)

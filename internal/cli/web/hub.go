@@ -303,11 +303,14 @@ func (h *Hub) Past(ctx context.Context, set fleet.Key) (*model.Past, error) {
 	}
 	out := &model.Past{}
 	var problems []string
-	revisions, err := rollouts.History(ctx, h.works, stored)
+	past, err := rollouts.History(ctx, h.works, stored)
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
-	for _, each := range revisions {
+	if past.Hidden != "" {
+		problems = append(problems, past.Hidden)
+	}
+	for _, each := range past.Revisions {
 		out.Revisions = append(out.Revisions,
 			model.Revision{Number: each.Number, Hash: each.Hash, Created: each.Created.Time, Update: each.Update, Current: each.Current})
 	}

@@ -25,6 +25,8 @@ type Input struct {
 	Faults map[string]Fault
 	// Kept are the hashes of the earlier templates that the caller can still write.
 	Kept map[string]bool
+	// Unkept is why the present template could not be stored, and what to do; empty where it is stored or where that is not known.
+	Unkept string
 	// Rendered is what the template becomes on each cluster, Former what the template of status.currentRevision becomes. A cluster
 	// without an entry gets the template itself. A Renderer makes them. Both are nil for a set without overrides, and for a reader that may not read clusters: a work that was rendered
 	// from the template then counts as current.

@@ -156,6 +156,9 @@ func (p *planner) hold(steps []rollout.Step) (frozen []bool) {
 		case p.in.Invalid != "" && s.step.Phase != rollout.PhaseUndecided:
 			s.freeze(rollout.PhaseMisconfigured, rollout.WaitsForStrategy)
 			s.cause = "The overrides are invalid: nothing is delivered, and what runs stays: " + p.in.Invalid
+		case p.lacksFormer() && !p.startsWithoutFormer() && s.step.Phase != rollout.PhaseUndecided:
+			s.freeze(rollout.PhaseUnapproved, rollout.WaitsForApproval)
+			s.cause = "The template of the last finished rollout is not kept, so this one does not start, and what runs stays"
 		}
 		p.wakeAt(s.step.Until)
 		for _, verdict := range s.step.Verdicts {

@@ -1,8 +1,12 @@
 package plan_test
 
 import (
+	"encoding/base64"
+	"errors"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,18 +56,23 @@ func TestVector19AClusterThatJoinsAHeldRolloutGetsTheFormerTemplate(t *testing.T
 }
 
 // kept are the kept templates of a set, as the API server stores them.
-type kept map[string]*appsv1.ControllerRevision
+type kept map[string]plan.Revision
 
 func (k kept) apply(todo plan.RevisionPlan) {
 	if todo.Create != nil {
-		k[todo.Create.Name] = todo.Create
+		k[todo.Create.GetName()] = todo.Create
 	}
 	if todo.Renew != nil {
-		k[todo.Renew.Name].Revision = todo.Number
+		k[todo.Renew.GetName()] = plan.Renumbered(todo.Renew, todo.Number)
 	}
-	for _, revision := range todo.Delete {
-		delete(k, revision.Name)
+	for _, revision := range slices.Concat(todo.Replaced, todo.Delete) {
+		delete(k, revision.GetName())
 	}
+}
+
+// inOrder returns the kept templates, the oldest first.
+func (k kept) inOrder() []plan.Revision {
+	return slices.SortedFunc(maps.Values(k), func(a, b plan.Revision) int { return int(plan.RevisionNumber(a) - plan.RevisionNumber(b)) })
 }
 
 func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
@@ -85,7 +94,7 @@ func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
 		pass(value)
 	}
 	var got []string
-	for _, revision := range slices.SortedFunc(maps.Values(stored), func(a, b *appsv1.ControllerRevision) int { return int(a.Revision - b.Revision) }) {
+	for _, revision := range stored.inOrder() {
 		template, err := plan.RevisionTemplate(revision)
 		if err != nil {
 			t.Fatal(err)
@@ -98,11 +107,91 @@ func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
 	}
 }
 
-func TestATemplateWithASecretIsNotKept(t *testing.T) {
-	w := newWorld(t, "p")
-	w.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`)
-	if todo, err := plan.Revisions(w.set, w.hash(t), nil); err != nil || todo.Create != nil {
-		t.Errorf("%+v, %v", todo, err)
+// secretTemplate changes the template of the set to one Secret.
+func (w *world) secretTemplate(value string) {
+	w.template(value)
+	w.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"web"},"stringData":{"value":"` + value + `"}}`)
+}
+
+// TestATemplateWithASecretIsKeptApart: a template with a Secret, or with what may be one, is kept in a FormerTemplate, as it is.
+func TestATemplateWithASecretIsKeptApart(t *testing.T) {
+	for sentence, test := range map[string]struct{ manifest, kind string }{
+		"a Secret":           {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "FormerTemplate"},
+		"a list":             {`{"apiVersion":"v1","kind":"List","items":[]}`, "FormerTemplate"},
+		"a list of one kind": {`{"apiVersion":"v1","kind":"SecretList","items":[]}`, "FormerTemplate"},
+		"any other kind":     {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"Secret"}}`, "ControllerRevision"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, "p")
+			w.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(test.manifest)
+			todo, err := plan.Revisions(w.set, w.hash(t), nil)
+			if err != nil || plan.RevisionKind(todo.Create) != test.kind {
+				t.Fatalf("%+v, %v", todo, err)
+			}
+			template, err := plan.RevisionTemplate(todo.Create)
+			if err != nil || string(template.Workload.Manifests[0].Raw) != test.manifest {
+				t.Errorf("%+v, %v", template, err)
+			}
+			todo.Create.SetAnnotations(map[string]string{workv1.TemplateHashAnnotation: "other"})
+			if _, err := plan.RevisionTemplate(todo.Create); err == nil {
+				t.Error("a template with another hash is used")
+			}
+		})
+	}
+}
+
+// TestTwoTemplatesWithSecretsAreKept: that of the last finished rollout and the present one, whatever the limit of the set is. They take no
+// place of the others.
+func TestTwoTemplatesWithSecretsAreKept(t *testing.T) {
+	w, stored := newWorld(t, "p"), kept{}
+	w.set.Spec.RevisionHistoryLimit = new(int32(1))
+	for _, step := range []struct {
+		template string
+		finishes bool
+		want     string
+	}{
+		{"plain 1", true, "C1"},
+		{"secret 1", false, "C1 F2"},
+		{"secret 2", false, "C1 F3"},
+		{"secret 2", true, "C1 F3"},
+		{"plain 2", false, "C1 F3 C4"},
+		{"secret 3", false, "F3 C4 F5"},
+		{"secret 2", false, "C4 F6"},
+		{"plain 3", true, "C4 C7"},
+	} {
+		kind, value, _ := strings.Cut(step.template, " ")
+		if w.template(value); kind == "secret" {
+			w.secretTemplate(value)
+		}
+		hash := w.hash(t)
+		if step.finishes {
+			w.set.Status.CurrentRevision = hash
+		}
+		for range 2 {
+			todo, err := plan.Revisions(w.set, hash, slices.Collect(maps.Values(stored)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored.apply(todo)
+		}
+		var got []string
+		for _, revision := range stored.inOrder() {
+			got = append(got, plan.RevisionKind(revision)[:1]+strconv.FormatInt(plan.RevisionNumber(revision), 10))
+		}
+		if joined := strings.Join(got, " "); joined != step.want {
+			t.Fatalf("with %s: kept %s, want %s", step.template, joined, step.want)
+		}
+	}
+}
+
+// TestATemplateThatNoObjectCanHoldIsNotKept: the API server would refuse the object, or etcd.
+func TestATemplateThatNoObjectCanHoldIsNotKept(t *testing.T) {
+	w, random := newWorld(t, "p"), make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	w.secretTemplate(base64.StdEncoding.EncodeToString(random))
+	if todo, err := plan.Revisions(w.set, w.hash(t), nil); !errors.Is(err, plan.ErrTooLarge) {
+		t.Errorf("%v, %v", todo.Create != nil, err)
 	}
 }
 
@@ -112,13 +201,20 @@ func TestAForgedTemplateIsNotUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := todo.Create
+	good, ok := todo.Create.(*appsv1.ControllerRevision)
+	if !ok {
+		t.Fatalf("%T", todo.Create)
+	}
 	w.template("forged")
 	todo, err = plan.Revisions(w.set, w.hash(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	good.Data = todo.Create.Data
+	forged, ok := todo.Create.(*appsv1.ControllerRevision)
+	if !ok {
+		t.Fatalf("%T", todo.Create)
+	}
+	good.Data = forged.Data
 	if _, err := plan.RevisionTemplate(good); err == nil || !strings.Contains(err.Error(), "recorded hash") {
 		t.Error(err)
 	}
@@ -214,12 +310,12 @@ func TestATemplateIsMarkedOnceItsRolloutHasFinished(t *testing.T) {
 		t.Error("a template that is being rolled out has finished")
 	}
 	w.set.Status.CurrentRevision = hash
-	if todo, err = plan.Revisions(w.set, hash, []*appsv1.ControllerRevision{revision}); err != nil || todo.Finish != revision {
+	if todo, err = plan.Revisions(w.set, hash, []plan.Revision{revision}); err != nil || todo.Finish != revision {
 		t.Errorf("%+v, %v: want a mark", todo, err)
 	}
-	revision.Annotations[plan.FinishedAnnotation] = "true"
+	revision = plan.MarkedFinished(revision)
 	w.set.Status.CurrentRevision = "another"
-	if todo, err = plan.Revisions(w.set, hash, []*appsv1.ControllerRevision{revision}); err != nil || todo.Finish != nil || !plan.RolloutFinished(w.set, revision) {
+	if todo, err = plan.Revisions(w.set, hash, []plan.Revision{revision}); err != nil || todo.Finish != nil || !plan.RolloutFinished(w.set, revision) {
 		t.Errorf("%+v, %v: want no second mark", todo, err)
 	}
 }

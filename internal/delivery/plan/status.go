@@ -26,6 +26,16 @@ const (
 	ReasonRunsNothing              = "RunsNothing"
 )
 
+// Reasons of the condition FormerTemplateUnkept.
+const (
+	// ReasonPresentUnkept is that the template that is rolled out is not stored.
+	ReasonPresentUnkept = "PresentUnkept"
+	// ReasonFormerUnkept is that the template of the last finished rollout is not stored, so that no other one starts.
+	ReasonFormerUnkept = "FormerUnkept"
+	// ReasonStartsWithoutFormer is that a person lets the present template start nevertheless.
+	ReasonStartsWithoutFormer = "StartsWithoutFormer"
+)
+
 // status returns the status of the set.
 func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
 	out := *p.in.Set.Status.DeepCopy()
@@ -57,6 +67,11 @@ func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
 		setCondition(&out.Conditions, unserved, p.in.Set.Generation, metav1.NewTime(p.in.Now))
 	} else {
 		meta.RemoveStatusCondition(&out.Conditions, workv1alpha1.Served)
+	}
+	if unkept, is := p.unkept(out.CurrentRevision); is {
+		setCondition(&out.Conditions, unkept, p.in.Set.Generation, metav1.NewTime(p.in.Now))
+	} else {
+		meta.RemoveStatusCondition(&out.Conditions, workv1alpha1.FormerTemplateUnkept)
 	}
 	return out
 }

@@ -65,6 +65,10 @@ type world struct {
 	// returns means that a person lets the clusters return to the present template at once, paused that a person paused all.
 	returns, paused bool
 	passed          []string
+	// withoutFormer is the hash of the template that a person lets start although the former one is not kept.
+	withoutFormer string
+	// unkept is why the present template cannot be stored.
+	unkept string
 	// members are what is known of clusters.
 	members map[string]evidence.Member
 	// written lists all writes, as "Verb cluster/name".
@@ -168,7 +172,7 @@ func (w *world) input(t testing.TB) plan.Input {
 	in := plan.Input{
 		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
 		Works: w.own.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(), Obstacle: w.obstacle,
-		Undeliverable: w.undeliverable, Members: w.members,
+		Undeliverable: w.undeliverable, Members: w.members, Unkept: w.unkept,
 		Control: w.control(t),
 	}
 	in.FinishedBefore = w.set.Status.CurrentRevision == in.Hash
@@ -181,7 +185,7 @@ func (w *world) input(t testing.TB) plan.Input {
 // control returns what people decided.
 func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
 	t.Helper()
-	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: w.paused}}
+	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: w.paused, WithoutFormer: w.withoutFormer}}
 	if w.returns {
 		out.Spec.ReturnNow = &rolloutv1alpha1.RolloutReturn{Revision: w.hash(t)}
 	}

@@ -30,6 +30,9 @@ func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, code rol
 		}
 		return fmt.Sprintf("kubectl berth rollout %s %s -n %s%s", verb, set.Name, set.Namespace, flags)
 	}
+	if code == rollout.WaitsForApproval && plan.HeldForFormer(set) {
+		return "starts after `" + plan.ApproveWithoutFormer(set) + "`, without a way back, or once the former template was in the set again and is kept"
+	}
 	switch code {
 	case rollout.WaitsForApproval:
 		return "starts after `" + command("approve", " --group "+groupFlag(group)) + "`"

@@ -9,9 +9,11 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	"github.com/berth-project/berth/config"
 	crd "github.com/berth-project/berth/internal/install/definition"
 )
@@ -62,6 +64,50 @@ func requirements() []requirement {
 	}
 }
 
+// optionalDefinition is a definition that a part needs for some of its work, with the effect of a hub without it.
+type optionalDefinition struct {
+	name, part, effect string
+}
+
+func optionalDefinitions() []optionalDefinition {
+	return []optionalDefinition{{
+		name: rolloutv1alpha1.Resource("formertemplates").String(), part: partReplicaSet,
+		effect: "templates with a Secret are not kept, so that once one has finished no other template of its set starts",
+	}}
+}
+
+// missingOptional returns the definitions that the parts that run lack for some of their work.
+func missingOptional(ctx context.Context, hub client.Reader, runs func(part string) bool) ([]Missing, error) {
+	var out []Missing
+	for _, need := range optionalDefinitions() {
+		if !runs(need.part) {
+			continue
+		}
+		generation, err := generationOf(ctx, hub, need.name)
+		if err != nil {
+			return nil, err
+		}
+		if generation == 0 {
+			out = append(out, Missing{Kind: KindDefinition, What: whatDefinition + need.name, Effect: need.effect})
+		}
+	}
+	return out, nil
+}
+
+// whatDefinition begins the name of a missing definition.
+const whatDefinition = "the definition of "
+
+// generationOf returns the generation of a definition, 0 for a missing one.
+func generationOf(ctx context.Context, hub client.Reader, name string) (int64, error) {
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	err := hub.Get(ctx, client.ObjectKey{Name: name}, definition)
+	if client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("reading the generation of the definition of %s: %w", name, err)
+	}
+	return definition.Generation, nil
+}
+
 // statusOnlyControllers are the controllers that only write a status, by the field that they write.
 func statusOnlyControllers() map[string]string {
 	return map[string]string{bindings + " status.conditions": "binding", sets + " status.conditions": "clusterset"}
@@ -75,7 +121,7 @@ func MissingDefinitions(ctx context.Context, hub client.Reader) ([]Missing, erro
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		err := hub.Get(ctx, client.ObjectKey{Name: name}, definition)
 		if apierrors.IsNotFound(err) {
-			out = append(out, Missing{Kind: KindDefinition, What: "the definition of " + name, Required: true})
+			out = append(out, Missing{Kind: KindDefinition, What: whatDefinition + name, Required: true})
 			continue
 		}
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -82,11 +81,15 @@ func (m *Monitor) Check(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	optional, err := missingOptional(ctx, m.hub, m.options.Runs)
+	if err != nil {
+		return Report{}, err
+	}
 	refused, err := m.refused(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	found := Report{Missing: append(lacks, refused...)}
+	found := Report{Missing: slices.Concat(lacks, optional, refused)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.report, m.generations, m.permissionsCheckedAt = found, before, m.options.Clock.Now()
@@ -112,15 +115,20 @@ func (m *Monitor) refused(ctx context.Context) ([]Missing, error) {
 
 // readGenerations returns the generation of each definition, 0 for a missing definition.
 func (m *Monitor) readGenerations(ctx context.Context) ([]int64, error) {
-	var out []int64
+	var names []string
 	for _, need := range requirements() {
-		definition := &metav1.PartialObjectMetadata{}
-		definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-		err := m.hub.Get(ctx, client.ObjectKey{Name: need.resource + "." + group}, definition)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading the generation of the definition of %s: %w", need.resource, err)
+		names = append(names, need.resource+"."+group)
+	}
+	for _, need := range optionalDefinitions() {
+		names = append(names, need.name)
+	}
+	var out []int64
+	for _, name := range names {
+		generation, err := generationOf(ctx, m.hub, name)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, definition.Generation)
+		out = append(out, generation)
 	}
 	return out, nil
 }
@@ -203,6 +211,12 @@ func (m *Monitor) Report() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.report
+}
+
+// Serves returns whether the hub had an optional definition, and let the manager list and watch its objects, when it was last compared.
+func (m *Monitor) Serves(definition string) bool {
+	reads := []string{whatDefinition + definition, whatPermission + "list " + definition, whatPermission + "watch " + definition}
+	return !slices.ContainsFunc(m.Report().Missing, func(lack Missing) bool { return slices.Contains(reads, lack.What) })
 }
 
 // DroppedFields returns the status fields that the hub drops. Ok is false if no placement can be decided.

@@ -174,6 +174,7 @@ func deliveryPermissions() []permission {
 		{part: partReplicaSet, group: group, resources: "placements,placementdecisions,managedclusters", verbs: "list,watch"},
 		{part: partReplicaSet, group: "apps", resources: "controllerrevisions", verbs: "list,watch,create,patch,delete"},
 		{part: partReplicaSet, group: "rollout.berth-project.io", resources: "rolloutcontrols", verbs: "list,watch"},
+		{part: partReplicaSet, group: "rollout.berth-project.io", resources: "formertemplates", verbs: "list,watch,create,patch,delete"},
 		{part: partReplicaSet, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
 		{part: partReplicaSet, group: "coordination.k8s.io", resources: "leases", names: "work-manager-lock", verbs: "get"},
 		{part: partReplicaSet, group: "apps", resources: "deployments", names: "cluster-manager-work-controller", verbs: "get"},
@@ -356,21 +357,36 @@ func MissingPermissions(ctx context.Context, hub client.Client, namespace, accou
 	})
 }
 
+// whatPermission begins the name of a missing permission.
+const whatPermission = "the permission to "
+
 // missing returns the effect of a refused permission on each part. A controller cannot run without a watch of the objects
 // that it decides from. Any other part does the rest of its work.
 func (a accessRequest) missing() []Missing {
 	out := make([]Missing, 0, len(a.parts))
 	for _, part := range a.parts {
-		lack := Missing{Kind: KindPermission, manifests: manifestsOf(part), What: "the permission to " + a.describe(), Effect: part + " cannot do this part of its work"}
+		lack := Missing{Kind: KindPermission, manifests: manifestsOf(part), What: whatPermission + a.describe(), Effect: part + " cannot do this part of its work"}
 		switch reads := a.Verb == "list" || a.Verb == "watch"; {
 		case reads && part == PartPlacement:
 			lack.Required = true
+		case reads && a.optional() != "": // the part runs without these objects
+			lack.Effect = a.optional()
 		case reads && slices.Contains(optionalControllers(), part):
 			lack.DisabledController, lack.Effect = part, "the controller "+part+" does not run"
 		}
 		out = append(out, lack)
 	}
 	return out
+}
+
+// optional returns the effect of a hub without the objects of a request; empty where a part cannot run without them.
+func (a accessRequest) optional() string {
+	for _, definition := range optionalDefinitions() {
+		if definition.name == a.Resource+"."+a.Group {
+			return definition.effect
+		}
+	}
+	return ""
 }
 
 // manifestsOf returns the folder of the roles of a part.

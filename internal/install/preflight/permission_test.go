@@ -87,4 +87,14 @@ func TestEffectOfAMissingPermission(t *testing.T) {
 	if diff := cmp.Diff([]string{"health"}, watch.DisabledControllers()); diff != "" || watch.RequiredMissing() != "" {
 		t.Errorf("leases cannot be watched: switched off (-want +got):\n%s", diff)
 	}
+	monitor := &Monitor{report: Report{find("create", "formertemplates").missing()}}
+	if !monitor.Serves("formertemplates.rollout.berth-project.io") {
+		t.Error("FormerTemplates are not read since they cannot be created")
+	}
+	for _, verb := range []string{"list", "watch"} {
+		monitor.report = Report{find(verb, "formertemplates").missing()}
+		if off := monitor.Report().DisabledControllers(); len(off) > 0 || monitor.Serves("formertemplates.rollout.berth-project.io") {
+			t.Errorf("without the permission to %s FormerTemplates %v do not run, or they are read", verb, off)
+		}
+	}
 }
