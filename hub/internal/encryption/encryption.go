@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/internal/durable"
@@ -48,7 +49,8 @@ func resources() map[string][]schema.GroupVersionResource {
 		Works: {
 			workv1.SchemeGroupVersion.WithResource("manifestworks"),
 			workv1alpha1.SchemeGroupVersion.WithResource("manifestworkreplicasets"),
-			{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, // the kept templates of sets
+			{Group: "apps", Version: "v1", Resource: "controllerrevisions"},    // the kept templates of sets
+			rolloutv1alpha1.SchemeGroupVersion.WithResource("formertemplates"), // those with a Secret
 		},
 	}
 }
