@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 )
@@ -59,6 +60,7 @@ func kinds() []kind {
 		berth(clusterv1beta1.GroupVersion, "PlacementDecision", "placementdecisions", true),
 		berth(workv1alpha1.SchemeGroupVersion, "ManifestWorkReplicaSet", "manifestworkreplicasets", true),
 		{name: "ControllerRevision", resource: appsv1.SchemeGroupVersion.WithResource("controllerrevisions"), selector: workv1.ReplicaSetLabel},
+		{name: "FormerTemplate", resource: rolloutv1alpha1.SchemeGroupVersion.WithResource("formertemplates"), selector: workv1.ReplicaSetLabel},
 		berth(workv1.SchemeGroupVersion, kindWork, "manifestworks", true),
 	}
 }
