@@ -133,8 +133,14 @@ func manifests(value string) workv1.ManifestsTemplate {
 // newSet stores a set with placements such as "p" or "p={type: Progressive}".
 func (f *testFleet) newSet(name string, placements ...string) *workv1alpha1.ManifestWorkReplicaSet {
 	f.t.Helper()
+	return f.newSetOf(manifests("1"), name, placements...)
+}
+
+// newSetOf is newSet with another template.
+func (f *testFleet) newSetOf(workload workv1.ManifestsTemplate, name string, placements ...string) *workv1alpha1.ManifestWorkReplicaSet {
+	f.t.Helper()
 	out := kit.WorkSet(f.namespace, name)
-	out.Spec.ManifestWorkTemplate.Workload = manifests("1")
+	out.Spec.ManifestWorkTemplate.Workload = workload
 	for _, text := range placements {
 		placement, strategy, _ := strings.Cut(text, "=")
 		reference := workv1alpha1.LocalPlacementReference{Name: placement}
