@@ -12,8 +12,11 @@ import (
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
-// control returns what people decided about the rollout of a set; nil for nothing.
+// control returns what people decided about the rollout of a set; nil for nothing, and for a hub without the definition.
 func (r *reconciler) control(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (*rolloutv1alpha1.RolloutControl, error) {
+	if !r.options.RolloutControls() {
+		return nil, nil //nolint:nilnil // nothing can be decided
+	}
 	out := &rolloutv1alpha1.RolloutControl{}
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(set), out); err != nil {
 		if client.IgnoreNotFound(err) == nil {

@@ -62,6 +62,8 @@ type Options struct {
 	Env *celenv.Env
 	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
 	Leases bool
+	// RolloutControls reports whether the hub defines RolloutControls.
+	RolloutControls func() bool
 	// FormerTemplates reports whether the hub serves FormerTemplates.
 	FormerTemplates func() bool
 	// ManifestLimit is how many bytes the manifests of a work may have together.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -67,7 +68,7 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 			return r.setsOf(ctx, object.GetNamespace(), object.GetLabels()[clusterv1beta1.PlacementLabel])
 		})).
-		Watches(&rolloutv1alpha1.RolloutControl{}, &handler.EnqueueRequestForObject{}). // it has the name of its set
+		WatchesRawSource(controls(mgr.GetCache())).
 		Watches(&workv1.ManifestWork{}, r.workHandler()).
 		Watches(&clusterv1.ManagedCluster{}, r.clusterHandler()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -76,6 +77,13 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 		return fmt.Errorf("watching sets: %w", err)
 	}
 	return nil
+}
+
+// controls is the source of RolloutControls, which have the names of their sets. The controller starts without it, since a hub may lack the
+// definition: it is watched once the hub has it.
+func controls(informers cache.Cache) source.Source {
+	found := source.Kind(informers, &rolloutv1alpha1.RolloutControl{}, &handler.TypedEnqueueRequestForObject[*rolloutv1alpha1.RolloutControl]{})
+	return source.Func(func(ctx context.Context, queue queue) error { return found.Start(ctx, queue) })
 }
 
 // indexWorks indexes the works by their sets. The index of the cache's own kind would have a second entry for each work, by its namespace.

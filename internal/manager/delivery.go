@@ -34,6 +34,7 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
 		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry, Reader: a.deliveries,
 		Leases: a.options.runsController(health.Name), UsersVerified: a.guards.RolloutUsersInForce,
+		RolloutControls: func() bool { return a.preflight.Defines(rolloutv1alpha1.Resource("rolloutcontrols").String()) },
 		FormerTemplates: func() bool { return a.preflight.Serves(rolloutv1alpha1.Resource("formertemplates").String()) },
 	})
 }

@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -281,17 +282,7 @@ func (f *testFleet) permitStoring(permitted bool) {
 func TestAHubWithoutFormerTemplates(t *testing.T) {
 	const name = "formertemplates.rollout.berth-project.io"
 	f := newFleet(t, 1)
-	definition := &unstructured.Unstructured{}
-	definition.SetAPIVersion("apiextensions.k8s.io/v1")
-	definition.SetKind("CustomResourceDefinition")
-	definition.SetName(name)
-	f.MustDelete(definition)
-	f.AwaitGone(definition)
-	create := func() {
-		data := kit.Must(fs.ReadFile(config.CRDs(), "rollout.berth-project.io_formertemplates.yaml")).In(t)
-		kit.NoError(t, yaml.Unmarshal(data, &definition.Object))
-		f.MustCreateMissing(definition)
-	}
+	create := f.undefine(name, "rollout.berth-project.io_formertemplates.yaml")
 	defer create()
 	manager := startManager(t)
 	set := f.newSecretSet(f.clusters...)
@@ -305,4 +296,45 @@ func TestAHubWithoutFormerTemplates(t *testing.T) {
 	create()
 	f.awaitKept(set)
 	f.awaitFormers(set, "1")
+}
+
+// TestAHubWithoutRolloutControls: sets roll out, and what people decide counts once the hub has the definition.
+func TestAHubWithoutRolloutControls(t *testing.T) {
+	const name = "rolloutcontrols.rollout.berth-project.io"
+	f := newFleet(t, 1)
+	f.decide("p", f.clusters)
+	create := f.undefine(name, "rollout.berth-project.io_rolloutcontrols.yaml")
+	defer create()
+	manager := startManager(t)
+	set := f.newSet("web", "p")
+	f.healthy(f.awaitWorks(set, "1", f.clusters...))
+	f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
+	if want := "the definition of " + name; !strings.Contains(manager.Log(), want) {
+		t.Errorf("the manager does not report it: %s", manager.Tail())
+	}
+	create()
+	control := &rolloutv1alpha1.RolloutControl{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
+	control.Spec.Paused = true
+	f.AwaitCreated(control)
+	f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
+		set.Spec.ManifestWorkTemplate.Workload = manifests("2")
+	})
+	f.awaitCondition(set, workv1alpha1.Progressing, "False", "Paused")
+	f.awaitWorks(set, "1", f.clusters...)
+}
+
+// undefine deletes a definition from the hub. It returns a function that creates it again, from a file.
+func (f *testFleet) undefine(name, file string) (create func()) {
+	f.t.Helper()
+	definition := &unstructured.Unstructured{}
+	definition.SetAPIVersion("apiextensions.k8s.io/v1")
+	definition.SetKind("CustomResourceDefinition")
+	definition.SetName(name)
+	f.MustDelete(definition)
+	f.AwaitGone(definition)
+	return func() {
+		data := kit.Must(fs.ReadFile(config.CRDs(), file)).In(f.t)
+		kit.NoError(f.t, yaml.Unmarshal(data, &definition.Object))
+		f.MustCreateMissing(definition)
+	}
 }

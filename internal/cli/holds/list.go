@@ -139,7 +139,9 @@ func (o *listOptions) print(w io.Writer, found []hold.Hold) error {
 		table.Row("hold", string(h.Type))
 		table.Row("object", h.Object()+" in "+h.Namespace)
 		table.Row("since", printer.Age(h.Since, o.clock.Now()))
-		table.Row("until", printer.Age(h.Until, o.clock.Now()))
+		if h.Until != nil {
+			table.Row("until", printer.FormatTime(h.Until.Time))
+		}
 		if err := table.Flush(); err != nil {
 			return err //nolint:wrapcheck // the error of the writer
 		}

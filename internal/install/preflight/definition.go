@@ -73,6 +73,9 @@ func optionalDefinitions() []optionalDefinition {
 	return []optionalDefinition{{
 		name: rolloutv1alpha1.Resource("formertemplates").String(), part: partReplicaSet,
 		effect: "templates with a Secret are not kept, so that once one has finished no other template of its set starts",
+	}, {
+		name: rolloutv1alpha1.Resource("rolloutcontrols").String(), part: partReplicaSet,
+		effect: "no rollout can be paused, approved or forgiven beside its set",
 	}}
 }
 

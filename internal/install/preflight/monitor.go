@@ -213,6 +213,11 @@ func (m *Monitor) Report() Report {
 	return m.report
 }
 
+// Defines returns whether the hub had an optional definition when it was last compared.
+func (m *Monitor) Defines(definition string) bool {
+	return !slices.ContainsFunc(m.Report().Missing, func(lack Missing) bool { return lack.What == whatDefinition+definition })
+}
+
 // Serves returns whether the hub had an optional definition, and let the manager list and watch its objects, when it was last compared.
 func (m *Monitor) Serves(definition string) bool {
 	reads := []string{whatDefinition + definition, whatPermission + "list " + definition, whatPermission + "watch " + definition}
