@@ -68,6 +68,22 @@ func (w *world) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
 	return clusterv1alpha1.ClusterRolloutRecord{}
 }
 
+// TestNothingStartsWhileAClusterMayBeLost: a cluster in flight that an incomplete decision lacks has its place until it is known whether it
+// is selected.
+func TestNothingStartsWhileAClusterMayBeLost(t *testing.T) {
+	w := finishedWorld(t, "a b c", "p="+oneByOne)
+	w.pass(t)
+	w.expectTemplate(t, "a")
+	w.selects("p", "b c")
+	w.placements["p"].Object.Status.NumberOfSelectedClusters = 3
+	w.runTo(t, w.now.Add(time.Hour))
+	w.expectTemplate(t, "a")
+	w.selects("p", "b c")
+	w.runTo(t, w.now.Add(time.Hour))
+	w.expectTemplate(t, "")
+	w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster")
+}
+
 // TestAVersionThatKillsClustersStops: a cluster that falls silent with a template is a failure.
 func TestAVersionThatKillsClustersStops(t *testing.T) {
 	w := finishedWorld(t, "a b c d", "p="+oneByOne)

@@ -655,7 +655,8 @@ func (s *story) inFlight(next *facts, placement string, starting map[string]bool
 		known := next.clusters[name]
 		under := known != nil && known.ruler == placement && known.written && !known.inherited && s.has(name, next.hash) &&
 			!known.soaked && !known.failed && !known.lost && !known.left
-		if s.ruler(name) == placement && (under || starting[name]) {
+		mayBeSelected := known != nil && known.selected && known.ruler == placement && !s.decided()
+		if (s.ruler(name) == placement || mayBeSelected) && (under || starting[name]) {
 			out = append(out, name)
 		}
 	}
@@ -715,12 +716,13 @@ func (s *story) check(next *facts, out *plan.Result) {
 	}
 }
 
-// checkAgain fails if a cluster that had the template gets it again and there is no place for it. It is not new: nothing else holds it.
+// checkAgain fails if a cluster that had the template gets it again and there is no place for it. It is not new: nothing else holds it. One
+// that was neither failed nor lost had a place already.
 func (s *story) checkAgain(next *facts, name string, done bool) {
 	s.t.Helper()
-	placement := s.ruler(name)
-	if strategy := s.strategy(placement); !done && strategy.Type == clusterv1alpha1.Progressive &&
-		!next.clusters[name].soaked {
+	placement, known := s.ruler(name), next.clusters[name]
+	waits := !known.soaked && (known.failed || known.lost || known.left)
+	if strategy := s.strategy(placement); !done && strategy.Type == clusterv1alpha1.Progressive && waits {
 		if flying := s.inFlight(next, placement, map[string]bool{name: true}); len(flying) > strategy.Progressive.MaxConcurrency.IntValue() {
 			most := strategy.Progressive.MaxConcurrency.IntValue()
 			s.fail("%s starts again, and %v are in flight under %s, at most %d", name, flying, placement, most)
@@ -1002,7 +1004,7 @@ func kinds() []kind {
 		{"a cluster is relabelled", 4, (*story).relabel},
 		{"a placement is edited", 3, (*story).editPlacement},
 		{"a group is edited", 3, (*story).editGroups},
-		{"a decision is torn", 2, func(s *story) { p := s.placement(); s.torn[p] = true; s.note("%s is torn", p) }},
+		{"a decision is torn", 2, (*story).tear},
 		{"the template is edited", 5, (*story).editTemplate},
 		{"a person undoes", 2, (*story).undo},
 		{"a strategy is edited", 3, (*story).editStrategy},
@@ -1325,6 +1327,16 @@ func (s *story) refsText() string {
 	return out
 }
 
+// tear lets the slices of a placement disagree with its status, mostly since they lack a cluster that is drained already.
+func (s *story) tear() {
+	placement := s.placement()
+	s.torn[placement] = true
+	s.note("%s is torn", placement)
+	if s.IntN(4) > 0 {
+		s.leave("drained", func(m *member) { m.drained = true })
+	}
+}
+
 // applyFile replaces what others changed in the spec. What a person decided beside it stays.
 func (s *story) applyFile() {
 	s.set.Generation++
@@ -1417,7 +1429,7 @@ func (s *story) away() {
 
 // restore brings an older status of the same rollout back. The oracle then has what that status and the present one both have.
 func (s *story) restore() {
-	if len(s.snapshots) < 2 {
+	if len(s.snapshots) < 2 || len(s.torn) > 0 {
 		return
 	}
 	old := s.snapshots[max(0, len(s.snapshots)-2-s.IntN(8))]

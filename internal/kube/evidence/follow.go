@@ -18,6 +18,7 @@ func (r *run) follow() {
 			r.see(entry, c)
 		case c != nil && c.Held || !r.decided(entry.Placement):
 			// It is not known whether it is selected.
+			r.open = r.open || entry.Phase == clusterv1alpha1.ClusterInFlight || entry.Phase == clusterv1alpha1.ClusterFailed
 		default:
 			r.leave(entry)
 		}

@@ -9,6 +9,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -39,6 +40,7 @@ func Run(in Input) Output {
 	}
 	r.full = r.inFlight() >= maxNamed
 	r.decide()
+	r.await()
 	frozen := make([]bool, len(in.Placements))
 	if in.Hold != nil {
 		frozen = in.Hold(r.out.Steps)
@@ -62,6 +64,8 @@ type run struct {
 	entries map[string]*clusterv1alpha1.ClusterRolloutRecord
 	// full means that the names in flight are at their bound: then others may be in flight too, as with type All, and their state counts.
 	full bool
+	// open means that it is not known whether a cluster in flight, or one that failed, is selected.
+	open bool
 	out  Output
 }
 
@@ -119,6 +123,16 @@ func (r *run) decide() {
 		}
 		if breached < 0 {
 			return
+		}
+	}
+}
+
+// await lets nothing start while it is not known whether a cluster in flight, or one that failed, is selected: until then it has a place, or
+// counts as a failure.
+func (r *run) await() {
+	for i := range r.out.Steps {
+		if step := &r.out.Steps[i]; r.open && step.Phase == rollout.PhaseAdvancing {
+			pacing.Freeze(step, rollout.PhaseWaiting, rollout.WaitsForDecision)
 		}
 	}
 }

@@ -175,6 +175,7 @@ func TestGuardMetric(t *testing.T) {
 		"berth_role_unguarded role=berth:managedclusterset:binder:*": 0, "berth_role_unguarded role=berth:placement:editor": 1,
 		"berth_role_unguarded role=berth:agent-account":   0,
 		"berth_role_unguarded role=berth:delivery:editor": 0, "berth_role_unguarded role=berth:namespace-inventory": 0,
+		"berth_role_unguarded role=berth:rollout:operator":                   0,
 		"berth_role_unguarded role=open-cluster-management:managedcluster:*": 0,
 	}
 	if diff := cmp.Diff(want, readMetrics(t, registry)); diff != "" {
