@@ -26,9 +26,9 @@ import (
 var errBoom, errQuota = errors.New("boom"), errors.New("exceeded quota")
 
 // secretSet returns a set whose template is a Secret with a value, and its hash.
-func secretSet(t *testing.T, value string) (*workv1alpha1.ManifestWorkReplicaSet, string) {
+func secretSet(t *testing.T, value string) (set *workv1alpha1.ManifestWorkReplicaSet, hash string) {
 	t.Helper()
-	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}}
+	set = &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}}
 	set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
 		Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"web"},"stringData":{"value":"` + value + `"}}`),
 	}}}

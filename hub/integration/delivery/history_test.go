@@ -68,7 +68,7 @@ func (f *fact) counts() bool { return (f.failed || f.lost) && !f.forgiven }
 
 func (f *fact) inFlight() bool { return !f.succeeded && !f.failed && !f.lost }
 
-// TestRolloutHistory plays a random history of rollouts: no cluster starts that may not, and none is without a work.
+// TestRolloutHistory plays a random history of rollouts: no cluster starts that may not, and each selected cluster has a work.
 func TestRolloutHistory(t *testing.T) { playHistory(t, historySteps) }
 
 func playHistory(t *testing.T, steps int) {

@@ -24,7 +24,7 @@ import (
 	"github.com/berth-project/berth/internal/kube/hold"
 )
 
-const listLong = `List what Berth holds back: a change that was asked for and does not happen, each with its cause, since and until when, and the command
+const listLong = `List what Berth holds back: wanted changes that do not happen, each with its cause, since and until when, and the command
 that ends it.
 
 | type | what is held back, and why |

@@ -80,7 +80,7 @@ func History(ctx context.Context, hub client.Reader, set *workv1alpha1.ManifestW
 	listed := func(hash string) bool {
 		return hash == "" || slices.ContainsFunc(out.Revisions, func(r Revision) bool { return r.Hash == hash })
 	}
-	if forbidden && !(listed(set.Status.CurrentRevision) && listed(set.Status.UpdateRevision)) {
+	if forbidden && (!listed(set.Status.CurrentRevision) || !listed(set.Status.UpdateRevision)) {
 		out.Hidden = fmt.Sprintf(hidden, set.Namespace, set.Name)
 	}
 	return out, nil

@@ -64,7 +64,7 @@ type run struct {
 	entries map[string]*clusterv1alpha1.ClusterRolloutRecord
 	// full means that the names in flight are at their bound: then others may be in flight too, as with type All, and their state counts.
 	full bool
-	// open means that it is not known whether a cluster in flight, or one that failed, is selected.
+	// open means that it is not known whether a cluster in flight, or a failed cluster, is selected.
 	open bool
 	out  Output
 }
@@ -127,7 +127,7 @@ func (r *run) decide() {
 	}
 }
 
-// await lets nothing start while it is not known whether a cluster in flight, or one that failed, is selected: until then it has a place, or
+// await lets nothing start while it is not known whether a cluster in flight, or a failed cluster, is selected: until then it has a place, or
 // counts as a failure.
 func (r *run) await() {
 	for i := range r.out.Steps {

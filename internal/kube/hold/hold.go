@@ -1,5 +1,4 @@
-// Package hold describes what Berth holds back: a change that was asked for and does not happen, until its cause ends or a person ends the
-// hold.
+// Package hold describes what Berth holds back: a wanted change that does not happen, until its cause ends or a person ends the hold.
 package hold
 
 import (

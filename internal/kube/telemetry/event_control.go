@@ -37,14 +37,10 @@ func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified 
 		add(ReasonRolloutResumed, is.PausedBy, is.PauseReason, "The rollout is resumed")
 	}
 	for _, one := range is.Approvals {
-		if slices.Contains(was.Approvals, one) {
-			continue
+		if !slices.Contains(was.Approvals, one) {
+			add(ReasonGroupApproved, one.By, one.Reason, "The group with %s of Placement %s, which %s, is approved",
+				rollout.Reference(one.MandatoryDecisionGroup), one.Placement, effectOf(one.For))
 		}
-		what := "may start now"
-		if one.For == rolloutv1alpha1.ApprovalProof {
-			what = "is passed without a proof"
-		}
-		add(ReasonGroupApproved, one.By, one.Reason, "The group with %s of Placement %s, which %s, is approved", rollout.Reference(one.MandatoryDecisionGroup), one.Placement, what)
 	}
 	for _, one := range is.Forgiven {
 		if !slices.Contains(was.Forgiven, one) {
@@ -55,6 +51,14 @@ func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified 
 		add(ReasonReturnedAtOnce, now.By, now.Reason, "The return to template %s at once is decided", now.Revision)
 	}
 	return out
+}
+
+// effectOf returns what an approval does.
+func effectOf(purpose rolloutv1alpha1.ApprovalPurpose) string {
+	if purpose == rolloutv1alpha1.ApprovalProof {
+		return "is passed without a proof"
+	}
+	return "may start now"
 }
 
 func orEmpty(spec *rolloutv1alpha1.RolloutControlSpec) *rolloutv1alpha1.RolloutControlSpec {
