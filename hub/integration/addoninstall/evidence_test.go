@@ -24,11 +24,14 @@ func TestAFailedCanaryThatLeavesStopsTheRollout(t *testing.T) {
 	f.label(f.clusters[0], "use", "no")
 	startManager(t)
 	f.awaitVersions(p, "-", "one", "one")
-	progress := f.awaitProgress(p, "broken", "Failed")
-	record, _, _ := unstructured.NestedSlice(progress, "rollout", "clusters")
-	if entry, _ := record[0].(map[string]any); len(record) != 1 || entry["phase"] != "Lost" || entry["name"] != f.clusters[0] {
-		t.Errorf("on record are %v", record)
-	}
+	f.awaitReason(p.name, "Failed", func(progress map[string]any) bool {
+		record, _, _ := unstructured.NestedSlice(progress, "rollout", "clusters")
+		if len(record) != 1 {
+			return false
+		}
+		entry, _ := record[0].(map[string]any)
+		return entry["phase"] == "Lost" && entry["name"] == f.clusters[0]
+	})
 
 	t.Log("it is back, and fails again")
 	f.label(f.clusters[0], "use", "yes")

@@ -313,6 +313,12 @@ func TestAHubWithoutRolloutControls(t *testing.T) {
 		t.Errorf("the manager does not report it: %s", manager.Tail())
 	}
 	create()
+	f.Await("the manager has found the definition", func(context.Context) error {
+		if !strings.Contains(manager.Log(), "a missing requirement is met") {
+			return errNotYet
+		}
+		return nil
+	})
 	control := &rolloutv1alpha1.RolloutControl{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
 	control.Spec.Paused = true
 	f.AwaitCreated(control)

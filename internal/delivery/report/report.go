@@ -101,6 +101,9 @@ func New(in deliveryplan.Input) Report {
 	out := FromStatus(in.Set)
 	out.Summary = plan.Status.Summary
 	out.setCondition(plan.Status.Conditions)
+	if out.Phase == string(rollout.PhaseFinished) && !finishRecorded(in, &plan) {
+		out.Phase, out.Message = string(rollout.PhaseWaiting), "Every cluster is done, and the manager has not recorded the end of the rollout yet"
+	}
 	for i := range out.Placements {
 		placement := &out.Placements[i]
 		for _, counts := range plan.Status.PlacementsSummary {
@@ -136,6 +139,15 @@ func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl) {
 	if out.Paused || len(out.Approvals)+len(out.Forgiven) > 0 || out.ReturnNow != nil {
 		r.Decisions = out
 	}
+}
+
+// finishRecorded reports whether the status of a set has the end of the rollout. Until then no cluster returns to the template.
+func finishRecorded(in deliveryplan.Input, plan *deliveryplan.Result) bool {
+	stored, planned := in.Set.Status.Rollout, plan.Status.Rollout
+	if stored == nil || planned == nil {
+		return in.Set.Status.CurrentRevision == in.Hash
+	}
+	return stored.Revision == planned.Revision && stored.FinishedTime != nil
 }
 
 // FromStatus returns the report of a set from its status alone, for readers that may read no work.
