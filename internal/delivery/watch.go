@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -68,7 +71,7 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 			return r.setsOf(ctx, object.GetNamespace(), object.GetLabels()[clusterv1beta1.PlacementLabel])
 		})).
-		WatchesRawSource(controls(mgr.GetCache())).
+		WatchesRawSource(r.controls(mgr.GetCache())).
 		Watches(&workv1.ManifestWork{}, r.workHandler()).
 		Watches(&clusterv1.ManagedCluster{}, r.clusterHandler()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -80,11 +83,29 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 }
 
 // controls is the source of RolloutControls, which have the names of their sets. The controller starts without it, since a hub may lack the
-// definition: it is watched once the hub has it.
-func controls(informers cache.Cache) source.Source {
+// definition: they are watched once the hub has it.
+func (r *reconciler) controls(informers cache.Cache) source.Source {
 	found := source.Kind(informers, &rolloutv1alpha1.RolloutControl{}, &handler.TypedEnqueueRequestForObject[*rolloutv1alpha1.RolloutControl]{})
-	return source.Func(func(ctx context.Context, queue queue) error { return found.Start(ctx, queue) })
+	defined := func(context.Context) (bool, error) { return r.options.RolloutControls(), nil }
+	return source.Func(func(ctx context.Context, queue queue) error {
+		if r.options.RolloutControls() {
+			return found.Start(ctx, queue)
+		}
+		go func() {
+			err := wait.PollUntilContextCancel(ctx, definitionInterval, true, defined)
+			if err == nil {
+				err = found.Start(ctx, queue)
+			}
+			if err != nil && !ended(ctx) {
+				log.FromContext(ctx).Error(err, "RolloutControls are not watched: what people decide counts when the set is planned next")
+			}
+		}()
+		return nil
+	})
 }
+
+// definitionInterval is how often a missing definition is looked for.
+const definitionInterval = 2 * time.Second
 
 // indexWorks indexes the works by their sets. The index of the cache's own kind would have a second entry for each work, by its namespace.
 func (r *reconciler) indexWorks(ctx context.Context, informers cache.Informers) error {

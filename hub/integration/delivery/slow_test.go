@@ -2,7 +2,10 @@
 
 package delivery
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+)
 
-// TestRolloutHistoryInManySteps is TestRolloutHistory for longer.
-func TestRolloutHistoryInManySteps(t *testing.T) { playHistory(t, slowHistorySteps) }
+// TestRolloutHistoryInManySteps is TestRolloutHistory for longer, with a new seed each time.
+func TestRolloutHistoryInManySteps(t *testing.T) { playHistory(t, slowHistorySteps, rand.Uint64()) }
