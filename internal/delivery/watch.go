@@ -86,13 +86,14 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 // definition: they are watched once the hub has it.
 func (r *reconciler) controls(informers cache.Cache) source.Source {
 	found := source.Kind(informers, &rolloutv1alpha1.RolloutControl{}, &handler.TypedEnqueueRequestForObject[*rolloutv1alpha1.RolloutControl]{})
-	defined := func(context.Context) (bool, error) { return r.options.RolloutControls(), nil }
 	return source.Func(func(ctx context.Context, queue queue) error {
 		if r.options.RolloutControls() {
 			return found.Start(ctx, queue)
 		}
 		go func() {
-			err := wait.PollUntilContextCancel(ctx, definitionInterval, true, defined)
+			err := wait.PollUntilContextCancel(ctx, definitionInterval, true, func(context.Context) (bool, error) {
+				return r.options.RolloutControls(), nil
+			})
 			if err == nil {
 				err = found.Start(ctx, queue)
 			}
