@@ -31,7 +31,7 @@ func TestHolds(t *testing.T) {
 	expect(release(), cli.ExitRefused, "no reason is given")
 	expect(release("--reason", "a test", "--hold", "Breach"), cli.ExitRefused, "nothing is held back of the set "+s.namespace+"/api by Breach")
 	expect(release("--reason", "a test", "--as", s.deliveryTenant(t)), cli.ExitRefused, "cannot")
-	expect(release("--reason", "a test"), cli.ExitOK, "UnprovenGroup is released: 1 mandatory group passed\n")
+	expect(release("--reason", "a test"), cli.ExitOK, "UnprovenGroup is released: the group with groupName canary of Placement fleet is passed\n")
 
 	a, b := s.clusters()[0], s.clusters()[1]
 	s.report(t, a, "spec.selector: field is immutable")

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/completion"
@@ -20,6 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/hold"
+	"github.com/berth-project/berth/rollout"
 )
 
 const releaseLong = `End the holds of an object: what was held back happens.
@@ -27,7 +29,7 @@ const releaseLong = `End the holds of an object: what was held back happens.
 | type | what happens |
 |---|---|
 | Breach | the failures of the present template count no more, and the rollout continues; new failures count |
-| UnprovenGroup | the mandatory groups that hold the present template are passed, and the rollout continues |
+| UnprovenGroup | the mandatory group that holds the present template is passed, and the rollout continues; later ones are proven |
 
 To call the change off instead, undo its cause: ` + "`kubectl berth rollout undo`" + `. To forgive one cluster or to pass one group, use
 ` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols.`
@@ -102,8 +104,10 @@ func (o *releaseOptions) run(ctx context.Context, name string) error {
 	if err := hub.Get(ctx, key, set); err != nil {
 		return fmt.Errorf("reading the set %s: %w", key, err)
 	}
-	if seen := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing); seen != nil && seen.ObservedGeneration != set.Generation {
-		return fmt.Errorf("the manager has not planned the last change of the set %s yet: wait for it, and look at `kubectl berth holds -n %s`", key, key.Namespace)
+	planned := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing)
+	if planned != nil && planned.ObservedGeneration != set.Generation {
+		return fmt.Errorf("the manager has not planned the last change of the set %s yet: wait for it, and look at "+
+			"`kubectl berth holds -n %s`", key, key.Namespace)
 	}
 	found := slices.DeleteFunc(report.Holds(set), func(h hold.Hold) bool { return o.hold != "" && h.Type != hold.Type(o.hold) })
 	if len(found) == 0 {
@@ -124,10 +128,12 @@ func (o *releaseOptions) run(ctx context.Context, name string) error {
 }
 
 // release ends a hold and returns what it did.
-func (o *releaseOptions) release(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, of *hold.Hold) (string, error) {
+func (o *releaseOptions) release(
+	ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, of *hold.Hold,
+) (what string, err error) {
 	if set.Status.AbortedTime != nil {
-		return "", fmt.Errorf("the rollout of the set %s/%s was aborted and its clusters have returned: write another template, or remove failureStrategy",
-			set.Namespace, set.Name)
+		return "", fmt.Errorf("the rollout of the set %s/%s was aborted and its clusters have returned: write another template, or remove "+
+			"failureStrategy", set.Namespace, set.Name)
 	}
 	if of.Type == hold.Breach {
 		failed, more := rollouts.Counted(set)
@@ -148,9 +154,12 @@ func (o *releaseOptions) release(ctx context.Context, hub client.Client, set *wo
 	if err != nil {
 		return "", err
 	}
-	passed := rollouts.PassUnproven(set, reason)
-	if _, err := rollouts.ChangeControl(ctx, hub, set, rollouts.AddApprovals(passed)); err != nil {
+	passed, err := rollouts.PassUnproven(set, reason)
+	if err != nil {
 		return "", err
 	}
-	return printer.Count(len(passed), "mandatory group") + " passed", nil
+	if _, err := rollouts.ChangeControl(ctx, hub, set, rollouts.AddApprovals([]rolloutv1alpha1.GroupApproval{passed})); err != nil {
+		return "", err
+	}
+	return "the group with " + rollout.Reference(passed.MandatoryDecisionGroup) + " of Placement " + passed.Placement + " is passed", nil
 }
