@@ -85,7 +85,8 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 // controls is the source of RolloutControls, which have the names of their sets. The controller starts without it, since a hub may lack the
 // definition: they are watched once the hub has it.
 func (r *reconciler) controls(informers cache.Cache) source.Source {
-	found := source.Kind(informers, &rolloutv1alpha1.RolloutControl{}, &handler.TypedEnqueueRequestForObject[*rolloutv1alpha1.RolloutControl]{})
+	enqueueSet := &handler.TypedEnqueueRequestForObject[*rolloutv1alpha1.RolloutControl]{}
+	found := source.Kind(informers, &rolloutv1alpha1.RolloutControl{}, enqueueSet)
 	return source.Func(func(ctx context.Context, queue queue) error {
 		if r.options.RolloutControls() {
 			return found.Start(ctx, queue)

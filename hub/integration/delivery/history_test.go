@@ -276,7 +276,8 @@ func (h *history) forgive() {
 func (h *history) pass() {
 	revision := h.revision(h.version)
 	h.decideBeside(func(decided *rolloutv1alpha1.RolloutControlSpec) {
-		decided.Approvals = append(decided.Approvals, rolloutv1alpha1.GroupApproval{Placement: "p", Revision: revision, For: rolloutv1alpha1.ApprovalProof})
+		passed := rolloutv1alpha1.GroupApproval{Placement: "p", Revision: revision, For: rolloutv1alpha1.ApprovalProof}
+		decided.Approvals = append(decided.Approvals, passed)
 	})
 	h.passed = true
 }
@@ -330,7 +331,9 @@ func (h *history) see() {
 			h.facts[cluster] = &fact{}
 		}
 	}
-	if record := h.set.Status.Rollout; h.finished != h.version && record != nil && record.Revision == h.revision(h.version) && record.FinishedTime != nil {
+	record := h.set.Status.Rollout
+	ended := record != nil && record.Revision == h.revision(h.version) && record.FinishedTime != nil
+	if h.finished != h.version && ended {
 		for _, cluster := range h.selected() {
 			if known := h.facts[cluster]; known == nil || !known.succeeded && !known.counts() && !known.forgiven {
 				h.fail("the rollout of version %d has finished, and %s has not reported", h.version, cluster)

@@ -65,8 +65,10 @@ func TestCounted(t *testing.T) {
 	set := &workv1alpha1.ManifestWorkReplicaSet{}
 	set.Status.Rollout = &clusterv1alpha1.RolloutRecord{
 		Clusters: []clusterv1alpha1.ClusterRolloutRecord{
-			{Name: "a", Phase: clusterv1alpha1.ClusterFailed}, {Name: "b", Phase: clusterv1alpha1.ClusterLost},
-			{Name: "c", Phase: clusterv1alpha1.ClusterForgiven}, {Name: "d", Phase: clusterv1alpha1.ClusterInFlight},
+			{Name: "a", Phase: clusterv1alpha1.ClusterFailed},
+			{Name: "b", Phase: clusterv1alpha1.ClusterLost},
+			{Name: "c", Phase: clusterv1alpha1.ClusterForgiven},
+			{Name: "d", Phase: clusterv1alpha1.ClusterInFlight},
 		},
 		Placements: []clusterv1alpha1.PlacementRolloutRecord{{Groups: []clusterv1alpha1.GroupRolloutRecord{{Failed: 1, Lost: 2}}}},
 	}

@@ -15,7 +15,10 @@ func Holds(set *workv1alpha1.ManifestWorkReplicaSet) []hold.Hold {
 	if condition == nil || condition.Status != metav1.ConditionFalse {
 		return nil
 	}
-	out := hold.Hold{Kind: "ManifestWorkReplicaSet", Namespace: set.Namespace, Name: set.Name, Cause: condition.Message, Since: &condition.LastTransitionTime}
+	out := hold.Hold{
+		Kind: "ManifestWorkReplicaSet", Namespace: set.Namespace, Name: set.Name,
+		Cause: condition.Message, Since: &condition.LastTransitionTime,
+	}
 	switch rollout.Phase(condition.Reason) {
 	case rollout.PhaseBreached:
 		out.Type = hold.Breach

@@ -102,7 +102,8 @@ func New(in deliveryplan.Input) Report {
 	out.Summary = plan.Status.Summary
 	out.setCondition(plan.Status.Conditions)
 	if out.Phase == string(rollout.PhaseFinished) && !finishRecorded(in, &plan) {
-		out.Phase, out.Message = string(rollout.PhaseWaiting), "Every cluster is done, and the manager has not recorded the end of the rollout yet"
+		out.Phase = string(rollout.PhaseWaiting)
+		out.Message = "Every cluster is done, and the manager has not recorded the end of the rollout yet"
 	}
 	for i := range out.Placements {
 		placement := &out.Placements[i]

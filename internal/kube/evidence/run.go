@@ -127,8 +127,8 @@ func (r *run) decide() {
 	}
 }
 
-// await lets nothing start while it is not known whether a cluster in flight, or a failed cluster, is selected: until then it has a place, or
-// counts as a failure.
+// await lets nothing start while it is not known whether a cluster in flight, or a failed cluster, is selected: until then it has a place,
+// or counts as a failure.
 func (r *run) await() {
 	for i := range r.out.Steps {
 		if step := &r.out.Steps[i]; r.open && step.Phase == rollout.PhaseAdvancing {

@@ -79,7 +79,8 @@ func newDeliveries(c *metricSet, read func() DeliveryState) *Deliveries {
 			}
 		}, Label{Name: "state", Values: texts(rollout.States())})
 	c.scraped("berth_delivery_held", "Clusters whose ManifestWork waits because --fanout-bytes is used up.", func(set emit) { set(float64(read().Held)) })
-	c.scraped("berth_holds", "What is held back until its cause ends or a person ends the hold, by kind: see kubectl berth holds.", func(set emit) {
+	const holds = "What is held back until its cause ends or a person ends the hold, by kind: see kubectl berth holds."
+	c.scraped("berth_holds", holds, func(set emit) {
 		state := read()
 		for _, kind := range hold.Types() {
 			set(float64(state.Holds[kind]), string(kind))
