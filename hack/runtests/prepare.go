@@ -81,7 +81,11 @@ func prepare(ctx context.Context, root string, slow []unit) ([]string, error) {
 	if err := building.Wait(); err != nil {
 		return nil, err
 	}
-	out := []string{checkout.RootVariable + "=" + root}
+	links, err := prepareLinks(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{checkout.RootVariable + "=" + root, links}
 	for _, b := range builds(slow) {
 		for _, from := range b.packages {
 			variable, err := b.publish(root, filepath.Base(from))
