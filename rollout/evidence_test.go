@@ -77,6 +77,9 @@ func TestEvidence(t *testing.T) {
 			if got := codes(step); got != tc.codes || string(step.Phase) != tc.phase {
 				t.Errorf("%s, %s; want %s, %s", step.Phase, got, tc.phase, tc.codes)
 			}
+			if first := tc.evidence.Gates; step.Phase == rollout.PhaseUnproven && (step.Unproven == nil || *step.Unproven != first[0].Group) {
+				t.Errorf("held by %v, want %v", step.Unproven, first[0].Group)
+			}
 		})
 	}
 }

@@ -38,7 +38,7 @@ func (s Step) Message() string {
 	case PhasePaused:
 		return fmt.Sprintf("Paused with %s to start", clusters(len(s.Wait)))
 	case PhaseUnproven:
-		return fmt.Sprintf("A mandatory group has no cluster that can prove the change: %s to start wait until a person passes it", clusters(len(s.Wait)))
+		return fmt.Sprintf("No cluster of %s can prove the change: %s to start wait until a person passes it", s.unproven(), clusters(len(s.Wait)))
 	case PhaseUnapproved:
 		return fmt.Sprintf("Group %s waits for approval, with %s to start", s.Group, clusters(len(s.Wait)))
 	case PhaseSoaking:
@@ -46,6 +46,14 @@ func (s Step) Message() string {
 	default:
 		return fmt.Sprintf("%s under way, %d to start", clusters(s.InFlight), len(s.Wait))
 	}
+}
+
+// unproven names the mandatory group that holds the rollout.
+func (s Step) unproven() string {
+	if s.Unproven == nil {
+		return "a mandatory group"
+	}
+	return "the mandatory group with " + Reference(*s.Unproven)
 }
 
 func clusters(n int) string {
@@ -63,7 +71,7 @@ func (s Step) Explain(v Verdict) string {
 	case WaitsForGroup:
 		return fmt.Sprintf("group %s is not done", s.Group)
 	case WaitsForProof:
-		return "a mandatory group has no cluster that can prove the change"
+		return fmt.Sprintf("no cluster of %s can prove the change", s.unproven())
 	case WaitsForApproval:
 		return fmt.Sprintf("group %s is not approved", v.Group)
 	case WaitsForResume:

@@ -260,14 +260,15 @@ func (p *planner) start() {
 	}
 }
 
-// unproven reports whether a mandatory group before a group was not passed, although none of its clusters is left to start or under way.
-func (p *planner) unproven(s *groupState) bool {
+// unproven returns the first mandatory group before a group that was not passed, although none of its clusters is left to start or under way;
+// nil for none.
+func (p *planner) unproven(s *groupState) *clusterv1alpha1.MandatoryDecisionGroup {
 	for i, gate := range p.evidence.Gates[:min(s.gate, len(p.evidence.Gates))] {
 		if !gate.Passed && !slices.ContainsFunc(p.groups, func(other groupState) bool { return other.gate == i && !other.done() }) {
-			return true
+			return &gate.Group
 		}
 	}
-	return false
+	return nil
 }
 
 // closed reports whether a mandatory group before a group was not passed.
@@ -284,7 +285,7 @@ func (p *planner) waitReason(s *groupState, blocked bool) Code {
 		return WaitsForRepair
 	case p.paused:
 		return WaitsForResume
-	case p.unproven(s):
+	case p.unproven(s) != nil:
 		return WaitsForProof
 	case blocked || p.closed(s):
 		return WaitsForGroup

@@ -41,9 +41,9 @@ func (p *planner) step(groups []decision.Group) Step {
 	for _, name := range p.removed {
 		out.Verdicts = append(out.Verdicts, Verdict{Cluster: name, Group: decision.GroupKey{Index: decision.NoIndex}, Code: code})
 	}
-	for _, s := range p.groups {
-		if !s.done() {
-			out.Group = s.key
+	for i := range p.groups {
+		if s := &p.groups[i]; !s.done() {
+			out.Group, out.Unproven = s.key, p.unproven(s)
 			break
 		}
 	}

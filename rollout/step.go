@@ -138,6 +138,8 @@ type Step struct {
 
 	// Group is the first group that is not done; its index is NoIndex when all are done.
 	Group decision.GroupKey
+	// Unproven is the mandatory group that holds Group, as none of its clusters can prove the change; nil for none.
+	Unproven *clusterv1alpha1.MandatoryDecisionGroup
 	// Total counts the selected clusters, InFlight the clusters under way or soaking after this step, Failures the failing
 	// and timed out ones.
 	Total, InFlight, Failures int

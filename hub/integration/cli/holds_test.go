@@ -25,7 +25,7 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%q: %+v, want exit code %d and %q", args, got, code, text)
 		}
 	}
-	awaitOutput(t, list, "hold     UnprovenGroup", object, "A mandatory group has no cluster that can prove the change", ends)
+	awaitOutput(t, list, "hold     UnprovenGroup", object, "No cluster of the mandatory group with groupName canary can prove the change", ends)
 	expect([]string{"holds", "-n", "default"}, cli.ExitOK, "nothing is held back\n")
 	expect([]string{"holds", "-A", "-o", "json"}, cli.ExitOK, `"type": "UnprovenGroup"`)
 	expect(release(), cli.ExitRefused, "no reason is given")

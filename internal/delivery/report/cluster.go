@@ -91,8 +91,8 @@ func (b *builder) next(v deliveryplan.Verdict, work *workv1.ManifestWork) string
 		return "starts when a cluster under way is done"
 	case rollout.WaitsForGroup:
 		return fmt.Sprintf("starts when group %s is done", step.Group)
-	case rollout.WaitsForApproval, rollout.WaitsForResume, rollout.WaitsForRepair, rollout.WaitsForStrategy:
-		return remedy(b.in.Set, v.Placement, v.Code, v.Group)
+	case rollout.WaitsForProof, rollout.WaitsForApproval, rollout.WaitsForResume, rollout.WaitsForRepair, rollout.WaitsForStrategy:
+		return remedy(b.in.Set, v.Placement, step, v.Code, v.Group)
 	case rollout.WaitsForDecision:
 		return "the work stays until a placement has decided"
 	case rollout.Left:

@@ -19,11 +19,13 @@ func Remedy(set *workv1alpha1.ManifestWorkReplicaSet, step plan.Rollout) string 
 	if !stands {
 		return ""
 	}
-	return remedy(set, step.Placement, code, step.Group)
+	return remedy(set, step.Placement, step.Step, code, step.Group)
 }
 
 // remedy returns what a user does about a code that waits for a user.
-func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, code rollout.Code, group decision.GroupKey) string {
+func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, step rollout.Step, code rollout.Code,
+	group decision.GroupKey,
+) string {
 	command := func(verb, flags string) string {
 		if len(set.Spec.PlacementRefs) > 1 && verb != "undo" {
 			flags += " --placement " + placement
@@ -39,6 +41,9 @@ func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, code rol
 	case rollout.WaitsForResume:
 		return "starts after `" + command("resume", "") + "`"
 	case rollout.WaitsForProof:
+		if step.Unproven != nil {
+			group = decision.GroupKey{Index: int(step.Unproven.GroupIndex), Name: step.Unproven.GroupName}
+		}
 		return "starts when a cluster of the mandatory group has succeeded, or after `" + command("approve", " --group "+groupFlag(group)) + "`"
 	case rollout.WaitsForRepair:
 		if set.Status.AbortedTime != nil {
