@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/install/preflight/upgrade"
 )
 
@@ -19,10 +20,11 @@ const preflightLong = `Check whether Berth may take over a hub of Open Cluster M
 
 Prints what to do before Berth starts, in this order: missing definitions and permissions, namespaces that belong to no cluster,
 conversions and webhooks without a server, and controllers to turn off. Notes are about what stays as it is. One names clusters whose
-agents a change of the hub's CA may cut off; -o json names all of them.
+agents a change of the hub's CA may cut off; -o json names all of them. Others name the sets of works whose rollout will wait for a
+person, since nothing shows that a mandatory group has passed.
 
 The command changes nothing. Exit code 0 means that Berth may start, 1 that there are steps left. You need the permission to read
-Deployments, webhooks and definitions, and to create SubjectAccessReviews.`
+Deployments, webhooks, definitions and sets of works, and to create SubjectAccessReviews.`
 
 // NewPreflight returns the command that checks a hub before Berth takes it over.
 func NewPreflight(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -54,6 +56,19 @@ func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags
 	report, err := upgrade.Check(ctx, hub, clock.Now())
 	if err != nil {
 		return err
+	}
+	deliveries, err := reader.NewClient(flags, streams.ErrOut, rollouts.NewClient)
+	if err != nil {
+		return err
+	}
+	held, err := rollouts.WillHold(ctx, deliveries, clock.Now())
+	if err != nil {
+		return err
+	}
+	for _, one := range held {
+		report.Notes = append(report.Notes, upgrade.Finding{
+			Object: "ManifestWorkReplicaSet " + one.Set, Message: "its rollout over placement " + one.Placement + " will wait: " + one.Message, Remedy: one.Remedy,
+		})
 	}
 	err = printer.WriteBuffered(streams.Out, func(w io.Writer) error {
 		if output != "" {
