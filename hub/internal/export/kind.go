@@ -59,6 +59,7 @@ func kinds() []kind {
 		berth(clusterv1beta1.GroupVersion, "Placement", "placements", true),
 		berth(clusterv1beta1.GroupVersion, "PlacementDecision", "placementdecisions", true),
 		berth(workv1alpha1.SchemeGroupVersion, "ManifestWorkReplicaSet", "manifestworkreplicasets", true),
+		{name: "RolloutControl", resource: rolloutv1alpha1.SchemeGroupVersion.WithResource("rolloutcontrols")},
 		{name: "ControllerRevision", resource: appsv1.SchemeGroupVersion.WithResource("controllerrevisions"), selector: workv1.ReplicaSetLabel},
 		{name: "FormerTemplate", resource: rolloutv1alpha1.SchemeGroupVersion.WithResource("formertemplates"), selector: workv1.ReplicaSetLabel},
 		berth(workv1.SchemeGroupVersion, kindWork, "manifestworks", true),
