@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
@@ -285,6 +287,51 @@ func TestAClusterThatMovesLeavesItsAdminsAtOnce(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestNoRequestOutlivesARole: the API server authorizes a request, the manager takes the cluster out of the role, and then the policies are
+// asked. Former admins write without a pause, so that this happens to some request.
+func TestNoRequestOutlivesARole(t *testing.T) {
+	mine, theirs := newSet(t), newSet(t)
+	before := newSetAdmin(t, mine)
+	for _, attempt := range []func(path string) (apiResponse, error){
+		func(path string) (apiResponse, error) {
+			return before.do(t.Context(), http.MethodPatch, path, string(types.MergePatchType), object{"metadata": object{"labels": object{"tier": "gold"}}})
+		},
+		func(path string) (apiResponse, error) {
+			return before.do(t.Context(), http.MethodDelete, path, "", nil)
+		},
+	} {
+		for range 4 {
+			path := clusters + "/" + newCluster(t, mine)
+			before.awaitAllowed(t, "delete", path)
+			adminUser(t).merge(t, path, `{"metadata":{"labels":{"`+setLabel+`":"`+theirs+`"}}}`).expectSuccess(t)
+			var writers errgroup.Group
+			for range 4 {
+				writers.Go(func() error { return writeUntilTheRoleEnds(t, path, attempt) })
+			}
+			if err := writers.Wait(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// writeUntilTheRoleEnds fails for a write that succeeds. It ends when RBAC refuses.
+func writeUntilTheRoleEnds(t *testing.T, path string, attempt func(path string) (apiResponse, error)) error {
+	t.Helper()
+	for t.Context().Err() == nil {
+		got, err := attempt(path)
+		switch {
+		case err != nil:
+			return err
+		case got.Code != http.StatusForbidden:
+			return fmt.Errorf("%s is in another set, and the response is %d: %s", path, got.Code, got.Message)
+		case !strings.Contains(got.Message, "ValidatingAdmissionPolicy"):
+			return nil
+		}
+	}
+	return t.Context().Err()
 }
 
 // TestOnlyAdminsOfASetAreLimited: the policy about admins of sets limits neither agents, nor users with roles of the administrator's
