@@ -48,10 +48,12 @@ type RolloutControlSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	PauseReason string `json:"pauseReason,omitempty"`
 
-	// Lets clusters return to an earlier template at once.
+	// Lets all clusters that have another template get this one at once: at no pace,
+	// through a pause, without approvals, and whatever fails. It counts for a template
+	// whose rollout has finished before.
 	//
 	// +optional
-	ReturnNow *RolloutReturn `json:"returnNow,omitempty"`
+	ReturnNow *TemplateDecision `json:"returnNow,omitempty"`
 
 	// Groups that may start, and mandatory groups that are passed without a proof.
 	//
@@ -65,13 +67,11 @@ type RolloutControlSpec struct {
 	// +kubebuilder:validation:MaxItems=500
 	Forgiven []ForgivenCluster `json:"forgiven,omitempty"`
 
-	// Hash of the template that may start although that of the last finished rollout is
-	// not kept, as the condition `FormerTemplateUnkept` of the set reports. No cluster can
-	// return then. It counts for no other template.
+	// Lets a template start although that of the last finished rollout is not kept, as
+	// the condition `FormerTemplateUnkept` of the set reports. No cluster can return then.
 	//
 	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	WithoutFormer string `json:"withoutFormer,omitempty"`
+	WithoutFormer *TemplateDecision `json:"withoutFormer,omitempty"`
 }
 
 // GroupApproval lets a decision group start, or passes a mandatory group.
@@ -111,11 +111,9 @@ type GroupApproval struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RolloutReturn lets all clusters that have another template get an earlier one
-// at once: at no pace, through a pause, without approvals, and whatever fails.
-type RolloutReturn struct {
-	// Hash of the template. It counts while the set has this template, whose
-	// rollout has finished before.
+// TemplateDecision is a decision on one template.
+type TemplateDecision struct {
+	// Hash of the template. The decision counts while the set has this template.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -128,7 +126,7 @@ type RolloutReturn struct {
 	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by,omitempty"`
 
-	// Why the clusters return at once.
+	// Why it was decided.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

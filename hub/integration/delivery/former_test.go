@@ -242,7 +242,8 @@ func TestAPersonStartsATemplateWithoutAFormerOne(t *testing.T) {
 	f.rollOut(set, "2")
 	stored := f.awaitCondition(set, workv1alpha1.FormerTemplateUnkept, "True", plan.ReasonFormerUnkept)
 	control := &rolloutv1alpha1.RolloutControl{}
-	control.Namespace, control.Name, control.Spec.WithoutFormer = set.Namespace, set.Name, stored.Status.UpdateRevision
+	control.Namespace, control.Name = set.Namespace, set.Name
+	control.Spec.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: stored.Status.UpdateRevision}
 	f.MustCreate(control)
 	f.permitStoring(true)
 	f.healthy(f.awaitWorks(set, password+"2", f.clusters...))

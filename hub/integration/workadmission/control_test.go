@@ -23,16 +23,18 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 	mustCreate(t, controls, kit.Parse(t, kind+"stored}, spec: {paused: true, pausedBy: joe, returnNow: {revision: r, by: joe}, approvals: [{"+approval+", by: joe}], "+
 		"forgiven: [{cluster: a, revision: r, reason: x, by: joe}]}}"))
 	for sentence, test := range map[string]struct{ spec, refused string }{
-		"a pause in the own name":            {"{paused: true, pausedBy: jane}", ""},
-		"a pause in another name":            {"{paused: true, pausedBy: joe}", "set spec.pausedBy to jane"},
-		"a pause without a name":             {"{paused: true}", "set spec.pausedBy to jane"},
-		"an approval in another name":        {"{approvals: [{" + approval + ", by: joe}]}", "spec.forgiven to jane"},
-		"an approval in the own name":        {"{approvals: [{" + approval + ", by: jane}]}", ""},
-		"a forgiven cluster without a name":  {"{forgiven: [{cluster: a, revision: r, reason: x}]}", "spec.forgiven to jane"},
-		"a forgiven cluster in the own name": {"{forgiven: [{cluster: a, revision: r, reason: x, by: jane}]}", ""},
-		"a return in another name":           {"{returnNow: {revision: r, by: joe}}", "set spec.returnNow.by to jane"},
-		"a return in the own name":           {"{returnNow: {revision: r, by: jane}}", ""},
-		"nothing":                            {"{}", ""},
+		"a pause in the own name":                    {"{paused: true, pausedBy: jane}", ""},
+		"a pause in another name":                    {"{paused: true, pausedBy: joe}", "set spec.pausedBy to jane"},
+		"a pause without a name":                     {"{paused: true}", "set spec.pausedBy to jane"},
+		"an approval in another name":                {"{approvals: [{" + approval + ", by: joe}]}", "spec.forgiven to jane"},
+		"an approval in the own name":                {"{approvals: [{" + approval + ", by: jane}]}", ""},
+		"a forgiven cluster without a name":          {"{forgiven: [{cluster: a, revision: r, reason: x}]}", "spec.forgiven to jane"},
+		"a forgiven cluster in the own name":         {"{forgiven: [{cluster: a, revision: r, reason: x, by: jane}]}", ""},
+		"a return in another name":                   {"{returnNow: {revision: r, by: joe}}", "set spec.returnNow.by to jane"},
+		"a return in the own name":                   {"{returnNow: {revision: r, by: jane}}", ""},
+		"a start without a way back, without a name": {"{withoutFormer: {revision: r}}", "set spec.withoutFormer.by to jane"},
+		"a start without a way back":                 {"{withoutFormer: {revision: r, by: jane}}", ""},
+		"nothing":                                    {"{}", ""},
 	} {
 		err := jane.dryRun(t, controls, kit.Parse(t, kind+"new}, spec: "+test.spec+"}"))
 		if test.refused == "" && err != nil {
@@ -42,15 +44,16 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 		}
 	}
 	for sentence, test := range map[string]struct{ spec, refused string }{
-		"a resume in the own name":   {"{paused: false, pausedBy: jane}", ""},
-		"a resume in the old name":   {"{paused: false}", "set spec.pausedBy to jane"},
-		"another reason":             {"{pauseReason: why}", "set spec.pausedBy to jane"},
-		"another user of the pause":  {"{pausedBy: jim}", "set spec.pausedBy to jane"},
-		"an approval beside another": {"{approvals: [{" + approval + ", by: joe}, {" + approval + ", by: jane}]}", ""},
-		"another user of an entry":   {"{forgiven: [{cluster: a, revision: r, reason: x, by: jim}]}", "spec.forgiven to jane"},
-		"another cluster of joe":     {"{forgiven: [{cluster: b, revision: r, reason: x, by: joe}]}", "spec.forgiven to jane"},
-		"an entry goes":              {"{forgiven: null}", ""},
-		"another return":             {"{returnNow: {revision: s}}", "set spec.returnNow.by to jane"},
+		"a resume in the own name":                   {"{paused: false, pausedBy: jane}", ""},
+		"a resume in the old name":                   {"{paused: false}", "set spec.pausedBy to jane"},
+		"another reason":                             {"{pauseReason: why}", "set spec.pausedBy to jane"},
+		"another user of the pause":                  {"{pausedBy: jim}", "set spec.pausedBy to jane"},
+		"an approval beside another":                 {"{approvals: [{" + approval + ", by: joe}, {" + approval + ", by: jane}]}", ""},
+		"another user of an entry":                   {"{forgiven: [{cluster: a, revision: r, reason: x, by: jim}]}", "spec.forgiven to jane"},
+		"another cluster of joe":                     {"{forgiven: [{cluster: b, revision: r, reason: x, by: joe}]}", "spec.forgiven to jane"},
+		"an entry goes":                              {"{forgiven: null}", ""},
+		"another return":                             {"{returnNow: {revision: s}}", "set spec.returnNow.by to jane"},
+		"a start without a way back in another name": {"{withoutFormer: {revision: r, by: joe}}", "set spec.withoutFormer.by to jane"},
 	} {
 		err := jane.patch(t, controls, team, "stored", "{spec: "+test.spec+"}")
 		if test.refused == "" && err != nil {

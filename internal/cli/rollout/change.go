@@ -89,7 +89,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &changeOptions{done: "approved"}
 	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (bool, error) {
 		if o.withoutFormer {
-			start, err := rollouts.StartWithoutFormer(set)
+			start, err := rollouts.StartWithoutFormer(set, o.reason)
 			if err != nil {
 				return false, err
 			}

@@ -244,7 +244,7 @@ func AddApprovals(added []rolloutv1alpha1.GroupApproval) ControlChange {
 
 // StartWithoutFormer lets the present template of a set start although that of the last finished rollout is not kept. It is an error where
 // the set does not wait for that.
-func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet) (ControlChange, error) {
+func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet, reason string) (ControlChange, error) {
 	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", set.Namespace, set.Name, err)
@@ -252,10 +252,12 @@ func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet) (ControlChange
 	if !plan.LacksFormer(set) || set.Status.CurrentRevision == revision {
 		return nil, fmt.Errorf("%w: set %s/%s", errNotHeld, set.Namespace, set.Name)
 	}
-	return func(decided *rolloutv1alpha1.RolloutControlSpec, _ string) bool {
-		changed := decided.WithoutFormer != revision
-		decided.WithoutFormer = revision
-		return changed
+	return func(decided *rolloutv1alpha1.RolloutControlSpec, by string) bool {
+		if decided.WithoutFormer != nil && decided.WithoutFormer.Revision == revision {
+			return false
+		}
+		decided.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: revision, By: by, Reason: reason}
+		return true
 	}, nil
 }
 

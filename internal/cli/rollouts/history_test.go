@@ -170,7 +170,7 @@ func TestUndoNamesWhatHoldsIt(t *testing.T) {
 	if diff := cmp.Diff(want, holds); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	control.Spec.ReturnNow = &rolloutv1alpha1.RolloutReturn{Revision: history[0].Hash}
+	control.Spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: history[0].Hash}
 	if holds, err = Holds(read, time.Unix(1e9, 0)); len(holds) > 0 || err != nil {
 		t.Errorf("a return at once waits: %q, %v", holds, err)
 	}
@@ -272,18 +272,19 @@ func hubOf(t *testing.T, history []Revision, refuses error) client.Client {
 // TestStartWithoutFormer: it needs a set that waits for its former template, and counts for the present one.
 func TestStartWithoutFormer(t *testing.T) {
 	set, history := versions(t, "a", "a", "b")
-	if _, err := StartWithoutFormer(set); !errors.Is(err, errNotHeld) {
+	if _, err := StartWithoutFormer(set, ""); !errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v, want %v", err, errNotHeld)
 	}
 	set.Status.Conditions = []metav1.Condition{
 		{Type: workv1alpha1.FormerTemplateUnkept, Status: metav1.ConditionTrue, Reason: plan.ReasonFormerUnkept},
 	}
-	change, err := StartWithoutFormer(set)
+	change, err := StartWithoutFormer(set, "no way back")
 	if err != nil {
 		t.Fatal(err)
 	}
 	decided := &rolloutv1alpha1.RolloutControlSpec{}
-	if !change(decided, "jane") || decided.WithoutFormer != history[0].Hash || change(decided, "jane") {
+	want := rolloutv1alpha1.TemplateDecision{Revision: history[0].Hash, By: "jane", Reason: "no way back"}
+	if !change(decided, "jane") || decided.WithoutFormer == nil || *decided.WithoutFormer != want || change(decided, "jane") {
 		t.Errorf("%+v", decided)
 	}
 }

@@ -28,7 +28,7 @@ func ReturnNow(hash, reason string) ControlChange {
 		if spec.ReturnNow != nil && spec.ReturnNow.Revision == hash {
 			return false
 		}
-		spec.ReturnNow = &rolloutv1alpha1.RolloutReturn{Revision: hash, By: by, Reason: reason}
+		spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: hash, By: by, Reason: reason}
 		return true
 	}
 }

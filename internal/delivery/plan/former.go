@@ -19,7 +19,7 @@ func (p *planner) lacksFormer() bool {
 
 // startsWithoutFormer reports whether a person lets the present template start without a way back.
 func (p *planner) startsWithoutFormer() bool {
-	return p.in.Control != nil && p.in.Control.Spec.WithoutFormer == p.in.Hash
+	return p.in.Control != nil && p.in.Control.Spec.WithoutFormer != nil && p.in.Control.Spec.WithoutFormer.Revision == p.in.Hash
 }
 
 // unkept returns the condition that reports a template that is not kept. Current is the hash of the last finished one. Is is false if both

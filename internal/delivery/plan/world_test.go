@@ -185,9 +185,12 @@ func (w *world) input(t testing.TB) plan.Input {
 // control returns what people decided.
 func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
 	t.Helper()
-	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: w.paused, WithoutFormer: w.withoutFormer}}
+	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: w.paused}}
 	if w.returns {
-		out.Spec.ReturnNow = &rolloutv1alpha1.RolloutReturn{Revision: w.hash(t)}
+		out.Spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: w.hash(t)}
+	}
+	if w.withoutFormer != "" {
+		out.Spec.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: w.withoutFormer}
 	}
 	for name := range w.placements {
 		for _, group := range w.passed {

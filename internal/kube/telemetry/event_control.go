@@ -13,8 +13,8 @@ import (
 // maxDecisions bounds the events of one change of a RolloutControl.
 const maxDecisions = 50
 
-// DecisionEvents returns the events of what people newly decided about a rollout: one for each pause, resume, approval, forgiven cluster
-// and return. nil stands for no decision. Without verified, the users are not named: any client may have written their names.
+// DecisionEvents returns the events of what people newly decided about a rollout: one for each pause, resume, approval, forgiven cluster,
+// return and start without a way back. nil stands for no decision. Without verified, the users are not named: any client may have written their names.
 func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified bool) []Event {
 	was, is := orEmpty(before), orEmpty(after)
 	var out []Event
@@ -49,6 +49,9 @@ func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified 
 	}
 	if now := is.ReturnNow; now != nil && (was.ReturnNow == nil || *was.ReturnNow != *now) {
 		add(ReasonReturnedAtOnce, now.By, now.Reason, "The return to template %s at once is decided", now.Revision)
+	}
+	if now := is.WithoutFormer; now != nil && (was.WithoutFormer == nil || *was.WithoutFormer != *now) {
+		add(ReasonStartsWithoutFormer, now.By, now.Reason, "The start of template %s without a way back is decided", now.Revision)
 	}
 	return out
 }

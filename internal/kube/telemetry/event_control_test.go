@@ -45,8 +45,12 @@ func TestEachNewDecisionHasOneEvent(t *testing.T) {
 				"GroupApproved The group with groupName canary of Placement p, which is passed without a proof, is approved by jane: it is empty",
 		},
 		"a return": {
-			after: &spec{ReturnNow: &rolloutv1alpha1.RolloutReturn{Revision: "r", By: "jane"}},
+			after: &spec{ReturnNow: &rolloutv1alpha1.TemplateDecision{Revision: "r", By: "jane"}},
 			want:  "ReturnedAtOnce The return to template r at once is decided by jane",
+		},
+		"a start without a way back": {
+			after: &spec{WithoutFormer: &rolloutv1alpha1.TemplateDecision{Revision: "r", By: "jane"}},
+			want:  "StartsWithoutFormer The start of template r without a way back is decided by jane",
 		},
 	} {
 		var got []string

@@ -27,6 +27,8 @@ const (
 	ReasonFailureForgiven = "FailureForgiven"
 	ReasonReturnedAtOnce  = "ReturnedAtOnce"
 
+	ReasonStartsWithoutFormer = "StartsWithoutFormer"
+
 	ActionRolledOut = "RolledOut"
 	ActionDecided   = "Decided"
 )
