@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +30,8 @@ const (
 	// renewalsPerLease is how often an agent renews its lease within the lease's period: more
 	// often than real agents, because a test may share its machine.
 	renewalsPerLease = 4
+	// joinTimeout limits the conflicts of a cluster that joins.
+	joinTimeout = time.Minute
 )
 
 // FleetOptions configures a fleet. The zero value of a field is a sensible default.
@@ -113,16 +116,20 @@ func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
 			t.Fatal(err)
 		}
 	}
-	for _, condition := range []metav1.Condition{
-		{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted},
-		{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined},
-		availableCondition(false),
-	} {
-		meta.SetStatusCondition(&cluster.Status.Conditions, condition)
-	}
-	if err := f.client.Status().Update(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	Eventually(t, joinTimeout, func(ctx context.Context) error {
+		for _, condition := range []metav1.Condition{
+			{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted},
+			{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined},
+			availableCondition(false),
+		} {
+			meta.SetStatusCondition(&cluster.Status.Conditions, condition)
+		}
+		err := f.client.Status().Update(ctx, cluster)
+		if apierrors.IsConflict(err) { // a manager that runs already has changed the cluster
+			err = errors.Join(err, f.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster))
+		}
+		return err
+	})
 	f.agents = append(f.agents, &agent{name: name})
 }
 
