@@ -142,6 +142,7 @@ func TestABootstrapUserCreatesClustersOnAHubWithAManager(t *testing.T) {
 	plain := shared
 	shared = hub
 	t.Cleanup(func() { shared = plain })
+	awaitPolicy(t)
 	user := withRole(t, newBootstrapUser(t), "bootstrap", bootstrapRules()...)
 	user.awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "create", Group: clusterGroup, Resource: "managedclusters"})
 	admin := administrator(t)

@@ -66,6 +66,9 @@ func acceptedCluster(t *testing.T, name string) {
 	createRoles(t, name)
 	newAgent(t, name).awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "update", Group: clusterGroup, Resource: "managedclusters", Name: name})
 	newAgent(t, name).awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "patch", Group: "work.open-cluster-management.io", Resource: "manifestworks", Namespace: name})
+	newAgent(t, name).awaitAllowed(t, authorizationv1.ResourceAttributes{
+		Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: name,
+	})
 }
 
 // ensureNamespace creates a namespace that stays: the hub takes a while to delete one.
