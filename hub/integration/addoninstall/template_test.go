@@ -266,8 +266,8 @@ func TestAStatusDeliversNothing(t *testing.T) {
 			if strings.Contains(text, "two on") {
 				return
 			}
-		case <-time.After(time.Minute):
-			t.Fatal("the last change of the template did not reach the work within a minute")
+		case <-time.After(kit.Timeout):
+			t.Fatal("the last change of the template did not reach the work")
 		}
 	}
 }
