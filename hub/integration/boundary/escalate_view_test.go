@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -89,6 +90,13 @@ func TestGuessingBySelectors(t *testing.T) {
 	bindRole(t, viewer.subject(), roleOf("viewer", mine))
 	awaitVisible(t, viewer, setViews, mine)
 	awaitVisible(t, viewer, clusterViews, own)
+	kit.Await(t, "the view has the last status of the set", func(ctx context.Context) error { // both answers of a pair show the set
+		got, err := adminUser(t).do(ctx, http.MethodGet, setViews+"/"+mine, "", nil)
+		if text := fmt.Sprint(got.body["status"]); err == nil && !strings.Contains(text, "ClustersSelected") {
+			err = fmt.Errorf("%w: %s", errNotYet, text)
+		}
+		return err
+	})
 	tables := func(p user) user {
 		return p.withHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
 	}
