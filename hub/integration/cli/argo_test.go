@@ -95,17 +95,24 @@ func TestArgoCheck(t *testing.T) {
 	}
 	hold("no Argo CD", []string{"namespace NS: the hub has no API of ApplicationSets", noRight("get"), noRight("list")}, nil)
 	s.apply(t, applicationSetDefinition)
-	kit.Await(t, "the check has its three steps", func(context.Context) error {
-		if _, steps, _ := s.argoCheck(t); len(steps) != 3 || steps[0] != "namespace NS: no ApplicationSet follows a decision" { //nolint:contextcheck // it has the context of the test
-			return fmt.Errorf("%w: %q", errNotYet, steps)
+	kit.Await(t, "the check lists ApplicationSets", func(ctx context.Context) error { // a definition is served after a moment
+		if got := run(ctx, "argo", "check", "-n", s.namespace, "-o", "json"); !strings.Contains(got.out, "no ApplicationSet follows a decision") {
+			return fmt.Errorf("%w: %+v", errNotYet, got)
 		}
 		return nil
 	})
+	if _, steps, _ := s.argoCheck(t); len(steps) != 3 || steps[0] != "namespace NS: no ApplicationSet follows a decision" {
+		t.Errorf("steps %q, want three", steps)
+	}
 	var setup, errOut kit.Buffer // the command reads no hub, so it has no flags for one
 	if code := cli.Run(t.Context(), []string{"argo", "setup", "web", "-n", s.namespace}, genericiooptions.IOStreams{Out: &setup, ErrOut: &errOut}, clock.RealClock{}); code != cli.ExitOK {
 		t.Fatal(errOut.String())
 	}
 	s.apply(t, setup.String())
+	account := "system:serviceaccount:" + s.namespace + ":argocd-applicationset-controller"
+	for _, verb := range []string{"get", "list"} {
+		s.awaitMay(t, account, verb, "placementdecisions", s.namespace, "")
+	}
 	chosen := strings.TrimSpace(run(t.Context(), "decisions", "web", "-n", s.namespace).out)
 	number := strings.TrimPrefix(chosen, s.namespace)
 	missing := "cluster NS" + number + ": selected by web, and no cluster Secret has its name or the label apps.open-cluster-management.io/cluster-name"

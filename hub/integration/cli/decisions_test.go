@@ -25,7 +25,7 @@ func TestDecisions(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
 	s := newFixture(t)
 	// At once after the placement was stored: the command waits for the decision.
-	names := run(t.Context(), "decisions", "web", "-n", s.namespace)
+	names := run(t.Context(), "decisions", "web", "-n", s.namespace, "--timeout", kit.Timeout.String())
 	chosen := strings.TrimSuffix(names.out, "\n")
 	if names.code != cli.ExitOK || names.errOut != "" || !slices.Contains(s.clusters(), chosen) {
 		t.Fatalf("got %+v", names)

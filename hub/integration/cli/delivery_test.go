@@ -86,26 +86,27 @@ func (d deliveryFixture) work(t *testing.T, cluster string) *workv1.ManifestWork
 // report stores what the agent of a cluster reports: that the Deployment is refused for good, or with an empty message that all is well.
 func (d deliveryFixture) report(t *testing.T, cluster, refusal string) {
 	t.Helper()
-	work := d.work(t, cluster)
+	work := kit.Work(cluster, plan.WorkName(d.namespace, "api"))
 	deployment := workv1.ManifestCondition{
 		ResourceMeta: workv1.ManifestResourceMeta{Ordinal: 1, Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "api"},
 		Conditions:   []metav1.Condition{},
 	}
-	status := metav1.ConditionTrue
-	if refusal != "" {
+	status, failed := metav1.ConditionTrue, refusal != ""
+	if failed {
 		status, refusal = metav1.ConditionFalse, workv1.PermanentFailurePrefix+refusal
 	}
 	set := func(to *[]metav1.Condition, kind string, status metav1.ConditionStatus, message string) {
 		meta.SetStatusCondition(to, metav1.Condition{Type: kind, Status: status, Reason: "Reported", Message: message, ObservedGeneration: work.Generation})
 	}
-	set(&deployment.Conditions, workv1.WorkApplied, status, refusal)
-	set(&work.Status.Conditions, workv1.WorkApplied, status, "")
-	set(&work.Status.Conditions, workv1.WorkAvailable, status, "")
-	if refusal == "" {
-		set(&work.Status.Conditions, workv1.WorkProgressing, metav1.ConditionFalse, "")
-	}
-	work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{deployment}
-	d.client.For(t).MustUpdateStatus(work)
+	d.client.For(t).AwaitStatusChanged(work, func() { // the manager may create or change the work meanwhile
+		set(&deployment.Conditions, workv1.WorkApplied, status, refusal)
+		set(&work.Status.Conditions, workv1.WorkApplied, status, "")
+		set(&work.Status.Conditions, workv1.WorkAvailable, status, "")
+		if !failed {
+			set(&work.Status.Conditions, workv1.WorkProgressing, metav1.ConditionFalse, "")
+		}
+		work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{deployment}
+	})
 }
 
 // deliveryTenant is a tenant that may read the sets of works of the namespace, and nothing in the namespaces of clusters.

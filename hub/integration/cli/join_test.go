@@ -51,6 +51,9 @@ func TestAJoinTokenIsOfOneCluster(t *testing.T) {
 	}
 	config := &rest.Config{Host: endpoint.URL, BearerToken: flagValue(t, got.out, "--token"), TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.Authority}}
 	agent := kubernetes.NewForConfigOrDie(config)
+	kit.AwaitAccess(t, shared, registration.JoinUser("token-1"), nil, authorizationv1.ResourceAttributes{
+		Verb: "get", Group: clusterv1.GroupName, Resource: "managedclusters", Name: "token-1",
+	}, true)
 	allowed := map[string]bool{}
 	for _, check := range []authorizationv1.ResourceAttributes{
 		{Group: clusterv1.GroupName, Resource: "managedclusters", Verb: "get", Name: "token-1"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,7 +36,17 @@ func (f fixture) tenant(t *testing.T) (user string) {
 	f.create(t, &rbacv1.RoleBinding{
 		ObjectMeta: meta, Subjects: subjects, RoleRef: kit.Role(user),
 	})
+	f.awaitMay(t, user, "get", "managedclustersets", "", f.namespace)
+	f.awaitMay(t, user, "watch", "managedclustersetbindings", f.namespace, "")
 	return user
+}
+
+// awaitMay waits until the API server allows a user a request for the resources of clusters.
+func (f fixture) awaitMay(t *testing.T, user, verb, resource, namespace, name string) {
+	t.Helper()
+	kit.AwaitAccess(t, shared, user, nil, authorizationv1.ResourceAttributes{
+		Verb: verb, Group: clusterv1beta1.GroupName, Resource: resource, Namespace: namespace, Name: name,
+	}, true)
 }
 
 // TestTenantsReadTheViews: a tenant without the permission to list the hub gets the objects that it may see, and a note in one line. It
