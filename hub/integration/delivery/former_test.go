@@ -139,7 +139,7 @@ func TestATemplateWithASecretIsKept(t *testing.T) {
 	f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
 		set.Spec.PlacementRefs[0].RolloutStrategy.FailureStrategy = workv1alpha1.AbortAll
 	})
-	kit.NoError(t, report(t.Context(), f.agent(works[0].Namespace), &works[0], "Applied Degraded Progressing"))
+	f.awaitReport(&works[0], "Applied Degraded Progressing")
 	f.awaitWorks(set, password+"1", f.clusters...)
 	f.awaitCondition(set, workv1alpha1.Progressing, "False", "Breached")
 
@@ -291,9 +291,7 @@ func TestAHubWithoutFormerTemplates(t *testing.T) {
 	if found := f.unkept(set); !strings.Contains(found, "lacks the definition of "+name) {
 		t.Error(found)
 	}
-	if !strings.Contains(manager.Log(), "the hub lacks the definition of "+name) {
-		t.Errorf("the manager does not report it: %s", manager.Tail())
-	}
+	f.awaitLogged(manager, "the hub lacks the definition of "+name)
 	create()
 	f.awaitKept(set)
 	f.awaitFormers(set, "1")
@@ -310,24 +308,34 @@ func TestAHubWithoutRolloutControls(t *testing.T) {
 	set := f.newSet("web", "p")
 	f.healthy(f.awaitWorks(set, "1", f.clusters...))
 	f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
-	if want := "the definition of " + name; !strings.Contains(manager.Log(), want) {
-		t.Errorf("the manager does not report it: %s", manager.Tail())
-	}
+	f.awaitLogged(manager, "the definition of "+name)
 	create()
-	f.Await("the manager has found the definition", func(context.Context) error {
-		if !strings.Contains(manager.Log(), "a missing requirement is met") {
+	f.awaitLogged(manager, "a missing requirement is met")
+	control := &rolloutv1alpha1.RolloutControl{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
+	control.Spec.Paused = true
+	f.AwaitCreated(control)
+	f.AwaitObject(set, "the manager has read the control", func() error { // it may read a later change of the set before it
+		if set.Status.ControlGeneration != control.Generation {
 			return errNotYet
 		}
 		return nil
 	})
-	control := &rolloutv1alpha1.RolloutControl{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
-	control.Spec.Paused = true
-	f.AwaitCreated(control)
 	f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
 		set.Spec.ManifestWorkTemplate.Workload = manifests("2")
 	})
 	f.awaitCondition(set, workv1alpha1.Progressing, "False", "Paused")
 	f.awaitWorks(set, "1", f.clusters...)
+}
+
+// awaitLogged waits until a manager has logged a text.
+func (f *testFleet) awaitLogged(manager *hubtest.Manager, text string) {
+	f.t.Helper()
+	f.Await("the manager reports "+text, func(context.Context) error {
+		if !strings.Contains(manager.Log(), text) {
+			return fmt.Errorf("%w: %s", errNotYet, manager.Tail())
+		}
+		return nil
+	})
 }
 
 // undefine deletes a definition from the hub. It returns a function that creates it again, from a file.

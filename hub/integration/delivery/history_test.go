@@ -29,8 +29,9 @@ const (
 	historySteps, slowHistorySteps = 20, 200
 	// concurrent and tolerated are the maxConcurrency and the maxFailures of the rollouts.
 	concurrent, tolerated = 2, 0
-	// stillness is how long nothing is written once the manager has done what follows from a step. It writes a record at most once a second.
-	stillness = 1200 * time.Millisecond
+	// stillness is how long nothing is written once the manager has done what follows from a step. It writes a record at most once a second,
+	// and later where it waits for a processor.
+	stillness = 2 * time.Second
 	// revisionHistory is the least number of kept templates.
 	revisionHistory = 10
 

@@ -233,14 +233,21 @@ func report(ctx context.Context, as *kit.Client, work *workv1.ManifestWork, cond
 func (f *testFleet) healthy(works []workv1.ManifestWork) {
 	f.t.Helper()
 	for i := range works {
-		work, agent := works[i].DeepCopy(), f.agent(works[i].Namespace)
-		f.Await("the agent has reported the work as healthy", func(ctx context.Context) error { // the manager may write too, and the API server learns of a binding after a moment
-			if err := f.Get(ctx, client.ObjectKeyFromObject(work), work); err != nil {
-				return err
-			}
-			return report(ctx, agent, work, "Applied Available Progressing=False Degraded=False")
-		})
+		f.awaitReport(&works[i], "Applied Available Progressing=False Degraded=False")
 	}
+}
+
+// awaitReport lets the agent of a cluster report conditions of its work, until the API server stores them: the manager may write too, and
+// the API server learns of a binding after a moment.
+func (f *testFleet) awaitReport(of *workv1.ManifestWork, conditions string) {
+	f.t.Helper()
+	work, agent := of.DeepCopy(), f.agent(of.Namespace)
+	f.Await("the agent has reported "+conditions, func(ctx context.Context) error {
+		if err := f.Get(ctx, client.ObjectKeyFromObject(work), work); err != nil {
+			return err
+		}
+		return report(ctx, agent, work, conditions)
+	})
 }
 
 // awaitAny waits until a set has a work.

@@ -91,6 +91,7 @@ func TestOverridesFollowTheLabelsOfClusters(t *testing.T) {
 	f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
 		set.Spec.PlacementRefs[0].RolloutStrategy.RolloutStrategy = parseStrategy(t, "{type: Progressive, progressive: {maxConcurrency: 1}}")
 	})
+	f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
 	before := quiet(t)
 	f.label(b, map[string]string{"site": "south", "unread": "x"})
 	f.label(a, map[string]string{"site": "south", "size": "3"})

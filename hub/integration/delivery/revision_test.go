@@ -82,7 +82,7 @@ func TestABreachedRolloutIsAborted(t *testing.T) {
 		set.Spec.ManifestWorkTemplate.Workload = manifests("2")
 	})
 	works := f.awaitWorks(set, "2", f.clusters[:2]...)
-	kit.NoError(t, report(t.Context(), f.agent(works[0].Namespace), &works[0], "Applied Degraded Progressing"))
+	f.awaitReport(&works[0], "Applied Degraded Progressing")
 	f.awaitWorks(set, "1", f.clusters...)
 	stored := f.awaitCondition(set, workv1alpha1.Progressing, "False", "Breached")
 	if stored.Status.AbortedTime == nil || stored.Status.CurrentRevision == stored.Status.UpdateRevision {
