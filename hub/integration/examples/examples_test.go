@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +25,6 @@ import (
 	"github.com/berth-project/berth/hub/internal/scenario"
 	"github.com/berth-project/berth/internal/cli"
 )
-
-const deletionTimeout = 30 * time.Second
 
 var errDecisionsLeft = errors.New("decisions are left")
 
@@ -87,7 +84,7 @@ func deleteAll(t *testing.T, hub *scenario.Hub) {
 			kit.NoError(t, client.Delete(t.Context(), object.GetName(), metav1.DeleteOptions{}))
 		}
 	}
-	kit.AwaitWithin(t, deletionTimeout, "Berth has deleted its decisions", func(ctx context.Context) error {
+	kit.Await(t, "Berth has deleted its decisions", func(ctx context.Context) error {
 		list, err := hub.Client().Resource(scenario.Decisions).List(ctx, metav1.ListOptions{})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("%w: %d", errDecisionsLeft, len(list.Items))
