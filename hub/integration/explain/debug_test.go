@@ -20,6 +20,7 @@ import (
 func TestDebugContract(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 4)
+	f.awaitSeen(m)
 	f.placement("p", kit.Number(1), within("a", "b"))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(1)

@@ -17,8 +17,9 @@ import (
 // TestExplanationMatchesTheSlices follows a placement through several changes. After each change, the explanation selects the clusters in
 // the slices, and has a reason for every other cluster.
 func TestExplanationMatchesTheSlices(t *testing.T) {
-	sharedManager(t)
+	m := sharedManager(t)
 	f := newFleet(t, 6)
+	f.awaitSeen(m)
 	f.placement("p", kit.Number(2), within("a", "b"))
 	const mismatch = "Mismatch: not label region in (a, b)"
 	const beaten = "Beaten: others rank higher; the last selected has score 100"
@@ -66,8 +67,9 @@ func TestExplanationMatchesTheSlices(t *testing.T) {
 
 // TestTiersAreExplained taints the clusters of the first tier, so that the placement selects clusters of the second.
 func TestTiersAreExplained(t *testing.T) {
-	sharedManager(t)
+	m := sharedManager(t)
 	f := newFleet(t, 6)
+	f.awaitSeen(m)
 	f.placement("p", kit.Number(2), tiers("a", "b"))
 	f.awaitExplained("p", f.names(0, 3)...)
 	f.taint(0, 3)
@@ -84,6 +86,7 @@ func TestTiersAreExplained(t *testing.T) {
 func TestStaleIfWritesFail(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 4)
+	f.awaitSeen(m)
 	f.placement("p", kit.Number(2), within("a"))
 	f.awaitExplained("p", f.names(0, 3)...)
 	m.rejectWrites.Store(true)

@@ -55,6 +55,27 @@ func get[T any](ctx context.Context, a apiUser, namespace, placement, part strin
 	return out, json.Unmarshal(raw, &out)
 }
 
+// awaitSeen waits until the manager has read the clusters and the binding of the fleet: it keeps what it selects among the first ones. It
+// tries a placement that is not stored.
+func (f *fleet) awaitSeen(m *manager) {
+	f.t.Helper()
+	to := rest.CopyConfig(shared.Config())
+	to.Host, to.CAData, to.CAFile, to.Insecure = "https://"+m.views, nil, "", true
+	root := kit.NewRequester(f.t, to, "root")
+	f.Await("the manager has read the clusters", func(ctx context.Context) error {
+		got, err := root.Send(ctx, http.MethodPost, "/debug/placements/", "application/json", f.unsaved("seen"))
+		if err != nil {
+			return err
+		}
+		for number := range f.clusters {
+			if !strings.Contains(got.Text, f.name(number)) {
+				return fmt.Errorf("%w: cluster %d is not in %d %s", errNotYet, number, got.Code, got.Text)
+			}
+		}
+		return nil
+	})
+}
+
 // awaitExplained waits until the clusters of a placement are decided, stored and explained, for its latest generation.
 func (f *fleet) awaitExplained(placement string, want ...string) explain.Explanation {
 	f.t.Helper()

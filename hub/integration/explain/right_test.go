@@ -18,8 +18,9 @@ import (
 // TestExplanationShowsOnlyVisibleClusters explains as a user who may get the placement and one cluster. The explanation
 // contains the number of all other clusters, and no name of them.
 func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
-	sharedManager(t)
+	m := sharedManager(t)
 	f := newFleet(t, 3)
+	f.awaitSeen(m)
 	f.placement("p", kit.Number(1), within("a", "b", "c"))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(0)
@@ -65,8 +66,9 @@ func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
 
 // TestRefusals checks that refusals have the messages of an API server.
 func TestRefusals(t *testing.T) {
-	sharedManager(t)
+	m := sharedManager(t)
 	f := newFleet(t, 1)
+	f.awaitSeen(m)
 	f.placement("p")
 	f.awaitExplained("p", f.names(0)...)
 	for sentence, test := range map[string]struct {
@@ -98,8 +100,9 @@ func TestRefusals(t *testing.T) {
 
 // TestHistoryNamesCauses makes changes, and reads the moved clusters, the reasons and the causes.
 func TestHistoryNamesCauses(t *testing.T) {
-	sharedManager(t)
+	m := sharedManager(t)
 	f := newFleet(t, 3)
+	f.awaitSeen(m)
 	f.placement("p", kit.Number(1))
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(0)
