@@ -101,6 +101,20 @@ func (f *fleet) awaitExplained(placement string, want ...string) explain.Explana
 	return out
 }
 
+// awaitHistory waits until the history of a placement has a number of changes. The last one follows the slices that it is about.
+func (f *fleet) awaitHistory(of apiUser, placement string, changes int) explain.History {
+	f.t.Helper()
+	var out explain.History
+	f.Await("the history has its changes", func(ctx context.Context) error {
+		var err error
+		if out, err = get[explain.History](ctx, of, f.namespace, placement, "history"); err == nil && len(out.Changes) != changes {
+			err = fmt.Errorf("%w: %d changes, want %d: %+v", errNotYet, len(out.Changes), changes, out)
+		}
+		return err
+	})
+	return out
+}
+
 // verdicts returns "verdict: why" of each cluster.
 func verdicts(of explain.Explanation) map[string]string {
 	out := map[string]string{}
