@@ -149,6 +149,7 @@ func TestHistory(t *testing.T) {
 	}
 	const came, went = "added, was Beaten: others rank higher", "removed, Tainted: taint gpu=true:NoSelect"
 	cause := "ManagedCluster " + chosen + ": taints changed"
+	awaitOutput(t, args(), came, went, cause) // the history follows the decision that it is about
 	for name, q := range map[string]commandCase{
 		"all":                   {args(), cli.ExitOK, []string{chosen, left, came, went, cause}},
 		"the last hour":         {args("--since", "1h"), cli.ExitOK, []string{came, went, cause}},
