@@ -104,11 +104,10 @@ func TestTenantsReadTheViews(t *testing.T) {
 		}
 	})
 	t.Run("describe a placement", func(t *testing.T) {
-		got := run(t.Context(), "describe", "placement/web", "-n", s.namespace)
-		for _, want := range []string{"PlacementSatisfied", "web-decision-1", chosen, "Changes:\n", "Events:\n", "AllDecisionsScheduled"} {
-			if got.code != cli.ExitOK || got.errOut != "" || !strings.Contains(got.out, want) {
-				t.Errorf("%q is not in %+v", want, got)
-			}
+		got := awaitOutput(t, []string{"describe", "placement/web", "-n", s.namespace}, // events are written later than decisions
+			"PlacementSatisfied", "web-decision-1", chosen, "Changes:\n", "Events:\n", "AllDecisionsScheduled")
+		if got.code != cli.ExitOK || got.errOut != "" {
+			t.Errorf("got %+v", got)
 		}
 	})
 }
