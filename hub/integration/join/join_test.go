@@ -121,6 +121,13 @@ func TestAcceptedDeniedAcceptedAgainAndDeleted(t *testing.T) {
 	role, _ := objects["clusterrole"].(*rbacv1.ClusterRole)
 	role.Rules = nil
 	kit.NoError(t, errors.Join(s.Update(t.Context(), role), s.Delete(t.Context(), objects["work"])))
+	s.AwaitObject(role, "the role has its rules again", func() error { // the reviews may still see the former state
+		if len(role.Rules) == 0 {
+			return kit.ErrNotYet
+		}
+		return nil
+	})
+	s.AwaitObject(workBinding("joins"), "the binding exists again", func() error { return nil })
 	s.awaitReviews("joins", func(authorizationv1.ResourceAttributes) bool { return true })
 
 	t.Log("a second start writes nothing")
