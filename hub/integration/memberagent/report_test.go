@@ -172,10 +172,10 @@ func TestAnAgentStopsItsLeaseWhileItsClusterIsDenied(t *testing.T) {
 		}
 		return nil
 	})
-	stopped := kit.Must(c.renewTime(t.Context())).In(t)
-	c.requireQuiet() // several periods of the lease
+	stopped := time.Now() // a renewal that began before may still arrive
+	c.requireQuiet()      // several periods of the lease
 	if now, err := c.renewTime(t.Context()); err != nil || now.Sub(stopped) > leaseSeconds*time.Second {
-		t.Errorf("the lease was renewed at %s, after %s: %v", now, stopped, err)
+		t.Errorf("the lease was renewed at %s, after the agent had stopped at %s: %v", now, stopped, err)
 	}
 
 	c.setAccepted(true)
