@@ -197,6 +197,9 @@ func TestLivenessIgnoresClocks(t *testing.T) {
 	f := hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: 6, LeaseSeconds: leaseSeconds, ClockSkew: -300 * leaseSeconds * time.Second})
 	s.Await("every lease is renewed", func(ctx context.Context) error { // every agent renews the lease that the hub has created
 		for number := range 6 {
+			if got := taints(s.stored(ctx, f.Name(number))); len(got) > 0 { // a new cluster is tainted until it has joined
+				return fmt.Errorf("%s has the taints %v", f.Name(number), got)
+			}
 			held := &coordinationv1.Lease{}
 			if err := s.Get(ctx, client.ObjectKey{Namespace: f.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
 				return err
