@@ -270,11 +270,12 @@ func TestHeartbeatsWriteNothing(t *testing.T) {
 	h.MustMerge(cluster, `{"spec":{"hubAcceptsClient":true}}`)
 	before := set.ResourceVersion
 	for i := range 5 {
-		cluster.Status.Conditions = []metav1.Condition{{
-			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable",
-			Message: fmt.Sprint(i), LastTransitionTime: metav1.Now(),
-		}}
-		h.MustUpdateStatus(cluster)
+		h.AwaitStatusPatched(cluster, func() { // the manager may write the cluster too
+			cluster.Status.Conditions = []metav1.Condition{{
+				Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable",
+				Message: fmt.Sprint(i), LastTransitionTime: metav1.Now(),
+			}}
+		})
 	}
 	other := h.exclusive(name + "-other") // reported after the heartbeats were processed
 	h.awaitCondition(other, empty, noMembers)
