@@ -34,8 +34,8 @@ var (
 
 var counter atomic.Int64
 
-// uniqueName returns a name that no other test uses.
-func uniqueName(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
+// uniqueName returns a name that no other test uses. Names with one prefix have the order of their creation.
+func uniqueName(prefix string) string { return fmt.Sprintf("%s-%04d", prefix, counter.Add(1)) }
 
 // userClient is a client of the hub for one user.
 type userClient struct {
