@@ -66,16 +66,20 @@ func bootstrap(t *testing.T, hub *hubtest.Hub) client {
 	return newClient(t, config)
 }
 
-// expectAllowed reviews a permission of the client itself for each verb.
+// expectAllowed reviews a permission of the client itself for each verb, until it is allowed: the hub writes one role after the other.
 func (c client) expectAllowed(t *testing.T, attributes authorizationv1.ResourceAttributes, verbs ...string) {
 	t.Helper()
 	for _, verb := range verbs {
 		attributes.Verb = verb
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes.DeepCopy()}}
-		got := kit.Must(c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})).In(t)
-		if !got.Status.Allowed {
-			t.Errorf("%s %s/%s %s is refused: %s", verb, attributes.Resource, attributes.Subresource, attributes.Name, got.Status.Reason)
-		}
+		kit.Await(t, "the roles of the agent are in effect", func(ctx context.Context) error {
+			review := &authorizationv1.SelfSubjectAccessReview{}
+			review.Spec.ResourceAttributes = &attributes
+			got, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err == nil && !got.Status.Allowed {
+				err = fmt.Errorf("%s %s/%s %s is refused: %s", verb, attributes.Resource, attributes.Subresource, attributes.Name, got.Status.Reason)
+			}
+			return err
+		})
 	}
 }
 
