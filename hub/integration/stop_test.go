@@ -3,13 +3,16 @@ package integration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,6 +42,7 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 		kit.Placement("default", "web"),
 	)
 	kit.Await(t, "the placement is decided", func(ctx context.Context) error { return requireDecided(ctx, admin) })
+	awaitRest(t, hub)
 	path := filepath.Join(dir, "hub.log")
 	before := kit.Must(os.Stat(path)).In(t)
 	watch := kit.Must(hub.Client(t).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})).In(t)
@@ -59,6 +63,24 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 	if t.Failed() {
 		t.Logf("the whole log of the stop:\n%s", log[before.Size():])
 	}
+}
+
+// awaitRest waits until the manager has written nothing for a second. It writes roles, further conditions and events beside the decision.
+func awaitRest(t *testing.T, hub *hubtest.Hub) {
+	t.Helper()
+	writes := func() map[string]float64 {
+		return hubtest.Writes(hub.ReadMetrics(t), func(group, resource string) bool {
+			return group == clusterv1.GroupName || group == rbacv1.GroupName || resource == "events"
+		})
+	}
+	kit.Await(t, "the manager writes nothing", func(context.Context) error {
+		before := writes()
+		time.Sleep(time.Second)
+		if after := writes(); !maps.Equal(before, after) {
+			return fmt.Errorf("the writes are %v, and were %v", after, before)
+		}
+		return nil
+	})
 }
 
 // requireDecided requires that the manager has written all that this fleet needs. The API server logs an error for each write that a stop cuts.
