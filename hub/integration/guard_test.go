@@ -47,6 +47,12 @@ func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
 			t.Errorf("%s: %v, want it refused by the policy", what, err)
 		}
 	}
+	kit.Await(t, "the policy is in effect", func(ctx context.Context) error {
+		if editor.Create(ctx, binding("theirs"), client.DryRunAll) == nil {
+			return kit.ErrNotYet
+		}
+		return nil
+	})
 	refused("another set", editor.Create(t.Context(), binding("theirs")))
 
 	granted := binding("granted")
