@@ -71,6 +71,11 @@ func TestReady(t *testing.T) {
 // TestNotReadyInTime checks that the error contains the missing service.
 func TestNotReadyInTime(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
+	client, err := dynamic.NewForConfig(hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return checkPolicies(ctx, client) }) // what comes first is there
 	cause := errors.New("timeout")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, cause)
 	defer cancel()
