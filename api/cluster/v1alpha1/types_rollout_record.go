@@ -133,6 +133,11 @@ type GateRecord struct {
 	// +listType=set
 	Clusters []string `json:"clusters,omitempty"`
 
+	// How many of these clusters succeeded, also of those that left since.
+	//
+	// +optional
+	Succeeded int32 `json:"succeeded,omitempty"`
+
 	// `Proven`: the clusters of the group succeeded. `Approved`: a person passed the
 	// group. Empty while later groups have to wait.
 	//

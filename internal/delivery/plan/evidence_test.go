@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -151,6 +152,45 @@ func TestAMandatoryGroupProvesTheTemplate(t *testing.T) {
 			}
 			w.expectCondition(t, "Progressing", map[bool]string{true: "True", false: "False"}[tc.phase == "Waiting"], tc.phase, "")
 		})
+	}
+}
+
+// TestAClusterThatJoinsAMandatoryGroupProvesNothing: the canary is deleted in good health, and another cluster becomes the canary.
+func TestAClusterThatJoinsAMandatoryGroupProvesNothing(t *testing.T) {
+	w := finishedWorld(t, "canary:a|c d e", "p="+canaries)
+	w.pass(t)
+	w.expectTemplate(t, "a")
+	w.members = map[string]evidence.Member{"a": {Gone: true}}
+	w.selects("p", "canary:c|d e")
+	w.pass(t)
+	w.agents(t, "c", healthy, w.now)
+	for range 5 {
+		w.runTo(t, w.now.Add(time.Hour))
+	}
+	w.expectTemplate(t, "c")
+	w.expectCondition(t, "Progressing", "False", "MandatoryGroupUnproven", "the mandatory group with groupName canary")
+	w.passed = []string{"canary"}
+	w.pass(t)
+	if got := w.data(t, "d"); got == "value=1 site=" {
+		t.Error("nothing starts after the approval")
+	}
+}
+
+// TestAClusterOfAMandatoryGroupProvesItForGood: the canary succeeded, and left since.
+func TestAClusterOfAMandatoryGroupProvesItForGood(t *testing.T) {
+	w := finishedWorld(t, "canary:a b|c d e", "p="+canaries)
+	w.pass(t)
+	w.agents(t, "a", healthy, w.now)
+	w.runTo(t, w.now.Add(time.Hour))
+	w.pass(t)
+	w.selects("p", "canary:b|c d e")
+	w.agents(t, "b", healthy, w.now)
+	for range 3 {
+		w.runTo(t, w.now.Add(time.Hour))
+		w.agents(t, "b", healthy, w.now)
+	}
+	if got := w.data(t, "c") + w.data(t, "d") + w.data(t, "e"); !strings.Contains(got, "value=2") {
+		t.Errorf("no later group starts: %s", got)
 	}
 }
 

@@ -90,6 +90,8 @@ type story struct {
 	// paused, approved, passes and pardoned are what people decided, and what it is for.
 	paused                     bool
 	approved, passes, pardoned map[string]bool
+	// hashes are those of the templates that the set has had.
+	hashes []string
 
 	// given is the template that was last written to each cluster.
 	given map[string]string
@@ -145,6 +147,8 @@ type fact struct {
 	soaking, soaked bool
 	// reached means that it succeeded once, failed that it failed and has not succeeded since. It is lost or left until it succeeds.
 	reached, failed, lost, left bool
+	// blamed means that it has failed or was lost at some time.
+	blamed bool
 	// selected and available are what the last plan saw.
 	selected, available bool
 }
@@ -156,7 +160,10 @@ type gateFacts struct {
 	unknown bool
 	// members are the clusters that were in the group all along until they started: whenever it was opened, they prove it.
 	members map[string]bool
-	proven  bool
+	// candidates are the clusters that may have been in the group when it was opened. No other proves it. Opened means that it has been.
+	candidates map[string]bool
+	opened     bool
+	proven     bool
 }
 
 func (f *facts) clone() *facts {
@@ -168,7 +175,7 @@ func (f *facts) clone() *facts {
 	}
 	for key, gate := range f.gates {
 		copied := *gate
-		copied.members = maps.Clone(gate.members)
+		copied.members, copied.candidates = maps.Clone(gate.members), maps.Clone(gate.candidates)
 		out.gates[key] = &copied
 	}
 	return &out
@@ -334,7 +341,6 @@ func (s *story) arrange() plan.Input {
 	s.set.Spec.PlacementRefs = nil
 	for _, ref := range s.spec {
 		ref.RolloutStrategy = *ref.RolloutStrategy.DeepCopy()
-		ref.RolloutStrategy.Paused = ref.RolloutStrategy.Paused || s.paused
 		if approval := ref.RolloutStrategy.Approval; approval != nil {
 			for _, group := range s.decidedKeys(ref.Name) {
 				if s.approved[hash+ref.Name+group.String()] {
@@ -353,18 +359,29 @@ func (s *story) arrange() plan.Input {
 		s.world.members[name] = evidence.Member{Gone: m.gone, Denied: m.denied, Unavailable: m.tainted, Renewed: m.renewed}
 	}
 	s.kept[hash] = true
+	if !slices.Contains(s.hashes, hash) {
+		s.hashes = append(s.hashes, hash)
+	}
 	s.observe()
 	in := s.input(s.t)
-	in.Control = s.acts(hash)
+	in.Control = s.acts()
 	return in
 }
 
-// acts returns what people decided about the template with a hash.
-func (s *story) acts(hash string) *rolloutv1alpha1.RolloutControl {
-	out := &rolloutv1alpha1.RolloutControl{}
+// acts returns what people decided, about templates of the past too.
+func (s *story) acts() *rolloutv1alpha1.RolloutControl {
+	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: s.paused}}
+	for _, of := range s.hashes {
+		s.addActs(&out.Spec, of)
+	}
+	return out
+}
+
+// addActs adds what people decided about the template with a hash.
+func (s *story) addActs(spec *rolloutv1alpha1.RolloutControlSpec, hash string) {
 	for _, cluster := range storyNames {
 		if s.pardoned[hash+cluster] {
-			out.Spec.Forgiven = append(out.Spec.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: cluster, Revision: hash})
+			spec.Forgiven = append(spec.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: cluster, Revision: hash})
 		}
 	}
 	var groups []clusterv1alpha1.MandatoryDecisionGroup
@@ -377,13 +394,12 @@ func (s *story) acts(hash string) *rolloutv1alpha1.RolloutControl {
 	for _, placement := range storyRefs {
 		for _, group := range groups {
 			if s.passes[hash+placement+rollout.Reference(group)] {
-				out.Spec.Approvals = append(out.Spec.Approvals, rolloutv1alpha1.GroupApproval{
+				spec.Approvals = append(spec.Approvals, rolloutv1alpha1.GroupApproval{
 					MandatoryDecisionGroup: group, Placement: placement, Revision: hash, For: rolloutv1alpha1.ApprovalProof,
 				})
 			}
 		}
 	}
-	return out
 }
 
 func (s *story) decidedKeys(placement string) []decision.GroupKey {
@@ -460,7 +476,8 @@ func (s *story) see() *facts {
 		if _, has := next.base[ref.Name]; !has && !s.torn[ref.Name] {
 			next.base[ref.Name] = len(slices.Collect(s.placements[ref.Name].Decisions.ClusterNames()))
 		}
-		next.edited[ref.Name] = next.edited[ref.Name] || moved || dropped
+		generation, has := next.generations[ref.Name]
+		next.edited[ref.Name] = next.edited[ref.Name] || moved || has && generation != s.generations[ref.Name]
 		s.seeGates(next, &ref)
 	}
 	if s.decided() {
@@ -494,6 +511,7 @@ func (s *story) seeCluster(next *facts, name string, watched time.Duration, move
 		known.reached, known.failed, known.lost, known.left = true, false, false, false
 	}
 	known.failed = known.failed || state == rollout.StateFailed
+	known.blamed = known.blamed || known.failed
 	if known.soaking && (known.inherited || ruler != "" && s.soakedBy(known, name)) {
 		known.soaked = true
 	}
@@ -505,7 +523,7 @@ func (s *story) seeCluster(next *facts, name string, watched time.Duration, move
 		if healthy := known.available && !hadFailed && !m.tainted; moved || healthy && (m.gone || m.denied || dropped) {
 			known.left = true
 		} else {
-			known.lost = true
+			known.lost, known.blamed = true, true
 		}
 	}
 	if ruler == "" || !demandsDeadlineOnce && state == rollout.StateToApply {
@@ -549,7 +567,7 @@ func (s *story) seeGates(next *facts, ref *workv1alpha1.LocalPlacementReference)
 		key := ref.Name + "/" + rollout.Reference(group)
 		gate := next.gates[key]
 		if gate == nil {
-			gate = &gateFacts{name: group.GroupName, members: map[string]bool{}}
+			gate = &gateFacts{name: group.GroupName, members: map[string]bool{}, candidates: map[string]bool{}}
 			if gate.name == "" {
 				gate.name = s.nameAt(ref.Name, int(group.GroupIndex))
 				gate.unknown = gate.name == "" || s.torn[ref.Name]
@@ -561,6 +579,12 @@ func (s *story) seeGates(next *facts, ref *workv1alpha1.LocalPlacementReference)
 			}
 			next.gates[key] = gate
 		}
+		for _, name := range storyNames {
+			if in, selected := s.in(ref.Name, name); !gate.opened && selected && in == gate.name {
+				gate.candidates[name] = true
+			}
+		}
+		gate.opened = gate.opened || len(gate.candidates) > 0 && !s.torn[ref.Name]
 		named := rollout.Reference(clusterv1alpha1.MandatoryDecisionGroup{GroupName: gate.name})
 		passed := s.passes[next.hash+ref.Name+rollout.Reference(group)] || gate.name != "" && s.passes[next.hash+ref.Name+named]
 		gate.proven = gate.proven || passed || s.proves(next, ref.Name, gate)
@@ -581,8 +605,7 @@ func (s *story) nameAt(placement string, index int) string {
 func (s *story) proves(next *facts, placement string, gate *gateFacts) bool {
 	proof := false
 	for name, known := range next.clusters {
-		in, selected := s.in(placement, name)
-		proof = proof || known.soaked && (gate.unknown || known.groups[placement] == gate.name || selected && in == gate.name)
+		proof = proof || known.soaked && (gate.unknown || gate.candidates[name])
 	}
 	if gate.unknown || !proof {
 		return proof
@@ -754,7 +777,7 @@ func (s *story) checkStart(next *facts, name string, recorded bool, starting map
 	if !recorded {
 		return // pauses and approvals that came after the record do not take it back
 	}
-	if strategy.Paused {
+	if strategy.Paused || s.paused {
 		s.fail("%s starts, and %s is paused", name, placement)
 	}
 	if rollout.NeedsApproval(&strategy.RolloutStrategy, key) {
@@ -839,7 +862,12 @@ func (s *story) checkDeadlines(next *facts, out *plan.Result) {
 		if deadline := rollout.PaceOf(&strategy.RolloutStrategy).Deadline; !known.inherited && s.now.Sub(known.recorded) < deadline {
 			s.fail("%s timed out after %s of %s", verdict.Cluster, s.now.Sub(known.recorded), deadline)
 		}
-		known.failed = true
+		known.failed, known.blamed = true, true
+	}
+	for name, phase := range entries(&out.Status, next.hash) {
+		if known := next.clusters[name]; known != nil && phase == clusterv1alpha1.ClusterFailed && known.reached && !known.blamed && !known.inherited {
+			s.fail("%s is on record as failed, and it succeeded and has not failed", name)
+		}
 	}
 }
 
@@ -1453,7 +1481,8 @@ func (s *story) restore() {
 		}
 		before.written = before.written || s.has(name, hash)
 		before.soaked, before.soaking = before.soaked || known.soaked, before.soaking || known.soaking
-		before.watched = max(before.watched, known.watched)
+		// The restored record has no report that came after it: its soak goes on.
+		before.watched = max(before.watched+now.planned.Sub(old.facts.planned), known.watched)
 		before.failed, before.lost, before.left = before.failed && known.failed, before.lost && known.lost, before.left || known.left
 	}
 	for key, gate := range now.gates {

@@ -129,6 +129,7 @@ func (r *run) soak(entry *clusterv1alpha1.ClusterRolloutRecord, member Member) {
 		r.wakeAt(r.in.Now.Add(signInterval))
 	default:
 		r.group(entry.Placement, groupOf(entry)).Succeeded++
+		r.prove(entry.Name, 1)
 		delete(r.entries, entry.Name)
 	}
 }
@@ -257,6 +258,7 @@ func (r *run) regress() {
 		entry := r.newEntry(c)
 		entry.Reached, entry.Written = true, true
 		group := r.group(entry.Placement, groupOf(entry))
+		r.prove(entry.Name, -1)
 		if group.Succeeded > 0 {
 			group.Succeeded--
 		} else {

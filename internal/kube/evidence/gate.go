@@ -62,7 +62,7 @@ func (r *run) passGates() {
 			case gate.Passed != "":
 			case r.in.Passes != nil && r.in.Passes(p.Name, effective(*gate)):
 				gate.Passed = clusterv1alpha1.GateApproved
-			case r.proven(p, gate):
+			case r.proven(gate):
 				gate.Passed = clusterv1alpha1.GateProven
 			}
 		}
@@ -71,7 +71,7 @@ func (r *run) passGates() {
 
 // proven reports whether the clusters of a mandatory group have proven the change: one has succeeded, and no cluster is left to start,
 // under way, failed or lost.
-func (r *run) proven(p Placement, gate *clusterv1alpha1.GateRecord) bool {
+func (r *run) proven(gate *clusterv1alpha1.GateRecord) bool {
 	succeeded := 0
 	for _, name := range gate.Clusters {
 		c, entry := r.clusters[name], r.entries[name]
@@ -79,24 +79,26 @@ func (r *run) proven(p Placement, gate *clusterv1alpha1.GateRecord) bool {
 		case entry != nil && entry.Phase != clusterv1alpha1.ClusterLeft && entry.Phase != clusterv1alpha1.ClusterForgiven:
 			return false
 		case entry != nil || c == nil || c.Placement == NoPlacement && !c.Held:
-			// It left: what it showed before counts below.
+			// It left: what it showed before is on record.
 		case c.State == rollout.StateToApply || c.Held:
 			return false
 		case c.State != rollout.StateSkip:
 			succeeded++
 		}
 	}
-	if succeeded > 0 {
-		return true
-	}
-	for _, group := range r.placement(p.Name).Groups {
-		to := effective(*gate)
-		named := to.GroupName != "" && group.Name == to.GroupName || to.GroupName == "" && group.Index == to.GroupIndex
-		if named && group.Succeeded > 0 && len(gate.Clusters) > 0 {
-			return true // all that succeeded have left since
+	return succeeded > 0 || gate.Succeeded > 0
+}
+
+// prove counts a cluster that succeeded, or that fails after it succeeded, in the mandatory groups that it has to prove.
+func (r *run) prove(cluster string, by int32) {
+	for i := range r.record.Placements {
+		gates := r.record.Placements[i].Gates
+		for j := range gates {
+			if slices.Contains(gates[j].Clusters, cluster) {
+				gates[j].Succeeded = max(0, gates[j].Succeeded+by)
+			}
 		}
 	}
-	return false
 }
 
 // effective returns the reference of a gate as it is meant: by the name that an index had when the rollout began.
