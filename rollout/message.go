@@ -22,12 +22,12 @@ func (s Step) Message() string {
 		if s.Elsewhere {
 			return fmt.Sprintf("Another placement of this rollout is breached: %s to start wait", clusters(len(s.Wait)))
 		}
-		return fmt.Sprintf("%s of %d failed, more than maxFailures allows: no more clusters start", clusters(s.Failures), s.Total)
+		return fmt.Sprintf("%s of %d failed, %s: no more clusters start", clusters(s.Failures), s.Total, s.limit())
 	case PhaseFailed:
 		if !s.Breached {
 			return fmt.Sprintf("No cluster succeeded: %d of %s failed", s.Failures, clusters(s.Total))
 		}
-		return fmt.Sprintf("%s of %d failed, more than maxFailures allows, and none is left to start", clusters(s.Failures), s.Total)
+		return fmt.Sprintf("%s of %d failed, %s, and none is left to start", clusters(s.Failures), s.Total, s.limit())
 	case PhaseAdvancing:
 		return fmt.Sprintf("Starting %s, %d of %d under way then", clusters(len(s.Apply)), s.InFlight, s.Total)
 	case PhaseFinished:
@@ -46,6 +46,14 @@ func (s Step) Message() string {
 	default:
 		return fmt.Sprintf("%s under way, %d to start", clusters(s.InFlight), len(s.Wait))
 	}
+}
+
+// limit says what a breach has exceeded.
+func (s Step) limit() string {
+	if s.Mandatory {
+		return "and a mandatory group allows no failure"
+	}
+	return "more than maxFailures allows"
 }
 
 // unproven names the mandatory group that holds the rollout.
@@ -80,7 +88,7 @@ func (s Step) Explain(v Verdict) string {
 		if s.Elsewhere {
 			return "another placement of this rollout is breached"
 		}
-		return fmt.Sprintf("%s failed, more than maxFailures allows", clusters(s.Failures))
+		return fmt.Sprintf("%s failed, %s", clusters(s.Failures), s.limit())
 	case WaitsForStrategy:
 		return "the strategy is invalid"
 	case WaitsForDecision:

@@ -66,7 +66,7 @@ type planner struct {
 	removed  []string
 	// inFlightLimit is how many clusters may be in flight, inFlight how many are before this step.
 	inFlightLimit, inFlight, failures int
-	breached                          bool
+	breached, failedMandatory         bool
 }
 
 // orderGroups puts the groups in the order of the rollout: mandatory groups as the strategy lists them, then the others by index.
@@ -181,7 +181,18 @@ func (p *planner) checkLimits(size threshold) {
 	for _, lost := range p.evidence.Lost {
 		p.failures += lost
 	}
+	p.failedMandatory = !p.evidence.Finished && !p.elsewhere() && p.mandatoryFailed()
 	p.breached = !p.evidence.Finished && (p.elsewhere() || p.exceeded(cmp.Or(p.evidence.Total, total)))
+}
+
+// mandatoryFailed reports whether a cluster of a mandatory group failed.
+func (p *planner) mandatoryFailed() bool {
+	for key, lost := range p.evidence.Lost {
+		if lost > 0 && p.isMandatory(key) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.groups, func(s groupState) bool { return s.mandatory && s.failures > 0 })
 }
 
 // elsewhere reports whether the rollout stands still for the breach of another.

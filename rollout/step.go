@@ -146,6 +146,8 @@ type Step struct {
 	// Breached means that more clusters failed than maxFailures, of those that started. Elsewhere means that another rollout of the same
 	// change is breached.
 	Breached, Elsewhere bool
+	// Mandatory means that a cluster of a mandatory group failed, which maxFailures does not allow whatever it is.
+	Mandatory bool
 	// MaxConcurrency is the limit of InFlight; Total where the strategy type has no limit.
 	MaxConcurrency int
 	// Until is the next instant at which the step may change without a new status; zero for never.

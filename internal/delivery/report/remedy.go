@@ -49,8 +49,12 @@ func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, step rol
 		if set.Status.AbortedTime != nil {
 			return "starts with another template, or without failureStrategy; raising maxFailures does nothing after an abort"
 		}
+		raise := ", raise maxFailures,"
+		if step.Mandatory {
+			raise = ","
+		}
 		return "starts when the failed clusters succeed: correct the template, forgive with `" + fmt.Sprintf("kubectl berth rollout forgive %s CLUSTER -n %s --reason WHY", set.Name, set.Namespace) +
-			"`, raise maxFailures, or return with `" + command("undo", "") + "`"
+			"`" + raise + " or return with `" + command("undo", "") + "`"
 	case rollout.WaitsForStrategy:
 		return "starts when the rolloutStrategy of placement " + placement + " is valid and the template has a manifest"
 	default:

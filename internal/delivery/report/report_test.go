@@ -74,7 +74,7 @@ func TestNext(t *testing.T) {
 		"a breached rollout": {
 			waves, func(w *plantest.World) { w.Degrade("a", "no image") }, "b", rollout.WaitsForRepair,
 			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, " +
-				"raise maxFailures, or return with `kubectl berth rollout undo web -n shop`",
+				"or return with `kubectl berth rollout undo web -n shop`",
 		},
 		"a group that is not approved": {
 			"{type: All, approval: {required: [{groupName: rest}]}}", func(w *plantest.World) { w.Succeed("a") }, "b", rollout.WaitsForApproval,
