@@ -33,8 +33,9 @@ const (
 
 // reporter returns the present report of a set.
 type reporter struct {
-	current  func(ctx context.Context, now time.Time) (*report.Report, error)
-	interval time.Duration
+	current   func(ctx context.Context, now time.Time) (*report.Report, error)
+	interval  time.Duration
+	namespace string
 }
 
 // watch shows the rollout of a set until it has finished or stands still, at most for the timeout.
@@ -54,8 +55,8 @@ func (o *statusOptions) watchRollout(ctx context.Context, name string) error {
 		case ctx.Err() != nil:
 			return nil // interrupted
 		case timed.Err() != nil:
-			return command.UnsatisfiedError{Text: fmt.Sprintf("the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s`",
-				name, o.timeout)}
+			return command.UnsatisfiedError{Text: fmt.Sprintf("the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s -n %[3]s`",
+				name, o.timeout, by.namespace)}
 		case err != nil:
 			if failures++; failures == maxViewFailures || !apierrors.IsServiceUnavailable(err) {
 				return err
@@ -124,7 +125,7 @@ func (o *statusOptions) reporter(ctx context.Context, name string) (reporter, er
 		go func() { failed <- cache.KeepCurrent(ctx, k, at[k.Kind]) }()
 	}
 	live := liveReport{cache: cache, failed: failed, former: former, namespace: h.Namespace, name: name, clusters: overridden}
-	return reporter{interval: frameInterval, current: live.current}, nil
+	return reporter{interval: frameInterval, current: live.current, namespace: h.Namespace}, nil
 }
 
 // liveReport reports a set from watches.
@@ -176,7 +177,7 @@ func (o *statusOptions) viewReporter(ctx context.Context, key client.ObjectKey) 
 	if _, err := o.caller().View(ctx, key); err != nil {
 		return reporter{}, fmt.Errorf("%w: %w", errNoLiveView, err)
 	}
-	return reporter{interval: viewInterval, current: func(ctx context.Context, _ time.Time) (*report.Report, error) {
+	return reporter{interval: viewInterval, namespace: key.Namespace, current: func(ctx context.Context, _ time.Time) (*report.Report, error) {
 		return o.caller().View(ctx, key)
 	}}, nil
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/delivery/plan/plantest"
+	"github.com/berth-project/berth/internal/delivery/report"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -117,6 +119,25 @@ func TestTable(t *testing.T) {
 }
 
 // checkGolden compares an output with a golden file.
+// TestLostClustersAreNamed: the clusters that are not selected any more are in no row of the clusters.
+func TestLostClustersAreNamed(t *testing.T) {
+	const strategy = "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 1}}"
+	w := plantest.New(t, now, strategy, plantest.Group{Clusters: []string{"a", "b", "c"}})
+	w.Step()
+	w.Decide(plantest.Group{Clusters: []string{"b", "c"}})
+	w.Step()
+	found := report.New(w.Input())
+	for reader, of := range map[string]report.Report{"an administrator": found, "a tenant": found.Visible(func(cluster string) bool { return cluster != "a" })} {
+		var out strings.Builder
+		if err := rollouts.PrintTable(&out, &of, printer.Screen{Width: printer.DefaultWidth}, now, false); err != nil {
+			t.Fatal(err)
+		}
+		if named := strings.Contains(out.String(), "Lost: a is no longer selected before it succeeded\n"); named != (reader == "an administrator") {
+			t.Errorf("%s reads:\n%s", reader, out.String())
+		}
+	}
+}
+
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Check(t, filepath.Join("testdata", name), got)

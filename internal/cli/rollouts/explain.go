@@ -46,6 +46,16 @@ func PrintRollout(w io.Writer, r *report.Report, on printer.Screen, now time.Tim
 		printer.Printf(w, "\n")
 	}
 	printClusterRows(w, r, on, now)
+	printLost(w, r, on)
+}
+
+// printLost names the clusters that were lost or left, with the reasons.
+func printLost(w io.Writer, r *report.Report, on printer.Screen) {
+	for _, lost := range r.Lost {
+		for _, line := range printer.Wrap(fmt.Sprintf("%s: %s %s", lost.Phase, lost.Cluster, lost.Reason), on.LineWidth()) {
+			printer.Printf(w, "%s\n", line)
+		}
+	}
 }
 
 func printPlacement(w io.Writer, p *report.Placement, on printer.Screen) {

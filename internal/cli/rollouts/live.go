@@ -1,6 +1,7 @@
 package rollouts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -69,8 +70,12 @@ func (l *Live) Show(r *report.Report, now time.Time) (string, Outcome) {
 func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 	finished, waits := true, true
 	var reason, next string
+	namespace, _, _ := strings.Cut(r.Set, "/")
 	for _, p := range r.Placements {
 		phase := rollout.Phase(p.Phase)
+		if phase == rollout.PhaseEmpty && r.Phase == string(rollout.PhaseFinished) {
+			continue // other placements rule its clusters, and the rollout of the set has finished
+		}
 		finished = finished && phase == rollout.PhaseFinished
 		if moves(phase, p.InFlight) {
 			l.still = time.Time{}
@@ -78,7 +83,7 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 		}
 		waits = waits && (phase == rollout.PhaseFinished || phase == rollout.PhasePaused || phase == rollout.PhaseUnapproved || phase == rollout.PhaseUnproven)
 		if reason == "" && phase != rollout.PhaseFinished {
-			reason, next = p.Name+": "+p.Message, p.Next
+			reason, next = p.Name+": "+p.Message, cmp.Or(p.Next, fmt.Sprintf("waits for its placement: see `kubectl berth explain placement %s -n %s`", p.Name, namespace))
 		}
 	}
 	if finished {
@@ -89,9 +94,6 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 	}
 	if now.Sub(l.still) < settleTime {
 		return Outcome{}
-	}
-	if next == "" {
-		next = "look at the placement: `kubectl berth explain placement`"
 	}
 	return Outcome{Ended: true, Reason: reason, Next: next, Waits: waits}
 }

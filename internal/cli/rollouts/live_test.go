@@ -125,7 +125,7 @@ func TestWatchEnds(t *testing.T) {
 				w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
 			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`", true,
 		},
-		"no decision": {lenient, func(w *plantest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "look at the placement: `kubectl berth explain placement`", false},
+		"no decision": {lenient, func(w *plantest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "waits for its placement: see `kubectl berth explain placement fleet -n shop`", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := plantest.New(t, now, tc.strategy, plantest.Group{Clusters: []string{"a", "b"}})

@@ -47,6 +47,7 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 	if err := placements.Flush(); err != nil {
 		return err //nolint:wrapcheck // the error of the writer
 	}
+	printLost(w, r, screen)
 	return printClusters(w, r, screen, now, all)
 }
 

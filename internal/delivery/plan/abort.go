@@ -66,6 +66,7 @@ func (p *planner) stop(s *placementState, returning bool) {
 			increment(&returned, state == rollout.StateSucceeded)
 		}
 	}
+	s.step.InFlight = total - returned
 	s.cause = fmt.Sprintf("The rollout is aborted%s: %d of %s run the template of the last finished rollout again; "+
 		"change the template, or remove failureStrategy to go on", p.because(), returned, pacing.ClusterCount(total))
 }

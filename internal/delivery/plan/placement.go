@@ -44,9 +44,9 @@ func (p *planner) readPlacements() {
 		seen[reference.Name] = true
 		s := placementState{
 			name: reference.Name, failureStrategy: reference.RolloutStrategy.FailureStrategy,
-			strategy: p.controlled(reference.Name, withApprovalsFor(p.in.Hash, reference.RolloutStrategy.RolloutStrategy)),
 		}
 		s.read(p.in.Placements)
+		s.strategy = p.controlled(&s, withApprovalsFor(p.in.Hash, reference.RolloutStrategy.RolloutStrategy))
 		if s.reading != pacing.Missing {
 			for _, name := range s.clusters() {
 				c := p.cluster(name)
@@ -102,6 +102,8 @@ func (s *placementState) message() string {
 		return fmt.Sprintf("Placement %s does not exist, and the works of its clusters stay", s.name)
 	case s.frozen:
 		text = s.cause
+	case s.step.Phase == rollout.PhaseEmpty && len(s.clusters()) > 0:
+		text = "Placements before it rule all clusters that it selects"
 	default:
 		text = s.step.Message()
 	}

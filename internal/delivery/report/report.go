@@ -38,8 +38,18 @@ type Report struct {
 	Decisions *rolloutv1alpha1.RolloutControlSpec `json:"decisions,omitempty"`
 	// Clusters has every cluster that the reader may see, by name. It is absent where the reader may read no work.
 	Clusters []Cluster `json:"clusters,omitempty"`
+	// Lost are the clusters that started with the present template, and were lost or left before they succeeded, by name: at most 400.
+	Lost []LostCluster `json:"lost,omitempty"`
 	// Hidden counts the clusters that the reader may not see.
 	Hidden int `json:"hidden,omitempty"`
+}
+
+// LostCluster is a cluster that is no longer selected, or was not for some time.
+type LostCluster struct {
+	Cluster   string                              `json:"cluster"`
+	Placement string                              `json:"placement"`
+	Phase     clusterv1alpha1.ClusterRolloutPhase `json:"phase"`
+	Reason    string                              `json:"reason"`
 }
 
 // Placement is how far the rollout over one placement is.
@@ -101,6 +111,7 @@ func New(in deliveryplan.Input) Report {
 	out := FromStatus(in.Set)
 	out.Summary = plan.Status.Summary
 	out.setCondition(plan.Status.Conditions)
+	out.setLost(plan.Status.Rollout)
 	if out.Phase == string(rollout.PhaseFinished) && !finishRecorded(in, &plan) {
 		out.Phase = string(rollout.PhaseWaiting)
 		out.Message = "Every cluster is done, and the manager has not recorded the end of the rollout yet"
@@ -158,6 +169,7 @@ func FromStatus(set *workv1alpha1.ManifestWorkReplicaSet) Report {
 		CurrentRevision: set.Status.CurrentRevision, UpdateRevision: set.Status.UpdateRevision, Placements: []Placement{},
 	}
 	out.setCondition(set.Status.Conditions)
+	out.setLost(set.Status.Rollout)
 	seen := map[string]bool{}
 	for _, ref := range set.Spec.PlacementRefs {
 		if seen[ref.Name] {
@@ -171,6 +183,19 @@ func FromStatus(set *workv1alpha1.ManifestWorkReplicaSet) Report {
 		out.Placements = append(out.Placements, placement)
 	}
 	return out
+}
+
+// setLost takes the clusters that are lost or left from a record.
+func (r *Report) setLost(record *clusterv1alpha1.RolloutRecord) {
+	r.Lost = nil
+	if record == nil || record.FinishedTime != nil {
+		return
+	}
+	for _, one := range record.Clusters {
+		if one.Phase == clusterv1alpha1.ClusterLost || one.Phase == clusterv1alpha1.ClusterLeft {
+			r.Lost = append(r.Lost, LostCluster{Cluster: one.Name, Placement: one.Placement, Phase: one.Phase, Reason: one.Reason})
+		}
+	}
 }
 
 func (r *Report) setCondition(conditions []metav1.Condition) {

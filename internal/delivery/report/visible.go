@@ -11,11 +11,18 @@ const hiddenText = "the text names clusters that you may not see"
 // Visible returns the report for a reader that may see some of the clusters. It counts the others, and no text names one of them.
 func (r *Report) Visible(sees func(cluster string) bool) Report {
 	out := *r
-	out.Clusters, out.Placements = nil, nil
+	out.Clusters, out.Placements, out.Lost = nil, nil, nil
 	hidden := map[string]bool{}
 	for _, cluster := range r.Clusters {
 		if !sees(cluster.Cluster) {
 			hidden[cluster.Cluster] = true
+		}
+	}
+	for _, lost := range r.Lost {
+		if sees(lost.Cluster) {
+			out.Lost = append(out.Lost, lost)
+		} else {
+			hidden[lost.Cluster] = true
 		}
 	}
 	out.Hidden = len(hidden)
@@ -49,6 +56,7 @@ func (r *Report) Visible(sees func(cluster string) bool) Report {
 func (r *Report) OfPlacement(placement string) {
 	r.Placements = slices.DeleteFunc(r.Placements, func(p Placement) bool { return p.Name != placement })
 	r.Clusters = slices.DeleteFunc(r.Clusters, func(c Cluster) bool { return c.Placement != placement })
+	r.Lost = slices.DeleteFunc(r.Lost, func(c LostCluster) bool { return c.Placement != placement })
 	for _, p := range r.Placements {
 		r.Summary.DesiredTotal, r.Summary.Updated = p.Selected, p.Updated
 	}
