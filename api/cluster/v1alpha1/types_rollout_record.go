@@ -23,6 +23,12 @@ type RolloutRecord struct {
 	// +optional
 	FinishedTime *metav1.MicroTime `json:"finishedTime,omitempty"`
 
+	// The decision to return at once that has ended, by its time. It does not count
+	// any more.
+	//
+	// +optional
+	Returned *metav1.MicroTime `json:"returned,omitempty"`
+
 	// Counts and mandatory groups of each placement.
 	//
 	// +optional

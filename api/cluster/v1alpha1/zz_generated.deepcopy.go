@@ -406,6 +406,10 @@ func (in *RolloutRecord) DeepCopyInto(out *RolloutRecord) {
 		in, out := &in.FinishedTime, &out.FinishedTime
 		*out = (*in).DeepCopy()
 	}
+	if in.Returned != nil {
+		in, out := &in.Returned, &out.Returned
+		*out = (*in).DeepCopy()
+	}
 	if in.Placements != nil {
 		in, out := &in.Placements, &out.Placements
 		*out = make([]PlacementRolloutRecord, len(*in))

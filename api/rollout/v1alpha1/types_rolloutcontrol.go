@@ -50,7 +50,8 @@ type RolloutControlSpec struct {
 
 	// Lets all clusters that have another template get this one at once: at no pace,
 	// through a pause, without approvals, and whatever fails. It counts for a template
-	// whose rollout has finished before.
+	// whose rollout has finished before, and ends once every cluster has it or the set
+	// has another one.
 	//
 	// +optional
 	ReturnNow *TemplateDecision `json:"returnNow,omitempty"`
@@ -131,6 +132,11 @@ type TemplateDecision struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
+
+	// When it was decided. A decision that has ended counts again with another time.
+	//
+	// +required
+	Time metav1.MicroTime `json:"time"`
 }
 
 // ApprovalPurpose is what an approval is for.

@@ -106,7 +106,7 @@ func TestEachDecisionHasOneEventWithItsUser(t *testing.T) {
 	f.awaitDecisions(set, want)
 	again.Kill()
 	f.MustRead(control)
-	control.Spec = rolloutv1alpha1.RolloutControlSpec{ReturnNow: &rolloutv1alpha1.TemplateDecision{Revision: "r", By: "joe"}}
+	control.Spec = rolloutv1alpha1.RolloutControlSpec{ReturnNow: &rolloutv1alpha1.TemplateDecision{Revision: "r", By: "joe", Time: metav1.NowMicro()}}
 	f.MustUpdate(control)
 	startManager(t)
 	f.awaitDecisions(set, append(want, "ReturnedAtOnce The return to template r at once is decided by joe"))

@@ -243,7 +243,7 @@ func TestAPersonStartsATemplateWithoutAFormerOne(t *testing.T) {
 	stored := f.awaitCondition(set, workv1alpha1.FormerTemplateUnkept, "True", plan.ReasonFormerUnkept)
 	control := &rolloutv1alpha1.RolloutControl{}
 	control.Namespace, control.Name = set.Namespace, set.Name
-	control.Spec.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: stored.Status.UpdateRevision}
+	control.Spec.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: stored.Status.UpdateRevision, Time: metav1.NowMicro()}
 	f.MustCreate(control)
 	f.permitStoring(true)
 	f.healthy(f.awaitWorks(set, password+"2", f.clusters...))

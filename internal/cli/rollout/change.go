@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
@@ -85,11 +86,11 @@ func (o *changeOptions) steering() rollouts.Steering {
 	return rollouts.Steering{Placement: o.placement, Reason: o.reason}
 }
 
-func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
+func newApprove(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	o := &changeOptions{done: "approved"}
 	o.change = func(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, _ []string) (bool, error) {
 		if o.withoutFormer {
-			start, err := rollouts.StartWithoutFormer(set, o.reason)
+			start, err := rollouts.StartWithoutFormer(set, o.reason, clock.Now())
 			if err != nil {
 				return false, err
 			}

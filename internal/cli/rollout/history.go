@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -179,7 +180,15 @@ func (o *historyOptions) returnNow(ctx context.Context, hub client.Client, key c
 		return false, err
 	}
 	o.number = target.Number
-	return rollouts.ChangeControl(ctx, hub, set, rollouts.ReturnNow(target.Hash, o.reason))
+	if patch, _, err := rollouts.Undo(set, past, o.number); err != nil {
+		return false, err
+	} else if patch != nil {
+		// Who may not write the set stores no decision either.
+		if err := hub.Patch(ctx, set.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), client.DryRunAll); err != nil {
+			return false, fmt.Errorf("changing the set %s: %w", key, err)
+		}
+	}
+	return rollouts.ChangeControl(ctx, hub, set, rollouts.ReturnNow(target.Hash, o.reason, o.clock.Now()))
 }
 
 // printHolds prints what holds the return.

@@ -12,5 +12,5 @@ import (
 func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	return command.NewGroup("rollout", "Plan how a change comes to clusters, and watch and steer it",
 		newPlan(streams, clock), newStatus(streams, clock), newPause(streams), newResume(streams),
-		newApprove(streams), newForgive(streams), newHistory(streams), newUndo(streams, clock))
+		newApprove(streams, clock), newForgive(streams), newHistory(streams), newUndo(streams, clock))
 }

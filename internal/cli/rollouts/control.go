@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -244,7 +245,7 @@ func AddApprovals(added []rolloutv1alpha1.GroupApproval) ControlChange {
 
 // StartWithoutFormer lets the present template of a set start although that of the last finished rollout is not kept. It is an error where
 // the set does not wait for that.
-func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet, reason string) (ControlChange, error) {
+func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet, reason string, now time.Time) (ControlChange, error) {
 	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", set.Namespace, set.Name, err)
@@ -256,7 +257,7 @@ func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet, reason string)
 		if decided.WithoutFormer != nil && decided.WithoutFormer.Revision == revision {
 			return false
 		}
-		decided.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: revision, By: by, Reason: reason}
+		decided.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now)}
 		return true
 	}, nil
 }

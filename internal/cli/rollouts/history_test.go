@@ -271,19 +271,20 @@ func hubOf(t *testing.T, history []Revision, refuses error) client.Client {
 
 // TestStartWithoutFormer: it needs a set that waits for its former template, and counts for the present one.
 func TestStartWithoutFormer(t *testing.T) {
+	now := time.Unix(1, 0)
 	set, history := versions(t, "a", "a", "b")
-	if _, err := StartWithoutFormer(set, ""); !errors.Is(err, errNotHeld) {
+	if _, err := StartWithoutFormer(set, "", now); !errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v, want %v", err, errNotHeld)
 	}
 	set.Status.Conditions = []metav1.Condition{
 		{Type: workv1alpha1.FormerTemplateUnkept, Status: metav1.ConditionTrue, Reason: plan.ReasonFormerUnkept},
 	}
-	change, err := StartWithoutFormer(set, "no way back")
+	change, err := StartWithoutFormer(set, "no way back", now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	decided := &rolloutv1alpha1.RolloutControlSpec{}
-	want := rolloutv1alpha1.TemplateDecision{Revision: history[0].Hash, By: "jane", Reason: "no way back"}
+	want := rolloutv1alpha1.TemplateDecision{Revision: history[0].Hash, By: "jane", Reason: "no way back", Time: metav1.NewMicroTime(now)}
 	if !change(decided, "jane") || decided.WithoutFormer == nil || *decided.WithoutFormer != want || change(decided, "jane") {
 		t.Errorf("%+v", decided)
 	}

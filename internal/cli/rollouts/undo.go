@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
@@ -23,12 +25,9 @@ func ReturnTo(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, numb
 }
 
 // ReturnNow lets clusters return to a template at once.
-func ReturnNow(hash, reason string) ControlChange {
+func ReturnNow(hash, reason string, now time.Time) ControlChange {
 	return func(spec *rolloutv1alpha1.RolloutControlSpec, by string) bool {
-		if spec.ReturnNow != nil && spec.ReturnNow.Revision == hash {
-			return false
-		}
-		spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: hash, By: by, Reason: reason}
+		spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: hash, By: by, Reason: reason, Time: metav1.NewMicroTime(now)}
 		return true
 	}
 }

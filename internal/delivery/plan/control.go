@@ -2,15 +2,19 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
+	"github.com/berth-project/berth/decision"
 )
 
-// controlled returns a strategy with what people decided beside the set: a pause, and the groups of a placement that may start.
-func (p *planner) controlled(placement string, strategy clusterv1alpha1.RolloutStrategy) clusterv1alpha1.RolloutStrategy {
+// controlled returns a strategy with what people decided beside the set: a pause, and the groups of a placement that may start. An index is
+// for a group without a name: another group may have it later.
+func (p *planner) controlled(of *placementState, strategy clusterv1alpha1.RolloutStrategy) clusterv1alpha1.RolloutStrategy {
 	if p.in.Control == nil {
 		return strategy
 	}
@@ -26,7 +30,7 @@ func (p *planner) controlled(placement string, strategy clusterv1alpha1.RolloutS
 	approval := *strategy.Approval
 	approval.Approved = slices.Clone(approval.Approved)
 	for _, said := range p.in.Control.Spec.Approvals {
-		if said.For == rolloutv1alpha1.ApprovalStart && said.Placement == placement && said.Revision == p.in.Hash {
+		if said.For == rolloutv1alpha1.ApprovalStart && said.Placement == of.name && said.Revision == p.in.Hash && (said.GroupName != "" || of.unnamed(said.GroupIndex)) {
 			approval.Approved = append(approval.Approved, said.MandatoryDecisionGroup)
 		}
 	}
@@ -37,7 +41,36 @@ func (p *planner) controlled(placement string, strategy clusterv1alpha1.RolloutS
 // ReturnsNow reports whether a person lets all clusters return to the present template at once. It takes a template that has finished
 // before: who decides on a rollout may not send a new template past its pace.
 func ReturnsNow(in Input) bool {
-	return in.Control != nil && in.Control.Spec.ReturnNow != nil && in.Control.Spec.ReturnNow.Revision == in.Hash && in.FinishedBefore
+	return in.Control != nil && in.Control.Spec.ReturnNow != nil && in.Control.Spec.ReturnNow.Revision == in.Hash && in.FinishedBefore &&
+		!returned(in)
+}
+
+// returned reports whether the decision to return at once is on record as ended.
+func returned(in Input) bool {
+	record := in.Set.Status.Rollout
+	return record != nil && record.Returned != nil && record.Returned.Time.Equal(in.Control.Spec.ReturnNow.Time.Time)
+}
+
+// endReturn puts the decision to return at once on record as ended: every cluster has the template, or the set has another one since.
+func (p *planner) endReturn() {
+	before := p.in.Set.Status.Rollout
+	if before != nil {
+		p.record.Returned = before.Returned
+	}
+	if p.in.Control == nil || p.in.Control.Spec.ReturnNow == nil {
+		return
+	}
+	to := p.in.Control.Spec.ReturnNow
+	replaced := before != nil && p.in.Hash != to.Revision && templateOf(before.Revision) == to.Revision
+	if replaced || ReturnsNow(p.in) && p.record.FinishedTime != nil {
+		p.record.Returned = new(metav1.NewMicroTime(to.Time.Time))
+	}
+}
+
+// templateOf returns the hash of the template that a revision of a rollout begins with.
+func templateOf(revision string) string {
+	template, _, _ := strings.Cut(revision, "-")
+	return template
 }
 
 // forgiven reports whether a person decided that the failure of a cluster with the present template does not count.
@@ -53,4 +86,9 @@ func (p *planner) passes(placement string, group clusterv1alpha1.MandatoryDecisi
 		same := said.GroupName == group.GroupName && (group.GroupName != "" || said.GroupIndex == group.GroupIndex)
 		return same && said.For == rolloutv1alpha1.ApprovalProof && said.Placement == placement && said.Revision == p.in.Hash
 	})
+}
+
+// unnamed reports whether the group of an index has no name.
+func (s *placementState) unnamed(index int32) bool {
+	return !slices.ContainsFunc(s.Decisions.Groups(), func(group decision.Group) bool { return group.Index == int(index) && group.Name != "" })
 }

@@ -310,6 +310,7 @@ func TestWhatSoaks(t *testing.T) {
 			w.runTo(t, w.now.Add(time.Minute))
 			w.members = nil
 		}, 6 * time.Minute},
+		"no manager runs for a minute and a half": {func(_ *testing.T, w *world) { w.now = w.now.Add(90 * time.Second) }, 90 * time.Second},
 		"no manager runs for an hour": {func(_ *testing.T, w *world) { w.now = w.now.Add(time.Hour) }, time.Hour},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -463,4 +464,18 @@ func TestAPercentageIsOfTheStart(t *testing.T) {
 	w.pass(t)
 	w.expectTemplate(t, "a b")
 	w.expectCondition(t, "Progressing", "False", "Breached", "2 clusters of 6 failed")
+}
+
+// TestAnApprovalByIndexIsOfAGroupWithoutAName: by now another group has the index, and was never approved.
+func TestAnApprovalByIndexIsOfAGroupWithoutAName(t *testing.T) {
+	for groups, want := range map[string]string{"canary:a|prod:b c": "a", "canary:a|b c": "a b c"} {
+		w := finishedWorld(t, groups, "p={type: ProgressivePerGroup}")
+		w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: ProgressivePerGroup, approval: {required: [{groupIndex: 1}]}}")
+		w.approvesIndex = true
+		w.pass(t)
+		w.agents(t, "a", healthy, w.now)
+		w.pass(t)
+		w.pass(t)
+		w.expectTemplate(t, want)
+	}
 }

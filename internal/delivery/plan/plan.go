@@ -86,6 +86,7 @@ func (p *planner) roll() {
 	}
 	out := evidence.Run(p.evidence())
 	p.record, p.begins, p.restart, p.departs = out.Record, out.Begins, out.Restart, out.Departs
+	p.endReturn()
 	if out.Away > 0 {
 		for i := range p.placements {
 			p.placements[i].note += fmt.Sprintf("; %s of the start away, so the rollout has not finished",

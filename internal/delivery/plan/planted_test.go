@@ -55,7 +55,7 @@ func TestHistoriesFindBrokenRules(t *testing.T) {
 			followFile, "case pace.MinSuccessTime > 0 && !member.Renewed.IsZero() && member.Renewed.Before(end):", "case false:",
 		},
 		"a soak counts what no manager watched": {
-			runFile, "gap > 2*r.watchInterval()+maxDelay {", "gap < 0 {",
+			runFile, "gap > r.watchInterval()+maxDelay {", "gap < 0 {",
 		},
 		"a deadline runs again after a success": {
 			followFile, "deadline > 0 && !entry.Reached && c.State != rollout.StateSkip", "deadline > 0 && c.State != rollout.StateSkip",

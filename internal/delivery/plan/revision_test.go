@@ -297,6 +297,49 @@ func TestAReturnAtOncePassesWhatHolds(t *testing.T) {
 	}
 }
 
+// TestAReturnAtOnceEnds: once every cluster has the template, or the set another one, the decision lets nothing else pass.
+func TestAReturnAtOnceEnds(t *testing.T) {
+	for sentence, finishes := range map[string]bool{"once every cluster has it": true, "once the set has another template": false} {
+		t.Run(sentence, func(t *testing.T) {
+			w := finishedWorld(t, "a b c", "p={type: Progressive, progressive: {maxConcurrency: 1}}")
+			second := func() { w.template("2"); w.pass(t); w.pass(t) }
+			w.kept[w.hash(t)] = true
+			first := w.template
+			second()
+			w.agents(t, "a", "Applied Available Progressing=False Degraded", w.now)
+			w.pass(t)
+			first("1")
+			w.returns = true
+			w.pass(t)
+			w.pass(t)
+			if finishes {
+				for _, name := range []string{"a", "b", "c"} {
+					w.agents(t, name, "Applied Available Progressing=False", w.now)
+				}
+				w.pass(t)
+				w.pass(t)
+			}
+			decided := w.control(t).Spec.ReturnNow
+			w.returns = false
+			w.template("2")
+			w.returned = decided
+			w.pass(t)
+			w.pass(t)
+			if record := w.set.Status.Rollout; record.Returned == nil || !record.Returned.Time.Equal(decided.Time.Time) {
+				t.Fatalf("the return has not ended: %+v", record)
+			}
+			w.agents(t, "a", "Applied Available Progressing=False", w.now)
+			w.pass(t)
+			w.pass(t)
+			w.template("1")
+			w.paused, w.written = true, nil
+			w.pass(t)
+			w.pass(t)
+			w.expectWrites(t)
+		})
+	}
+}
+
 // TestATemplateIsMarkedOnceItsRolloutHasFinished: the mark stays when another template has finished.
 func TestATemplateIsMarkedOnceItsRolloutHasFinished(t *testing.T) {
 	w := newWorld(t)

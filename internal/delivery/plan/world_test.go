@@ -67,6 +67,10 @@ type world struct {
 	passed          []string
 	// withoutFormer is the hash of the template that a person lets start although the former one is not kept.
 	withoutFormer string
+	// approvesIndex approves the group with the index 1.
+	approvesIndex bool
+	// returned is a decision to return at once that was made before; nil for none.
+	returned *rolloutv1alpha1.TemplateDecision
 	// unkept is why the present template cannot be stored.
 	unkept string
 	// members are what is known of clusters.
@@ -187,12 +191,21 @@ func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
 	t.Helper()
 	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: w.paused}}
 	if w.returns {
-		out.Spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: w.hash(t)}
+		out.Spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: w.hash(t), Time: metav1.NewMicroTime(start)}
+	}
+	if w.returned != nil {
+		out.Spec.ReturnNow = w.returned
 	}
 	if w.withoutFormer != "" {
 		out.Spec.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: w.withoutFormer}
 	}
 	for name := range w.placements {
+		if w.approvesIndex {
+			out.Spec.Approvals = append(out.Spec.Approvals, rolloutv1alpha1.GroupApproval{
+				MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupIndex: 1}, Placement: name, Revision: w.hash(t),
+				For: rolloutv1alpha1.ApprovalStart,
+			})
+		}
 		for _, group := range w.passed {
 			out.Spec.Approvals = append(out.Spec.Approvals, rolloutv1alpha1.GroupApproval{
 				MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: group}, Placement: name, Revision: w.hash(t),

@@ -17,7 +17,7 @@ import (
 const maxWatchInterval, minWatchInterval = time.Minute, time.Second
 
 // maxDelay is how late a run may come on a busy hub without a gap in what it watched.
-const maxDelay = 10 * time.Second
+const maxDelay = 2 * time.Second
 
 // Run returns what to do now and what to store. It does not change its argument.
 func Run(in Input) Output {
@@ -80,7 +80,7 @@ func (r *run) paceOf(placement int) rollout.Pace {
 // skipGap lengthens every soak and every deadline by the time in which no manager watched.
 func (r *run) skipGap() {
 	watched := r.record.ObservedTime.Time
-	if gap := r.in.Now.Sub(watched); gap > 2*r.watchInterval()+maxDelay {
+	if gap := r.in.Now.Sub(watched); gap > r.watchInterval()+maxDelay {
 		for _, entry := range r.entries {
 			if entry.Phase == clusterv1alpha1.ClusterInFlight {
 				entry.StartedTime = metav1.NewMicroTime(entry.StartedTime.Add(gap))
@@ -93,7 +93,7 @@ func (r *run) skipGap() {
 	}
 }
 
-// watchInterval is how often the record is written while a cluster soaks. A gap of more than two intervals and maxDelay was not watched.
+// watchInterval is how often the record is written while a cluster soaks. A gap of more than an interval and maxDelay was not watched.
 func (r *run) watchInterval() time.Duration {
 	out := maxWatchInterval
 	for i := range r.in.Placements {
