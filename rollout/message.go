@@ -48,7 +48,7 @@ func (s Step) Message() string {
 	}
 }
 
-// limit says what a breach has exceeded.
+// limit names what a breach has exceeded.
 func (s Step) limit() string {
 	if s.Mandatory {
 		return "and a mandatory group allows no failure"

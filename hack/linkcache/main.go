@@ -27,7 +27,7 @@ func main() {
 	if err := run(os.Args[1:]); err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			os.Exit(exit.ExitCode()) // the tool has said why
+			os.Exit(exit.ExitCode()) // the tool has printed why
 		}
 		fmt.Fprintln(os.Stderr, "linkcache:", err)
 		os.Exit(1)

@@ -16,7 +16,7 @@ import (
 // Unproven is a set whose rollout will stand still once Berth runs it, since nothing shows that a mandatory group has passed.
 type Unproven struct {
 	Set, Placement string
-	// Message is what the status of the set will say, and Remedy what to do then.
+	// Message is what the status of the set will report, and Remedy what to do then.
 	Message, Remedy string
 }
 
