@@ -290,7 +290,7 @@ func TestAClusterThatMovesLeavesItsAdminsAtOnce(t *testing.T) {
 }
 
 // TestNoRequestOutlivesARole: the API server authorizes a request, the manager takes the cluster out of the role, and then the policies are
-// asked. Former admins write without a pause, so that this happens to some request.
+// evaluated. Former admins write without a pause, so that this happens to some request.
 func TestNoRequestOutlivesARole(t *testing.T) {
 	mine, theirs := newSet(t), newSet(t)
 	before := newSetAdmin(t, mine)
