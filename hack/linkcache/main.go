@@ -6,12 +6,14 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -24,9 +26,11 @@ import (
 const folderVariable = "BERTH_LINKS"
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		if exit, is := errors.AsType[*exec.ExitError](err); is {
 			os.Exit(exit.ExitCode()) // the tool has printed why
 		}
 		fmt.Fprintln(os.Stderr, "linkcache:", err)
@@ -34,7 +38,7 @@ func main() {
 	}
 }
 
-func run(command []string) error {
+func run(ctx context.Context, command []string) error {
 	if len(command) == 0 {
 		return errors.New("usage: go test -toolexec linkcache")
 	}
@@ -49,7 +53,7 @@ func run(command []string) error {
 		_ = os.Chtimes(cached, now, now) // the oldest are removed first
 		return nil
 	}
-	linker := exec.Command(command[0], command[1:]...)
+	linker := exec.CommandContext(ctx, command[0], command[1:]...)
 	linker.Stdin, linker.Stdout, linker.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := linker.Run(); err != nil {
 		return err //nolint:wrapcheck // the linker has printed it
@@ -76,7 +80,7 @@ func link(command []string) (key, to string) {
 		case at == len(command)-1: // the package main, which the digest has
 		default:
 			known = known || strings.HasPrefix(arg, "-buildid=") && len(arg) > len("-buildid=")
-			fmt.Fprintf(sum, "%s\n", arg) //nolint:errcheck // a hash never fails
+			fmt.Fprintf(sum, "%s\n", arg)
 		}
 	}
 	if !known || to == "" {

@@ -311,7 +311,7 @@ func TestWhatSoaks(t *testing.T) {
 			w.members = nil
 		}, 6 * time.Minute},
 		"no manager runs for a minute and a half": {func(_ *testing.T, w *world) { w.now = w.now.Add(90 * time.Second) }, 90 * time.Second},
-		"no manager runs for an hour": {func(_ *testing.T, w *world) { w.now = w.now.Add(time.Hour) }, time.Hour},
+		"no manager runs for an hour":             {func(_ *testing.T, w *world) { w.now = w.now.Add(time.Hour) }, time.Hour},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := finishedWorld(t, "a b", "p="+soak)

@@ -47,13 +47,18 @@ func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified 
 			add(ReasonFailureForgiven, one.By, one.Reason, "The failure of cluster %s is forgiven", one.Cluster)
 		}
 	}
-	if now := is.ReturnNow; now != nil && (was.ReturnNow == nil || *was.ReturnNow != *now) {
+	if now := is.ReturnNow; isNew(was.ReturnNow, now) {
 		add(ReasonReturnedAtOnce, now.By, now.Reason, "The return to template %s at once is decided", now.Revision)
 	}
-	if now := is.WithoutFormer; now != nil && (was.WithoutFormer == nil || *was.WithoutFormer != *now) {
+	if now := is.WithoutFormer; isNew(was.WithoutFormer, now) {
 		add(ReasonStartsWithoutFormer, now.By, now.Reason, "The start of template %s without a way back is decided", now.Revision)
 	}
 	return out
+}
+
+// isNew reports whether there is a decision that was not there before.
+func isNew(before, after *rolloutv1alpha1.TemplateDecision) bool {
+	return after != nil && (before == nil || *before != *after)
 }
 
 // effectOf returns what an approval does.
