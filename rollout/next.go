@@ -66,7 +66,7 @@ type planner struct {
 	removed  []string
 	// inFlightLimit is how many clusters may be in flight, inFlight how many are before this step.
 	inFlightLimit, inFlight, failures int
-	breached, failedMandatory         bool
+	breached                          bool
 }
 
 // orderGroups puts the groups in the order of the rollout: mandatory groups as the strategy lists them, then the others by index.
@@ -181,7 +181,6 @@ func (p *planner) checkLimits(size threshold) {
 	for _, lost := range p.evidence.Lost {
 		p.failures += lost
 	}
-	p.failedMandatory = !p.evidence.Finished && !p.elsewhere() && p.mandatoryFailed()
 	p.breached = !p.evidence.Finished && (p.elsewhere() || p.exceeded(cmp.Or(p.evidence.Total, total)))
 }
 
@@ -204,15 +203,18 @@ func (p *planner) exceeded(total int) bool {
 	if !perGroup && (p.ordered() || p.judgesAll()) && p.failures > p.maxFailures.of(total) {
 		return true
 	}
+	if p.mandatoryFailed() {
+		return true
+	}
 	for key, lost := range p.evidence.Lost {
 		gone := !slices.ContainsFunc(p.groups, func(s groupState) bool { return s.key == key })
-		if gone && lost > 0 && (p.isMandatory(key) || perGroup && lost > p.maxFailures.of(lost)) {
+		if gone && perGroup && lost > p.maxFailures.of(lost) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(p.groups, func(s groupState) bool {
+	return perGroup && slices.ContainsFunc(p.groups, func(s groupState) bool {
 		lost := p.evidence.Lost[s.key]
-		return s.mandatory && s.failures+lost > 0 || !s.mandatory && perGroup && s.failures+lost > p.maxFailures.of(s.size()+lost)
+		return !s.mandatory && s.failures+lost > p.maxFailures.of(s.size()+lost)
 	})
 }
 
@@ -271,8 +273,8 @@ func (p *planner) start() {
 	}
 }
 
-// unproven returns the first mandatory group before a group that was not passed, although none of its clusters is left to start or under way;
-// nil for none.
+// unproven returns the first mandatory group before a group that was not passed, although none of its clusters is left to start or under
+// way; nil for none.
 func (p *planner) unproven(s *groupState) *clusterv1alpha1.MandatoryDecisionGroup {
 	for i, gate := range p.evidence.Gates[:min(s.gate, len(p.evidence.Gates))] {
 		if !gate.Passed && !slices.ContainsFunc(p.groups, func(other groupState) bool { return other.gate == i && !other.done() }) {

@@ -12,7 +12,8 @@ func (p *planner) step(groups []decision.Group) Step {
 	out := Step{
 		Verdicts: p.verdicts, Group: decision.GroupKey{Index: decision.NoIndex},
 		Total: len(p.verdicts), InFlight: p.inFlight, Failures: p.failures, MaxConcurrency: p.inFlightLimit,
-		Breached: p.breached && !p.elsewhere(), Elsewhere: p.elsewhere(), Mandatory: p.breached && p.failedMandatory,
+		Breached: p.breached && !p.elsewhere(), Elsewhere: p.elsewhere(),
+		Mandatory: p.breached && !p.elsewhere() && p.mandatoryFailed(),
 		Unmatched: unmatched(p.references(), groups), Errors: p.errs,
 	}
 	for _, v := range p.verdicts {
