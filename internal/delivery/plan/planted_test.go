@@ -29,7 +29,7 @@ func TestHistoriesFindBrokenRules(t *testing.T) {
 		"a cluster that leaves takes its failure with it": {
 			followFile, "entry.SucceededTime, entry.Phase = nil, clusterv1alpha1.ClusterLost", "entry.SucceededTime, entry.Phase = nil, clusterv1alpha1.ClusterLeft",
 		},
-		"a mandatory group that nobody is in is open": {
+		"a mandatory group without a cluster is open": {
 			gateFile, "	if succeeded > 0 {\n", "	if succeeded > 0 || len(gate.Clusters) == 0 {\n",
 		},
 		"an index names another group later": {
