@@ -46,8 +46,13 @@ func TestABreachedRolloutIsAborted(t *testing.T) {
 			t.Errorf("%s has %q", cluster, got)
 		}
 	}
+	if flying := w.pass(t).Rollouts[0].InFlight; flying != 2 {
+		t.Errorf("%d clusters are under way while two return", flying)
+	}
 	w.agents(t, "a b c d", healthy, w.now)
-	w.pass(t)
+	if flying := w.pass(t).Rollouts[0].InFlight; flying != 0 {
+		t.Errorf("%d clusters are under way, and all have returned", flying)
+	}
 	w.expectWrites(t)
 	w.expectCondition(t, "Progressing", "False", "Breached", "The rollout is aborted because of b: 4 of 4 clusters run the template of the last finished rollout again")
 	w.selects("p", "a b c d e")
