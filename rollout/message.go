@@ -38,7 +38,8 @@ func (s Step) Message() string {
 	case PhasePaused:
 		return fmt.Sprintf("Paused with %s to start", clusters(len(s.Wait)))
 	case PhaseUnproven:
-		return fmt.Sprintf("No cluster of %s can prove the change: %s to start wait until a person passes it", s.unproven(), clusters(len(s.Wait)))
+		const text = "No cluster of %s can prove the change: %s to start wait until a person passes it"
+		return fmt.Sprintf(text, s.unproven(), clusters(len(s.Wait)))
 	case PhaseUnapproved:
 		return fmt.Sprintf("Group %s waits for approval, with %s to start", s.Group, clusters(len(s.Wait)))
 	case PhaseSoaking:

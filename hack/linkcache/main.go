@@ -1,5 +1,5 @@
-// Command linkcache keeps the test binaries that the linker has made. The go command keeps what it compiles, and links a test binary anew for
-// every run of its tests: seconds for each package that has a client of Kubernetes.
+// Command linkcache keeps the test binaries that the linker has made. The go command keeps what it compiles, and links a test binary anew
+// for every run of its tests: seconds for each package that has a client of Kubernetes.
 //
 // It stands before each tool of the build, by `go test -toolexec`. A link is found by its arguments without the paths of its files: the go
 // command puts a digest of all that is linked into -buildid. Every other tool runs as it is.

@@ -95,7 +95,9 @@ func (g goTest) start(ctx context.Context, root string, environment []string, ou
 	if g.fuzz != "" {
 		return g.startFuzz(ctx, root, out)
 	}
-	args := slices.Concat([]string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-toolexec=" + filepath.Join(root, linker), "-p=" + strconv.Itoa(g.parallel)}, g.flags, g.packages)
+	args := slices.Concat([]string{
+		"test", "-json", "-vet=off", "-ldflags=-s -w", "-toolexec=" + filepath.Join(root, linkCache), "-p=" + strconv.Itoa(g.parallel),
+	}, g.flags, g.packages)
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = filepath.Join(root, g.module)
 	command.Env = slices.Concat(os.Environ(), environment, g.environment)

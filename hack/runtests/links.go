@@ -15,15 +15,15 @@ import (
 const (
 	// linksVariable names the folder of linked test binaries for hack/linkcache.
 	linksVariable = "BERTH_LINKS"
-	// linker is the program of hack/linkcache.
-	linker = programsFolder + "/linkcache"
+	// linkCache is the program of hack/linkcache.
+	linkCache = programsFolder + "/linkcache"
 	// maxLinkBytes is how much the linked test binaries of all checkouts take. One run of all tests links some 2 GiB.
 	maxLinkBytes = 4 << 30
 )
 
 // prepareLinks builds hack/linkcache, makes room in the folder of linked test binaries, and returns the variable that names it.
 func prepareLinks(ctx context.Context, root string) (string, error) {
-	command := exec.CommandContext(ctx, "go", "build", "-o", linker, "./hack/linkcache")
+	command := exec.CommandContext(ctx, "go", "build", "-o", linkCache, "./hack/linkcache")
 	command.Dir = root
 	if printed, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building hack/linkcache: %w: %s%s", err, lastBytes(printed), advice(printed))

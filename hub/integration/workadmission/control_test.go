@@ -19,8 +19,9 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 	bind(t, jane, team, "berth:rollout:operator")
 	awaitAllowed(t, jane, nil, authorizationv1.ResourceAttributes{Verb: "update", Group: controls.Group, Resource: controls.Resource, Namespace: team})
 	const kind = "{apiVersion: rollout.berth-project.io/v1alpha1, kind: RolloutControl, metadata: {namespace: team, name: "
+	const at = "time: '2026-11-24T10:00:00.000000Z'"
 	const approval = "groupName: canary, placement: p, revision: r, for: Start"
-	mustCreate(t, controls, kit.Parse(t, kind+"stored}, spec: {paused: true, pausedBy: joe, returnNow: {time: '2026-11-24T10:00:00.000000Z', revision: r, by: joe}, approvals: [{"+approval+", by: joe}], "+
+	mustCreate(t, controls, kit.Parse(t, kind+"stored}, spec: {paused: true, pausedBy: joe, returnNow: {"+at+", revision: r, by: joe}, approvals: [{"+approval+", by: joe}], "+
 		"forgiven: [{cluster: a, revision: r, reason: x, by: joe}]}}"))
 	for sentence, test := range map[string]struct{ spec, refused string }{
 		"a pause in the own name":                    {"{paused: true, pausedBy: jane}", ""},
@@ -30,10 +31,10 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 		"an approval in the own name":                {"{approvals: [{" + approval + ", by: jane}]}", ""},
 		"a forgiven cluster without a name":          {"{forgiven: [{cluster: a, revision: r, reason: x}]}", "spec.forgiven to jane"},
 		"a forgiven cluster in the own name":         {"{forgiven: [{cluster: a, revision: r, reason: x, by: jane}]}", ""},
-		"a return in another name":                   {"{returnNow: {time: '2026-11-24T10:00:00.000000Z', revision: r, by: joe}}", "set spec.returnNow.by to jane"},
-		"a return in the own name":                   {"{returnNow: {time: '2026-11-24T10:00:00.000000Z', revision: r, by: jane}}", ""},
-		"a start without a way back, without a name": {"{withoutFormer: {time: '2026-11-24T10:00:00.000000Z', revision: r}}", "set spec.withoutFormer.by to jane"},
-		"a start without a way back":                 {"{withoutFormer: {time: '2026-11-24T10:00:00.000000Z', revision: r, by: jane}}", ""},
+		"a return in another name":                   {"{returnNow: {" + at + ", revision: r, by: joe}}", "set spec.returnNow.by to jane"},
+		"a return in the own name":                   {"{returnNow: {" + at + ", revision: r, by: jane}}", ""},
+		"a start without a way back, without a name": {"{withoutFormer: {" + at + ", revision: r}}", "set spec.withoutFormer.by to jane"},
+		"a start without a way back":                 {"{withoutFormer: {" + at + ", revision: r, by: jane}}", ""},
 		"nothing":                                    {"{}", ""},
 	} {
 		err := jane.dryRun(t, controls, kit.Parse(t, kind+"new}, spec: "+test.spec+"}"))
@@ -52,8 +53,8 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 		"another user of an entry":                   {"{forgiven: [{cluster: a, revision: r, reason: x, by: jim}]}", "spec.forgiven to jane"},
 		"another cluster of joe":                     {"{forgiven: [{cluster: b, revision: r, reason: x, by: joe}]}", "spec.forgiven to jane"},
 		"an entry goes":                              {"{forgiven: null}", ""},
-		"another return":                             {"{returnNow: {time: '2026-11-24T10:00:00.000000Z', revision: s}}", "set spec.returnNow.by to jane"},
-		"a start without a way back in another name": {"{withoutFormer: {time: '2026-11-24T10:00:00.000000Z', revision: r, by: joe}}", "set spec.withoutFormer.by to jane"},
+		"another return":                             {"{returnNow: {" + at + ", revision: s}}", "set spec.returnNow.by to jane"},
+		"a start without a way back in another name": {"{withoutFormer: {" + at + ", revision: r, by: joe}}", "set spec.withoutFormer.by to jane"},
 	} {
 		err := jane.patch(t, controls, team, "stored", "{spec: "+test.spec+"}")
 		if test.refused == "" && err != nil {

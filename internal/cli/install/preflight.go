@@ -67,7 +67,8 @@ func runPreflight(ctx context.Context, streams genericiooptions.IOStreams, flags
 	}
 	for _, one := range held {
 		report.Notes = append(report.Notes, upgrade.Finding{
-			Object: "ManifestWorkReplicaSet " + one.Set, Message: "its rollout over placement " + one.Placement + " will wait: " + one.Message, Remedy: one.Remedy,
+			Object:  "ManifestWorkReplicaSet " + one.Set,
+			Message: "its rollout over placement " + one.Placement + " will wait: " + one.Message, Remedy: one.Remedy,
 		})
 	}
 	err = printer.WriteBuffered(streams.Out, func(w io.Writer) error {

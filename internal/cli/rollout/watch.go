@@ -55,8 +55,8 @@ func (o *statusOptions) watchRollout(ctx context.Context, name string) error {
 		case ctx.Err() != nil:
 			return nil // interrupted
 		case timed.Err() != nil:
-			return command.UnsatisfiedError{Text: fmt.Sprintf("the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s -n %[3]s`",
-				name, o.timeout, by.namespace)}
+			const text = "the rollout of %s has not ended after %s: see `kubectl berth explain mwrs %[1]s -n %[3]s`"
+			return command.UnsatisfiedError{Text: fmt.Sprintf(text, name, o.timeout, by.namespace)}
 		case err != nil:
 			if failures++; failures == maxViewFailures || !apierrors.IsServiceUnavailable(err) {
 				return err

@@ -83,7 +83,8 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 		}
 		waits = waits && (phase == rollout.PhaseFinished || phase == rollout.PhasePaused || phase == rollout.PhaseUnapproved || phase == rollout.PhaseUnproven)
 		if reason == "" && phase != rollout.PhaseFinished {
-			reason, next = p.Name+": "+p.Message, cmp.Or(p.Next, fmt.Sprintf("waits for its placement: see `kubectl berth explain placement %s -n %s`", p.Name, namespace))
+			look := fmt.Sprintf("waits for its placement: see `kubectl berth explain placement %s -n %s`", p.Name, namespace)
+			reason, next = p.Name+": "+p.Message, cmp.Or(p.Next, look)
 		}
 	}
 	if finished {

@@ -30,7 +30,8 @@ func (p *planner) controlled(of *placementState, strategy clusterv1alpha1.Rollou
 	approval := *strategy.Approval
 	approval.Approved = slices.Clone(approval.Approved)
 	for _, said := range p.in.Control.Spec.Approvals {
-		if said.For == rolloutv1alpha1.ApprovalStart && said.Placement == of.name && said.Revision == p.in.Hash && (said.GroupName != "" || of.unnamed(said.GroupIndex)) {
+		counts := said.For == rolloutv1alpha1.ApprovalStart && said.Placement == of.name && said.Revision == p.in.Hash
+		if counts && (said.GroupName != "" || of.unnamed(said.GroupIndex)) {
 			approval.Approved = append(approval.Approved, said.MandatoryDecisionGroup)
 		}
 	}

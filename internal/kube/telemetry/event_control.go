@@ -14,7 +14,8 @@ import (
 const maxDecisions = 50
 
 // DecisionEvents returns the events of what people newly decided about a rollout: one for each pause, resume, approval, forgiven cluster,
-// return and start without a way back. nil stands for no decision. Without verified, the users are not named: any client may have written their names.
+// return and start without a way back. nil stands for no decision. Without verified, the users are not named: any client may have written
+// their names.
 func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified bool) []Event {
 	was, is := orEmpty(before), orEmpty(after)
 	var out []Event
