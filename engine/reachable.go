@@ -8,7 +8,7 @@ import (
 
 // Revoked returns the clusters that a namespace may no longer use, in the given order: clusters that do not exist, and clusters
 // in no set bound to the namespace. While a bound set is unreadable, every existing cluster may be in it. A cluster that is
-// being deleted is reachable until it is gone.
+// being deleted is reachable until it is gone. While the grace after a start lasts, so is every existing cluster.
 func Revoked(s *fleet.Snapshot, namespace string, clusters []string) []string {
 	var bound []*fleet.Set
 	for _, name := range s.BoundSets(namespace) {
@@ -22,7 +22,7 @@ func Revoked(s *fleet.Snapshot, namespace string, clusters []string) []string {
 		if id, known := s.ID(name); known {
 			cluster = s.Cluster(id)
 		}
-		reachable := cluster != nil && slices.ContainsFunc(bound, func(set *fleet.Set) bool { return !set.Valid() || set.Has(cluster) })
+		reachable := cluster != nil && (s.Now.Before(s.Retention.Until) || slices.ContainsFunc(bound, func(set *fleet.Set) bool { return !set.Valid() || set.Has(cluster) }))
 		if !reachable {
 			out = append(out, name)
 		}

@@ -27,7 +27,7 @@ func Decide(s *fleet.Snapshot, key fleet.Key, p *program.Program, faults field.E
 // Schedule decides one placement on a fleet. past is the ledger of its last decision.
 func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result {
 	incumbents := incumbentsOf(s, p.Key)
-	t := &Trace{Snapshot: s, Program: p, scope: reachable(s, p.Key.Namespace, p.ClusterSets, incumbents)}
+	t := &Trace{Snapshot: s, Program: p, standing: s.EmptySet(), retained: s.EmptySet(), scope: reachable(s, p.Key.Namespace, p.ClusterSets, incumbents)}
 	basis := program.EvaluationInput{Snapshot: s, Scope: t.scope.readable(), Incumbents: incumbents, Held: t.scope.held}
 	if problem, until, ok := p.LastOverrun(basis); ok {
 		t.matched.ScoreReads.Until = until
@@ -37,8 +37,16 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	if t.matched.FailsEverywhere != "" {
 		return t.failedOverCost(basis, pluginPredicate+":"+t.matched.FailsEverywhere)
 	}
-	t.matched.In.InPlaceUnion(t.scope.held)
-	t.tiered = filter.Tiers(p, &t.matched, t.matched.In, t.scope.held)
+	t.findStanding(incumbents)
+	if past.SameSpec {
+		t.retain(incumbents)
+	}
+	kept := t.scope.held
+	if t.standing.Any() || t.retained.Any() {
+		kept = kept.Union(t.standing).Union(t.retained)
+	}
+	t.matched.In.InPlaceUnion(kept)
+	t.tiered = filter.Tiers(p, &t.matched, t.matched.In, kept)
 	if t.tiered.FailsEverywhere != "" {
 		return t.failedOverCost(basis, pluginTier+":"+t.tiered.FailsEverywhere)
 	}
@@ -83,7 +91,9 @@ func (t *Trace) groupBasis(incumbents *bitset.BitSet) program.EvaluationInput {
 // failed is the result of a run with an expression that fails everywhere. It may change when a score expires.
 func (t *Trace) failed(problem string) *Result {
 	out := keepDecisions(t.Snapshot, t.Program.Key, problem)
-	out.RecheckAt = t.recheckAt()
+	if at := t.recheckAt(); !at.IsZero() && (out.RecheckAt.IsZero() || at.Before(out.RecheckAt)) {
+		out.RecheckAt = at
+	}
 	return out
 }
 
@@ -126,6 +136,7 @@ func (t *Trace) result(assigned group.Assignment) *Result {
 		ScoresExpired: t.ScoresExpired(allClusters),
 		Ledger:        t.Ranking.Ledger,
 		RecheckAt:     t.recheckAt(),
+		Retained:      t.names(t.retained),
 		Trace:         t,
 	}
 }
@@ -159,6 +170,11 @@ func keepDecisions(s *fleet.Snapshot, key fleet.Key, problem string) *Result {
 	incumbents := incumbentsOf(s, key)
 	reachable := reachable(s, key.Namespace, nil, incumbents)
 	stay := incumbents.Intersection(reachable.candidates)
+	retained := s.Retained(incumbents.Difference(stay))
+	if retained != nil {
+		stay.InPlaceUnion(retained)
+	}
+	t := &Trace{Snapshot: s, scope: reachable, kept: stay}
 	out := &Result{
 		Key:           key,
 		Groups:        group.Keep(s, s.Slices(key), stay),
@@ -166,7 +182,10 @@ func keepDecisions(s *fleet.Snapshot, key fleet.Key, problem string) *Result {
 		Selected:      int(stay.Count()),
 		Satisfied:     undecided(),
 		Misconfigured: misconfigured(cmp.Or(problem, "the placement cannot be read")),
-		Trace:         &Trace{Snapshot: s, scope: reachable, kept: stay},
+		Trace:         t,
+	}
+	if retained != nil && retained.Any() {
+		out.RecheckAt, out.Retained = s.Retention.Until, t.names(retained)
 	}
 	return out
 }
@@ -200,10 +219,14 @@ func incumbentsOf(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 
 // retainedOnly returns the clusters that passed a stage only as incumbents.
 func (t *Trace) retainedOnly() *bitset.BitSet {
-	if t.scope.held.None() && t.tolerated.RetainedOnly.None() && t.tiered.RetainedOnly.None() && len(t.matched.Held) == 0 {
+	if t.scope.held.None() && t.scope.leaving.None() && t.standing.None() && t.retained.None() &&
+		t.tolerated.RetainedOnly.None() && t.tiered.RetainedOnly.None() && len(t.matched.Held) == 0 {
 		return t.Snapshot.EmptySet()
 	}
 	out := t.scope.held.Union(t.tolerated.RetainedOnly)
+	out.InPlaceUnion(t.scope.leaving)
+	out.InPlaceUnion(t.standing)
+	out.InPlaceUnion(t.retained)
 	out.InPlaceUnion(t.tiered.RetainedOnly)
 	for id := range t.matched.Held {
 		out.Set(id)
@@ -223,6 +246,9 @@ func (t *Trace) recheckAt() time.Time {
 	note(t.tiered.ScoreReads.Until)
 	note(t.grouped.Until)
 	note(t.tolerated.Until)
+	if t.retained.Any() {
+		note(t.Snapshot.Retention.Until)
+	}
 	if t.Ranking != nil {
 		note(t.Ranking.RecheckAt())
 		for _, column := range t.Ranking.Columns {

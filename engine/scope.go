@@ -17,6 +17,9 @@ type scope struct {
 	candidates *bitset.BitSet
 	// held are incumbents that stay because their set is unreadable.
 	held *bitset.BitSet
+	// leaving are candidates only because they are incumbents: a set, a binding, a label or a claim by which they were chosen is being
+	// withdrawn. barred are the clusters that such a withdrawal keeps from being chosen.
+	leaving, barred *bitset.BitSet
 	// unreadable are the eligible sets with an invalid selector.
 	unreadable []*fleet.Set
 }
@@ -27,8 +30,9 @@ func reachable(s *fleet.Snapshot, namespace string, clusterSets []string, incumb
 	names := make([]string, 2*len(bound))
 	out := scope{
 		requested: clusterSets, valid: names[:0:len(bound)], eligible: names[len(bound):len(bound)],
-		candidates: bitset.New(s.IDLimit()), held: s.EmptySet(),
+		candidates: bitset.New(s.IDLimit()), held: s.EmptySet(), leaving: s.EmptySet(), barred: s.EmptySet(),
 	}
+	var withdrawn *bitset.BitSet // the members of sets that are being withdrawn; nil for none
 	for _, name := range bound {
 		set, exists := s.Set(name)
 		if !exists {
@@ -39,23 +43,46 @@ func reachable(s *fleet.Snapshot, namespace string, clusterSets []string, incumb
 			continue
 		}
 		out.eligible = append(out.eligible, name)
-		if set.Valid() {
-			set.AddMembers(s, out.candidates)
-		} else {
+		switch {
+		case !set.Valid():
 			out.unreadable = append(out.unreadable, set)
+		case s.Withdrawing(namespace, name):
+			if withdrawn == nil {
+				withdrawn = &bitset.BitSet{}
+			}
+			set.AddMembers(s, withdrawn)
+		default:
+			set.AddMembers(s, out.candidates)
 		}
 	}
+	out.withdraw(s, withdrawn, incumbents)
 	if len(out.unreadable) > 0 {
 		out.held = incumbents.Difference(out.candidates)
 		s.ClustersWith(fleet.TermExists).IntersectInto(out.held)
 		out.candidates.InPlaceUnion(out.held)
 	}
-	leaving := s.ClustersWith(fleet.TermTerminating)
-	leaving.RemoveFrom(out.candidates)
+	terminating := s.ClustersWith(fleet.TermTerminating)
+	terminating.RemoveFrom(out.candidates)
 	if out.held.Any() {
-		leaving.RemoveFrom(out.held)
+		terminating.RemoveFrom(out.held)
 	}
 	return out
+}
+
+// withdraw bars newcomers that a withdrawal concerns: the members of sets that are being withdrawn, and of no other set, and the clusters
+// with a label or claim that is being withdrawn.
+func (s *scope) withdraw(snapshot *fleet.Snapshot, members, incumbents *bitset.BitSet) {
+	moving := snapshot.ClustersWith(fleet.TermWithdrawing)
+	if members == nil && moving.Count() == 0 {
+		return
+	}
+	concerned := s.candidates.Clone()
+	moving.IntersectInto(concerned)
+	if members != nil {
+		concerned.InPlaceUnion(members.Difference(s.candidates))
+	}
+	s.leaving, s.barred = concerned.Intersection(incumbents), concerned.Difference(incumbents)
+	s.candidates = s.candidates.Difference(s.barred).Union(s.leaving)
 }
 
 // readable returns the candidates that are members of a readable set. They are read-only.
@@ -76,9 +103,12 @@ func (s scope) problem() string {
 }
 
 // verdict returns the verdict on a cluster that is not a candidate.
-func (s scope) verdict(c *fleet.Cluster) verdict.Verdict {
+func (s scope) verdict(id fleet.ID, c *fleet.Cluster) verdict.Verdict {
 	if c.Terminating() {
 		return verdict.Verdict{Code: verdict.Terminating}
+	}
+	if s.barred.Test(id) {
+		return verdict.Verdict{Code: verdict.Withdrawing}
 	}
 	return verdict.Verdict{Code: verdict.OutsideSets}
 }

@@ -23,7 +23,11 @@ type Trace struct {
 	tolerated filter.TaintResult
 	// grouped are the scores that the expressions of groups read.
 	grouped filter.ScoreReads
-	kept    *bitset.BitSet
+	// standing are the incumbents with a label or claim that is being withdrawn and that qualify without it.
+	standing *bitset.BitSet
+	// retained are the incumbents that stay because the manager started a short time ago.
+	retained *bitset.BitSet
+	kept     *bitset.BitSet
 }
 
 // Verdict returns the verdict on one cluster of the snapshot; the zero Verdict for an unknown ID.
@@ -41,7 +45,7 @@ func (t *Trace) VerdictWithoutRank(id fleet.ID) verdict.Verdict {
 	case t.Snapshot.Cluster(id) == nil:
 		return verdict.Verdict{}
 	case t.Ranking == nil && !t.scope.candidates.Test(id):
-		return t.scope.verdict(t.Snapshot.Cluster(id))
+		return t.scope.verdict(id, t.Snapshot.Cluster(id))
 	case t.Ranking == nil:
 		return t.undecided(id)
 	case t.Ranking.Has(id):
@@ -57,7 +61,7 @@ func (t *Trace) VerdictWithoutRank(id fleet.ID) verdict.Verdict {
 func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
 	switch cluster := t.Snapshot.Cluster(id); {
 	case !t.scope.candidates.Test(id):
-		return t.scope.verdict(cluster), true
+		return t.scope.verdict(id, cluster), true
 	case !t.matched.In.Test(id):
 		return t.matched.Verdict(cluster, id), true
 	case t.tiered.Rejected.Test(id):
@@ -90,6 +94,9 @@ func (t *Trace) uncertainty(id fleet.ID) string {
 	}
 	if t.scope.held.Test(id) {
 		return t.scope.problem()
+	}
+	if t.scope.leaving.Test(id) || t.retained.Test(id) {
+		return t.withdrawal(id)
 	}
 	return t.tiered.Held[id]
 }

@@ -44,6 +44,8 @@ func (c Case) Fix(cluster fleet.ID) Fix {
 		return Fix{None: "it is selected"}
 	case code == verdict.Terminating:
 		return Fix{None: "it is being deleted"}
+	case code == verdict.Withdrawing:
+		return Fix{None: "its set, a binding, a label or a claim is being withdrawn: put it back, or wait for the end of the grace"}
 	case code == verdict.Undecided || !result.Decided:
 		return Fix{None: "the placement is misconfigured: " + result.Misconfigured.Message}
 	}

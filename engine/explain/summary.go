@@ -29,7 +29,8 @@ type Row struct {
 func rowOrder() []verdict.Code {
 	return []verdict.Code{
 		verdict.Selected, verdict.Held, verdict.Kept, verdict.Outranked, verdict.Waiting, verdict.ConstraintBlocked, verdict.Expired,
-		verdict.Tainted, verdict.OutsideTiers, verdict.TooCostly, verdict.Mismatch, verdict.OutsideSets, verdict.Terminating,
+		verdict.Tainted, verdict.OutsideTiers, verdict.TooCostly, verdict.Mismatch, verdict.Withdrawing, verdict.OutsideSets,
+		verdict.Terminating,
 		verdict.Undecided,
 	}
 }

@@ -28,6 +28,8 @@ func Why(v verdict.Verdict) string {
 	switch v.Code {
 	case verdict.OutsideSets:
 		return "in no set that the placement may choose from"
+	case verdict.Withdrawing:
+		return "not chosen while its set, a binding, a label or a claim is being withdrawn"
 	case verdict.Terminating:
 		return "being deleted"
 	case verdict.OutsideTiers:

@@ -18,6 +18,8 @@ type Cluster struct {
 	Claims map[string]string
 	// CPU and Memory are what the cluster can allocate.
 	CPU, Memory Allocatable
+	// Stored is the cluster as the API server has it, while Object still has a label or claim that is being withdrawn; nil otherwise.
+	Stored *Cluster
 }
 
 // Allocatable is one resource of status.allocatable. Known is false if allocatable or capacity lacks it.
@@ -53,6 +55,10 @@ func (c *Cluster) WithObject(object *clusterv1.ManagedCluster) *Cluster {
 	}
 	return out
 }
+
+// Withdrawing reports whether a label or claim of the cluster is being withdrawn: the API server no longer has it, and its grace has not
+// ended.
+func (c *Cluster) Withdrawing() bool { return c != nil && c.Stored != nil }
 
 // NewClusterFromLabels reads only what sets read of a ManagedCluster: its name and its labels.
 func NewClusterFromLabels(object *clusterv1.ManagedCluster) *Cluster {
@@ -112,13 +118,16 @@ func (c *Cluster) terms() []Term {
 	if c == nil {
 		return nil
 	}
-	out := make([]Term, 0, 3+2*len(c.Object.Labels)+2*len(c.Claims))
+	out := make([]Term, 0, 4+2*len(c.Object.Labels)+2*len(c.Claims))
 	out = append(out, TermExists)
 	if len(c.Object.Spec.Taints) > 0 {
 		out = append(out, TermTainted)
 	}
 	if c.Terminating() {
 		out = append(out, TermTerminating)
+	}
+	if c.Withdrawing() {
+		out = append(out, TermWithdrawing)
 	}
 	for _, source := range []Source{Label, Claim} {
 		for key, value := range c.values(source) {
@@ -182,5 +191,6 @@ func sameTerms(a, b *Cluster) bool {
 		return a == b
 	}
 	return maps.Equal(a.Object.Labels, b.Object.Labels) && maps.Equal(a.Claims, b.Claims) &&
-		(len(a.Object.Spec.Taints) > 0) == (len(b.Object.Spec.Taints) > 0) && a.Terminating() == b.Terminating()
+		(len(a.Object.Spec.Taints) > 0) == (len(b.Object.Spec.Taints) > 0) && a.Terminating() == b.Terminating() &&
+		a.Withdrawing() == b.Withdrawing()
 }

@@ -21,6 +21,7 @@ func (s *Snapshot) Edit() *Edit {
 	next.sets = *clone(s.sets)
 	next.bindings = *clone(s.bindings)
 	next.decisions = *clone(s.decisions)
+	next.withdrawn = *clone(s.withdrawn)
 	next.free = slices.Clone(s.free)
 	return &Edit{next: &next}
 }
@@ -40,6 +41,15 @@ func (e *Edit) Snapshot() *Snapshot {
 	return out
 }
 
+// Cluster returns a cluster as the edit has it, nil if it does not exist, and whether a placement has selected it.
+func (e *Edit) Cluster(name string) (cluster *Cluster, selected bool) {
+	id, known := e.next.ID(name)
+	if !known {
+		return nil, false
+	}
+	return e.next.Cluster(id), e.next.DecisionCount(id) > 0
+}
+
 // SetCluster adds a cluster or replaces the cluster of the same name. It returns the replaced cluster, or nil.
 func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	id, old := e.row(c.Name())
@@ -47,14 +57,18 @@ func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	return old.cluster
 }
 
-// SetManagedCluster adds or replaces a cluster as it is stored, and shares the parts that are unchanged. It returns the
-// replaced cluster, or nil, and the facets in which the two differ.
-func (e *Edit) SetManagedCluster(object *clusterv1.ManagedCluster) (before, after *Cluster, changed Facet) {
+// SetManagedCluster adds or replaces a cluster, and shares the parts that are unchanged. Stored is nil, or the object as the API server has
+// it if object still has a label or claim that is being withdrawn. It returns the replaced cluster, or nil, and the facets in which the two
+// differ.
+func (e *Edit) SetManagedCluster(object, stored *clusterv1.ManagedCluster) (before, after *Cluster, changed Facet) {
 	id, old := e.row(object.Name)
 	if old.cluster == nil {
 		after = NewCluster(object)
 	} else {
 		after = old.cluster.WithObject(object)
+	}
+	if stored != nil {
+		after.Stored = NewCluster(stored)
 	}
 	return old.cluster, after, e.replace(id, old, after)
 }
@@ -64,7 +78,7 @@ func (e *Edit) replace(id ID, old *row, c *Cluster) (changed Facet) {
 	e.next.rows.set(e, id, &row{cluster: c, scores: old.scores})
 	e.setAllocatable(id, c.CPU, c.Memory)
 	changed = e.markChanged(id, old.cluster, c)
-	if changed&TermFacets != 0 {
+	if changed&TermFacets != 0 || old.cluster.Withdrawing() != c.Withdrawing() {
 		e.reindex(id, old.cluster, c)
 	}
 	return changed
@@ -128,14 +142,30 @@ func (e *Edit) DeleteScore(cluster, resource string) bool {
 	return true
 }
 
-// SetSet adds or replaces a set.
-func (e *Edit) SetSet(set *Set) { e.next.sets.Set(set.Name, set) }
+// SetSet adds or replaces a set. It ends a withdrawal of the set.
+func (e *Edit) SetSet(set *Set) {
+	e.next.sets.Set(set.Name, set)
+	e.next.withdrawn.Delete(withdrawnSet(set.Name))
+}
 
 // DeleteSet removes a set. Bindings that name it stay.
-func (e *Edit) DeleteSet(name string) { e.next.sets.Delete(name) }
+func (e *Edit) DeleteSet(name string) {
+	e.next.sets.Delete(name)
+	e.next.withdrawn.Delete(withdrawnSet(name))
+}
 
-// Bind records that a namespace has a binding of the given name.
+// WithdrawSet records that a set is being withdrawn: its members stay where they are selected, and are selected nowhere else.
+func (e *Edit) WithdrawSet(name string) { e.next.withdrawn.Set(withdrawnSet(name), struct{}{}) }
+
+// WithdrawBinding records that a binding is being withdrawn: the members of its set stay selected in the namespace, and no other is
+// selected through it.
+func (e *Edit) WithdrawBinding(namespace, set string) {
+	e.next.withdrawn.Set(withdrawnBinding(namespace, set), struct{}{})
+}
+
+// Bind records that a namespace has a binding of the given name. It ends a withdrawal of the binding.
 func (e *Edit) Bind(namespace, set string) {
+	e.next.withdrawn.Delete(withdrawnBinding(namespace, set))
 	sets := e.ownBoundSets(namespace)
 	if at, found := slices.BinarySearch(sets, set); !found {
 		e.next.bindings.Set(namespace, boundSets{e, slices.Insert(sets, at, set)})
@@ -154,6 +184,7 @@ func (e *Edit) ownBoundSets(namespace string) []string {
 
 // Unbind records that a namespace no longer has a binding of the given name.
 func (e *Edit) Unbind(namespace, set string) {
+	e.next.withdrawn.Delete(withdrawnBinding(namespace, set))
 	sets := e.ownBoundSets(namespace)
 	at, found := slices.BinarySearch(sets, set)
 	switch {

@@ -14,6 +14,9 @@ type Snapshot struct {
 	// Now is the instant for which decisions are made. Set it with At.
 	Now time.Time
 
+	// Retention is the grace after a start; its zero value is none. Set it with Retain.
+	Retention Retention
+
 	emptySet *bitset.BitSet
 	// ids are the IDs by name, names the names by ID.
 	ids            btree.Map[string, ID]
@@ -30,6 +33,8 @@ type Snapshot struct {
 	bindings       btree.Map[string, boundSets]
 	decisions      btree.Map[string, *placementDecisions]
 	decisionCounts column[int32]
+	// withdrawn are the sets and bindings that the API server no longer has and whose grace has not ended.
+	withdrawn btree.Map[withdrawal, struct{}]
 	// histogram has the number of clusters by decision count, without count 0. maxDecisionCount is the highest count.
 	histogram        column[int32]
 	maxDecisionCount int32
@@ -57,6 +62,38 @@ func (s *Snapshot) At(now time.Time) *Snapshot {
 	out := *s
 	out.Now = now
 	return &out
+}
+
+// Retention is the grace after a start. What was withdrawn shortly before is not known then, so incumbents that do not qualify stay.
+type Retention struct {
+	// Until is when it ends.
+	Until time.Time
+	// Only are the incumbents that it concerns; nil for all. These did not qualify when the placement was first decided after the start.
+	Only []string
+}
+
+// Retain returns the same fleet with a grace after a start.
+func (s *Snapshot) Retain(of Retention) *Snapshot {
+	out := *s
+	out.Retention = of
+	return &out
+}
+
+// Retained returns which of some incumbents the grace after a start keeps, in a new set; nil without such a grace.
+func (s *Snapshot) Retained(of *bitset.BitSet) *bitset.BitSet {
+	if !s.Now.Before(s.Retention.Until) {
+		return nil
+	}
+	if s.Retention.Only == nil {
+		return of.Clone()
+	}
+	out := &bitset.BitSet{}
+	for _, name := range s.Retention.Only {
+		if id, known := s.ID(name); known && of.Test(id) {
+			out.Set(id)
+		}
+	}
+	return out
 }
 
 // IDLimit is the number of IDs in use or free: every ID is below it.
@@ -135,6 +172,34 @@ func (s *Snapshot) Sets() iter.Seq[*Set] {
 func (s *Snapshot) BoundSets(namespace string) []string {
 	found, _ := s.bindings.Get(namespace)
 	return found.sets
+}
+
+// withdrawal identifies a set or a binding that is being withdrawn. Names of API objects have no slash.
+type withdrawal string
+
+func withdrawnSet(name string) withdrawal { return withdrawal(name) }
+
+func withdrawnBinding(namespace, set string) withdrawal { return withdrawal(namespace + "/" + set) }
+
+// Withdrawing reports whether a set, or the binding of a namespace to it, is being withdrawn.
+func (s *Snapshot) Withdrawing(namespace, set string) bool {
+	if s.withdrawn.Len() == 0 {
+		return false
+	}
+	_, gone := s.withdrawn.Get(withdrawnSet(set))
+	_, unbound := s.withdrawn.Get(withdrawnBinding(namespace, set))
+	return gone || unbound
+}
+
+// AsStored returns the fleet with some clusters as the API server has them, without the labels and claims that are being withdrawn.
+func (s *Snapshot) AsStored(clusters *bitset.BitSet) *Snapshot {
+	e := s.Edit()
+	for id := range clusters.EachSet() {
+		if cluster := s.Cluster(id); cluster.Withdrawing() {
+			e.SetCluster(cluster.Stored)
+		}
+	}
+	return e.Snapshot()
 }
 
 // SetNameFilter returns a function that reports whether a placement may use a set. An empty list allows every set.

@@ -17,6 +17,8 @@ const (
 	TermTainted Term = "t"
 	// TermTerminating holds for every cluster that is being deleted.
 	TermTerminating Term = "d"
+	// TermWithdrawing holds for every cluster with a label or claim that is being withdrawn.
+	TermWithdrawing Term = "w"
 )
 
 // Source is where a requirement looks: at the labels, the claims or the name of a cluster.

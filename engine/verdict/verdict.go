@@ -15,6 +15,10 @@ const (
 	// spec.clusterSets is given, listed there. No argument.
 	OutsideSets
 
+	// Withdrawing means that the cluster is in a set that the placement may use, by a set, binding or label that is being withdrawn, or that
+	// another label or claim of it is. Such a cluster stays where it is selected, and is selected nowhere else. No argument.
+	Withdrawing
+
 	// Terminating means that the cluster is being deleted. No argument.
 	Terminating
 
@@ -65,6 +69,8 @@ func (c Code) String() string {
 		return "Selected"
 	case OutsideSets:
 		return "OutsideSets"
+	case Withdrawing:
+		return "Withdrawing"
 	case Terminating:
 		return "Terminating"
 	case Mismatch:

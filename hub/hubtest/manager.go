@@ -16,6 +16,8 @@ import (
 const (
 	// exitTimeout is far longer than a process needs to end by itself.
 	exitTimeout = 2 * time.Minute
+	// withdrawalGrace is the grace of a manager in tests, which wait until clusters leave.
+	withdrawalGrace = 300 * time.Millisecond
 	// maxLogBytes is how much of a log a failing test shows.
 	maxLogBytes = 8000
 )
@@ -102,7 +104,7 @@ func StartManager(t testing.TB, hub *Hub, opts ManagerOptions) *Manager {
 func (m *Manager) args(opts ManagerOptions) []string {
 	out := []string{
 		"manager", "--kubeconfig=" + opts.Kubeconfig, "--metrics-bind-address=" + m.MetricsAddress, "--health-probe-bind-address=0",
-		"--leader-elect=false", "--log-format=text", "--kube-api-qps=-1",
+		"--leader-elect=false", "--log-format=text", "--kube-api-qps=-1", "--withdrawal-grace=" + withdrawalGrace.String(),
 	}
 	if opts.Webhooks {
 		out = append(out, "--webhook-bind-address="+m.WebhookAddress, "--webhook-url=https://"+m.WebhookAddress)

@@ -69,6 +69,7 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		cluster.NewAccept(streams),
 		cluster.NewDeny(streams),
 		cluster.NewUnjoin(streams),
+		cluster.NewRevoke(streams),
 		cluster.NewClusters(streams),
 		install.NewPreflight(streams, clock),
 		gather.NewCommand(streams, clock),

@@ -41,6 +41,9 @@ type Options struct {
 	Controllers []string
 	// Workers is the number of placements that are decided concurrently.
 	Workers int
+	// WithdrawalGrace is how long a deleted set or binding, and a clusterset label that was taken off, count for selected clusters; other
+	// labels and claims count a third of it. 0: until the API server has confirmed that they are gone.
+	WithdrawalGrace time.Duration
 	// QPS and Burst bound the requests to the API server, per second and in a burst. QPS below 0 is no bound.
 	QPS   float32
 	Burst int
@@ -129,6 +132,7 @@ func DefaultOptions() Options {
 		KueueNamespace:          kueue.DefaultNamespace,
 		KueueSource:             string(kueue.SourceSecret),
 		InventoryGrace:          time.Hour,
+		WithdrawalGrace:         15 * time.Second,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
 		Console:                 ConsoleOptions{Address: addressOff},
@@ -153,6 +157,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			"'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
+	flags.DurationVar(&o.WithdrawalGrace, "withdrawal-grace", o.WithdrawalGrace, "how long selected clusters stay after their set, its binding or "+
+		"their clusterset label is gone; a third of it after another label or a claim is gone; 0: they leave once the API server has confirmed it")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests to the API server in a burst")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "host:port that serves /metrics; 0: off")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure,
@@ -215,6 +221,7 @@ func (o *Options) validate() error {
 	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
 	check(o.WorkCleanupTimeout >= 0, "--work-cleanup-timeout %s: must be 0 or more", o.WorkCleanupTimeout)
+	check(o.WithdrawalGrace >= 0 && o.WithdrawalGrace <= time.Hour, "--withdrawal-grace %s: must be 0 to 1h", o.WithdrawalGrace)
 	check(o.MaxCertificateDuration > 0, "--max-certificate-duration %s: must be above 0", o.MaxCertificateDuration)
 	check(o.FanoutBytes >= 0, "--fanout-bytes %d: must be 0 or more", o.FanoutBytes)
 	_, err := target.ParseAllowed(o.ProbeAllow)

@@ -43,6 +43,9 @@ type Options struct {
 	Record *history.Record
 	// Env compiles CEL expressions.
 	Env *celenv.Env
+	// WithdrawalGrace is how long a set, a binding and the membership of a cluster in a set count for selected clusters after they are gone;
+	// other labels and claims count a third of it. 0: they leave once the API server has confirmed it.
+	WithdrawalGrace time.Duration
 	// BuiltIn means that the clusterset controller restores the sets `default` and `global`. While such a set is missing, decisions
 	// stay as if it were there.
 	BuiltIn bool
@@ -64,7 +67,7 @@ type Hub interface {
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
-	source := newSource(mgr.GetCache(), options)
+	source := newSource(mgr.GetCache(), mgr.GetAPIReader(), options)
 	decider := &reconciler{
 		client: mgr.GetClient(), stored: source.stored, scores: source.scores, record: options.Record,
 		hub: options.Hub, clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),

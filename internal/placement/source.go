@@ -31,24 +31,27 @@ const (
 // source enqueues the placements that a change may affect. It is a controller-runtime source, synced once its state has every
 // object that existed at the start.
 type source struct {
-	cache  cache.Cache
-	clock  clock.WithTicker
-	record *history.Record
-	fleet  *live.Fleet
-	stored *live.Stored
-	scores *scoreDebouncer
-	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
-	synced func() bool
+	cache       cache.Cache
+	clock       clock.WithTicker
+	record      *history.Record
+	fleet       *live.Fleet
+	stored      *live.Stored
+	scores      *scoreDebouncer
+	queue       workqueue.TypedRateLimitingInterface[reconcile.Request]
+	synced      func() bool
+	withdrawals withdrawals
 	// tainted is closed once the clusters that never joined are tainted. Nil: the source does not wait.
 	tainted <-chan struct{}
 	// hub reports changes of the CustomResourceDefinitions. Nil: they never change.
 	hub Hub
 }
 
-func newSource(cache cache.Cache, options Options) *source {
+func newSource(cache cache.Cache, hub client.Reader, options Options) *source {
 	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub}
 	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
 	s.fleet, s.stored = live.New(options.Env, options.Clock, s.enqueueNow, s.enqueueDebounced)
+	s.stored.HoldWithdrawals(options.WithdrawalGrace)
+	s.withdrawals = withdrawals{fleet: s.fleet, hub: hub, clock: options.Clock}
 	if options.BuiltIn {
 		s.fleet.AssumeBuiltInSets()
 	}
@@ -64,6 +67,7 @@ func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	}
 	s.synced = synced
 	go s.audit(ctx)
+	go s.withdrawals.run(ctx)
 	return nil
 }
 

@@ -174,6 +174,19 @@ func NewClient[C any](flags *HubFlags, errOut io.Writer, from func(*rest.Config)
 	return from(config)
 }
 
+// NewWriter returns a client that reads and writes the kinds that commands read.
+func NewWriter(config *rest.Config) (client.Client, error) {
+	types, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	out, err := client.New(config, client.Options{Scheme: types, Mapper: mapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the hub: %w", err)
+	}
+	return out, nil
+}
+
 // logRequests makes client-go log its requests to a writer at a level above 0.
 func logRequests(level int, to io.Writer) error {
 	if level <= 0 {

@@ -31,6 +31,7 @@ const (
 	changedExternally = "changed by another client"
 	writeLost         = "a write was not observed"
 	started           = "started"
+	graceEnded        = "the grace after the start has ended"
 )
 
 func causeOf(kind string, object metav1.Object, what string) explain.Cause {

@@ -1,6 +1,9 @@
 package live
 
 import (
+	"slices"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,19 +20,57 @@ func (s *Stored) publishDecisions(key fleet.Key) {
 	}
 	s.updateUnmanaged(key)
 	s.updateFormer(key)
+	s.fleet.setDecisions(key, s.decided(key), s.unmanaged[key])
+}
+
+// decided returns the decisions of a placement: those that this process stored, with those that the placement inherited and that are not
+// stored yet, or those in the informer if this process has not decided the placement.
+func (s *Stored) decided(key fleet.Key) []fleet.Slice {
 	p, known := s.placements[key]
 	decidedHere := known && p.initialized
-	var decided []fleet.Slice
+	var out []fleet.Slice
 	for name := range s.slicesOf[key] {
 		object := s.slices[name].cached
 		if decidedHere {
 			object = s.slices[name].own.Get()
 		}
 		if object != nil {
-			decided = append(decided, plan.ReadSlice(object))
+			out = append(out, plan.ReadSlice(object))
 		}
 	}
-	s.fleet.setDecisions(key, decided, s.unmanaged[key])
+	if !decidedHere {
+		return out
+	}
+	stored := len(out)
+	for _, inherited := range p.inherited {
+		if !slices.ContainsFunc(out[:stored], func(own fleet.Slice) bool { return own.Number == inherited.Number }) {
+			out = append(out, inherited)
+		}
+	}
+	return out
+}
+
+// inheritance is the decisions of a deleted placement. A placement that is made again under its name before the grace ends starts from them.
+type inheritance struct {
+	slices []fleet.Slice
+	until  time.Time
+}
+
+// bequeath keeps the decisions of a placement that is being deleted for a placement of the same name.
+func (s *Stored) bequeath(key fleet.Key) {
+	if decided := s.decided(key); s.ready && s.grace > 0 && len(decided) > 0 {
+		s.inheritances[key] = inheritance{decided, s.clock.Now().Add(s.grace)}
+	}
+}
+
+// inherit returns the decisions from which a new placement starts; none if no placement of its name was deleted within the grace.
+func (s *Stored) inherit(key fleet.Key) []fleet.Slice {
+	found, known := s.inheritances[key]
+	delete(s.inheritances, key)
+	if !known || !s.clock.Now().Before(found.until) {
+		return nil
+	}
+	return found.slices
 }
 
 // setDecisions records what Stored counts as the decisions of a placement. Unmanaged are the clusters in slices that Berth wrote and

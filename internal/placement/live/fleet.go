@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/engine/explain"
@@ -36,12 +38,18 @@ type Fleet struct {
 	unmanaged map[fleet.Key]map[string]struct{}
 	// boundTo lists for each set the namespaces with a binding to it.
 	boundTo map[string]map[string]struct{}
+	clock   clock.PassiveClock
+	// withdrawals are what the API server no longer has and still counts.
+	withdrawals withdrawals
+	// retainUntil is when the grace after the start ends: until then no incumbent leaves by what changed while no manager ran.
+	retainUntil time.Time
 	// assumeBuiltIn is set if the manager restores the built-in sets.
 	assumeBuiltIn bool
 }
 
-func newFleet(enqueue, scored func(fleet.Key, explain.Cause)) *Fleet {
+func newFleet(at clock.PassiveClock, enqueue, scored func(fleet.Key, explain.Cause)) *Fleet {
 	return &Fleet{
+		clock: at, withdrawals: newWithdrawals(at),
 		enqueue: enqueue, enqueueScored: scored,
 		snapshot:  fleet.Empty(),
 		index:     wake.NewIndex(),
@@ -56,7 +64,7 @@ func (f *Fleet) Snapshot(now time.Time) (snapshot *fleet.Snapshot, changes uint6
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.publish()
-	return f.snapshot.At(now), f.changes
+	return f.snapshot.At(now).Retain(fleet.Retention{Until: f.retainUntil}), f.changes
 }
 
 // setProgram records what a placement reads from the fleet: from now on a change of that enqueues it. The program is nil if the placement
@@ -81,6 +89,9 @@ func (f *Fleet) start() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ready = true
+	if f.withdrawals.enabled {
+		f.retainUntil = f.clock.Now().Add(f.withdrawals.grace)
+	}
 	f.publish()
 }
 
@@ -95,14 +106,29 @@ func (f *Fleet) Publish() {
 func (f *Fleet) SetCluster(object *clusterv1.ManagedCluster) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before, after, changed := f.nextEdit().SetManagedCluster(object)
-	f.clusterChanged(object.Name, before, after, before == nil || changed&fleet.TermFacets != 0)
+	edit := f.nextEdit()
+	before, selected := edit.Cluster(object.Name)
+	counted, stored := f.withdrawals.observe(before, selected, object)
+	f.recordCluster(edit, counted, stored)
+}
+
+// recordCluster records a cluster as it counts. Stored is nil, or the cluster as the API server has it while a label or claim of it is being
+// withdrawn.
+func (f *Fleet) recordCluster(edit *fleet.Edit, counted, stored *clusterv1.ManagedCluster) {
+	before, after, changed := edit.SetManagedCluster(counted, stored)
+	f.clusterChanged(counted.Name, before, after, before == nil || changed&fleet.TermFacets != 0)
+	if before.Withdrawing() && !after.Withdrawing() && f.ready { // it may be chosen again
+		f.publish()
+		f.enqueueAll(f.enqueue, f.index.ClusterChanged(f.snapshot, nil, after),
+			func() explain.Cause { return clusterCause(counted.Name, before, after) })
+	}
 }
 
 // DeleteCluster records that a cluster is deleted.
 func (f *Fleet) DeleteCluster(object *clusterv1.ManagedCluster) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.withdrawals.clusters, object.Name)
 	f.clusterChanged(object.Name, f.nextEdit().DeleteCluster(object.Name), nil, true)
 }
 

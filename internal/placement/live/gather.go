@@ -39,6 +39,16 @@ func (s *Stored) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 	return s.input(key, p, now), true
 }
 
+// Decided records the clusters that the first decision after the start has kept although they do not qualify. A cluster that ceases to
+// qualify later is none of them: what it lost is known then.
+func (s *Stored) Decided(key fleet.Key, retained []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, known := s.placements[key]; known && !p.decided {
+		p.decided, p.retained = true, append([]string{}, retained...) // not nil, which is all clusters
+	}
+}
+
 // Peek returns the input of a placement as of now without beginning an attempt, so Finish is not needed. Unlike Gather it
 // also returns the input of a placement that Berth does not decide. Ok is false if the placement does not exist.
 func (s *Stored) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
@@ -94,6 +104,9 @@ func (s *Stored) initialize(key fleet.Key, p *placementState) {
 // stored slices. The program is indexed before the snapshot is made, so that a change that the snapshot lacks enqueues the placement.
 func (s *Stored) input(key fleet.Key, p *placementState, now time.Time) Input {
 	snapshot, changes := s.fleet.Snapshot(now)
+	if p.decided {
+		snapshot = snapshot.Retain(fleet.Retention{Until: snapshot.Retention.Until, Only: p.retained})
+	}
 	return Input{
 		Snapshot: snapshot, Changes: changes, Program: p.program, Faults: p.faults,
 		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]},

@@ -19,6 +19,12 @@ type placementState struct {
 	specCount, compiledSpec int
 	program                 *program.Program
 	faults                  field.ErrorList
+	// retained are the selected clusters that did not qualify at the first decision, and stay for the grace after the start. decided is set
+	// from that decision on.
+	retained []string
+	decided  bool
+	// inherited are the decisions of a placement of the same name that was deleted shortly before, until a plan is stored.
+	inherited []fleet.Slice
 	// initialized is set once the slices found at the start count as written by this process.
 	initialized bool
 	// inProgress is set between Gather and Finish.
@@ -53,7 +59,7 @@ func (s *Stored) SetPlacement(object *clusterv1beta1.Placement) {
 		known = false
 	}
 	if !known {
-		s.placements[key] = &placementState{cached: object, specCount: 1}
+		s.placements[key] = &placementState{cached: object, specCount: 1, inherited: s.inherit(key)}
 		s.reassignOwners(key)
 		s.specChanged(key, created)
 		return
@@ -61,6 +67,9 @@ func (s *Stored) SetPlacement(object *clusterv1beta1.Placement) {
 	before := p.cached
 	p.cached = object
 	p.own.Observe(object)
+	if Managed(before) && !object.DeletionTimestamp.IsZero() {
+		s.bequeath(key)
+	}
 	if !p.managed() {
 		s.release(key, p)
 	}
@@ -100,6 +109,9 @@ func (s *Stored) DeletePlacement(object *clusterv1beta1.Placement) {
 
 func (s *Stored) removePlacement(key fleet.Key) {
 	if p, known := s.placements[key]; known {
+		if p.managed() {
+			s.bequeath(key)
+		}
 		s.recordFormer(key, p.cached.UID)
 		s.release(key, p)
 	}
@@ -112,7 +124,7 @@ func (s *Stored) removePlacement(key fleet.Key) {
 // release drops what this process stored of a placement that it no longer decides.
 func (s *Stored) release(key fleet.Key, p *placementState) {
 	p.own.Reset()
-	p.initialized, p.attempts = false, nil
+	p.initialized, p.attempts, p.inherited = false, nil, nil
 	s.resetWrites(key)
 	s.publishDecisions(key)
 }

@@ -39,6 +39,7 @@ func (f *Fleet) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
 	if before != nil && equality.Semantic.DeepEqual(before.Spec, object.Spec) {
 		return
 	}
+	delete(f.withdrawals.sets, object.Name)
 	what := changed
 	if before == nil {
 		what = created
@@ -55,6 +56,10 @@ func (f *Fleet) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
 		f.setSet(object, kept)
 		return
 	}
+	if f.withdrawals.enabled {
+		f.withdrawSet(object)
+		return
+	}
 	f.nextEdit().DeleteSet(object.Name)
 	f.bindingsChanged(causeOf(kindSet, object, deleted), f.namespacesOf(object.Name)...)
 }
@@ -68,7 +73,10 @@ func (f *Fleet) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if addMember(f.boundTo, object.Name, object.Namespace) {
+	key := fleet.Key{Namespace: object.Namespace, Name: object.Name}
+	_, returned := f.withdrawals.bindings[key]
+	delete(f.withdrawals.bindings, key)
+	if addMember(f.boundTo, object.Name, object.Namespace) || returned {
 		f.nextEdit().Bind(object.Namespace, object.Name)
 		f.bindingsChanged(causeOf(kindBinding, object, created), object.Namespace)
 	}
@@ -81,9 +89,18 @@ func (f *Fleet) DeleteBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	if _, bound := f.boundTo[object.Name][object.Namespace]; !bound {
 		return
 	}
-	removeMember(f.boundTo, object.Name, object.Namespace)
-	f.nextEdit().Unbind(object.Namespace, object.Name)
-	f.bindingsChanged(causeOf(kindBinding, object, deleted), object.Namespace)
+	if f.withdrawals.enabled {
+		f.withdrawBinding(object)
+		return
+	}
+	f.unbind(fleet.Key{Namespace: object.Namespace, Name: object.Name})
+}
+
+// unbind removes a binding from the fleet.
+func (f *Fleet) unbind(key fleet.Key) {
+	removeMember(f.boundTo, key.Name, key.Namespace)
+	f.nextEdit().Unbind(key.Namespace, key.Name)
+	f.bindingsChanged(causeFor(kindBinding, key, deleted), key.Namespace)
 }
 
 func (f *Fleet) namespacesOf(set string) []string {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -31,6 +32,9 @@ type Stored struct {
 	mentionedBy, slicesOf map[fleet.Key]map[fleet.Key]struct{}
 	// former is the UID of the deleted placement of a name while slices that it controls exist.
 	former map[fleet.Key]types.UID
+	// grace is how long a placement of the name of a deleted one inherits its decisions, which inheritances has; 0: never.
+	grace        time.Duration
+	inheritances map[fleet.Key]inheritance
 	// unmanaged lists the clusters in slices that Berth wrote and does not decide now: their placement is disabled, being
 	// deleted or gone.
 	unmanaged map[fleet.Key]map[string]struct{}
@@ -39,7 +43,7 @@ type Stored struct {
 // New returns an empty Fleet and an empty Stored. For each placement that a change can affect, scored is called where only a score
 // changed, and enqueue for any other change. Both are called with a lock held: neither may block, or call the Fleet or the Stored.
 func New(env *celenv.Env, at clock.PassiveClock, enqueue, scored func(fleet.Key, explain.Cause)) (*Fleet, *Stored) {
-	f := newFleet(enqueue, scored)
+	f := newFleet(at, enqueue, scored)
 	return f, &Stored{
 		fleet: f, env: env, clock: at, enqueue: enqueue,
 		placements:  map[fleet.Key]*placementState{},
@@ -48,7 +52,18 @@ func New(env *celenv.Env, at clock.PassiveClock, enqueue, scored func(fleet.Key,
 		slicesOf:    map[fleet.Key]map[fleet.Key]struct{}{},
 		former:      map[fleet.Key]types.UID{},
 		unmanaged:   map[fleet.Key]map[string]struct{}{},
+
+		inheritances: map[fleet.Key]inheritance{},
 	}
+}
+
+// HoldWithdrawals makes sets, bindings, labels and claims count for a time after they are gone, and keeps the decisions of deleted placements
+// as long for placements of their names. The caller ends the withdrawals that are due. Call it before the first object is recorded.
+func (s *Stored) HoldWithdrawals(grace time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grace = grace
+	s.fleet.holdWithdrawals(grace)
 }
 
 // Ready ends the initial filling of both: every placement is enqueued.
@@ -90,6 +105,7 @@ func (s *Stored) Audit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
+	maps.DeleteFunc(s.inheritances, func(_ fleet.Key, of inheritance) bool { return !now.Before(of.until) })
 	for name, slice := range s.slices {
 		if slice.own.Expire(slice.cached, now) {
 			s.enqueue(slice.owner, causeFor(kindSlice, name, writeLost))

@@ -89,6 +89,7 @@ func (s *Stored) AfterApply(found plan.Stored, written plan.Plan) {
 		}
 	}
 	clear(p.attempts)
+	p.inherited = nil
 	if !reported {
 		p.own.Accept(found.Placement)
 	}

@@ -77,7 +77,7 @@ func (d *debugReport) addFilterResults(tiered bool) {
 		applies bool
 		drops   []verdict.Code
 	}{
-		{"Predicate", true, []verdict.Code{verdict.OutsideSets, verdict.Terminating, verdict.Mismatch, verdict.TooCostly}},
+		{"Predicate", true, []verdict.Code{verdict.OutsideSets, verdict.Withdrawing, verdict.Terminating, verdict.Mismatch, verdict.TooCostly}},
 		{"Tiers", tiered, []verdict.Code{verdict.OutsideTiers}},
 		{"TaintToleration", true, []verdict.Code{verdict.Tainted, verdict.Expired}},
 	}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/internal/filter"
+)
+
+// findStanding finds the incumbents with a label or claim that is being withdrawn and that qualify by what the API server has. They are
+// candidates, and do not leave when the grace ends. So a label and the placements that select by it may change in any order.
+func (t *Trace) findStanding(incumbents *bitset.BitSet) {
+	withdrawing := t.Snapshot.ClustersWith(fleet.TermWithdrawing)
+	if withdrawing.Count() == 0 {
+		return
+	}
+	moving := withdrawing.BitSet().Intersection(incumbents)
+	if moving.None() {
+		return
+	}
+	stored := t.Snapshot.AsStored(moving)
+	reached := reachable(stored, t.Program.Key.Namespace, t.Program.ClusterSets, incumbents)
+	found := filter.Predicates(stored, t.Program, reached.readable().Intersection(moving), incumbents)
+	if found.FailsEverywhere != "" {
+		return
+	}
+	t.standing = found.In.Union(reached.held.Intersection(moving))
+	t.scope.candidates.InPlaceUnion(t.standing)
+	t.scope.leaving = t.scope.leaving.Difference(t.standing.Difference(reached.leaving))
+}
+
+// retain keeps incumbents that fell while the grace after a start lasts, where the placement has not changed since they were selected.
+func (t *Trace) retain(incumbents *bitset.BitSet) {
+	fell := incumbents.Difference(t.matched.In.Intersection(t.scope.candidates)).Difference(t.standing)
+	t.Snapshot.ClustersWith(fleet.TermTerminating).RemoveFrom(fell)
+	if kept := t.Snapshot.Retained(fell); kept != nil {
+		t.retained = kept
+		t.scope.candidates.InPlaceUnion(kept)
+	}
+}
+
+// withdrawal returns by what withdrawal a selected cluster leaves once the grace has ended.
+func (t *Trace) withdrawal(id fleet.ID) string {
+	if t.retained.Test(id) {
+		return "leaves at " + t.Snapshot.Retention.Until.UTC().Format(time.RFC3339) +
+			": the manager started a short time ago, and the cluster no longer qualifies by its sets, labels or claims"
+	}
+	cluster := t.Snapshot.Cluster(id)
+	var gone []string
+	for _, name := range t.scope.eligible {
+		set, _ := t.Snapshot.Set(name)
+		if t.Snapshot.Withdrawing(t.Program.Key.Namespace, name) && set.Has(cluster) {
+			gone = append(gone, "ManagedClusterSet "+name+" or its binding")
+		}
+	}
+	if cluster.Withdrawing() {
+		gone = append(gone, changedKeys("label", cluster.Object.Labels, cluster.Stored.Object.Labels)...)
+		gone = append(gone, changedKeys("claim", cluster.Claims, cluster.Stored.Claims)...)
+	}
+	return "leaves when the grace has ended, unless this comes back as it was: " + strings.Join(gone, ", ")
+}
+
+// names returns the names of clusters, sorted.
+func (t *Trace) names(of *bitset.BitSet) []string {
+	var out []string
+	for id := range of.EachSet() {
+		out = append(out, t.Snapshot.Name(id))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// changedKeys returns the keys whose values are no longer stored, each after what it is a key of.
+func changedKeys(what string, counted, stored map[string]string) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(counted)) {
+		if value, there := stored[key]; !there || value != counted[key] {
+			out = append(out, what+" "+key)
+		}
+	}
+	return out
+}

@@ -1,0 +1,484 @@
+package live
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+const testGrace = 15 * time.Second
+
+// hub is a hub with its objects, and a manager that decides them. It counts the writes of the manager.
+type hub struct {
+	*Fleet
+	*Stored
+	world   *enginetest.World
+	clock   *clocktesting.FakeClock
+	env     *celenv.Env
+	version int
+	writes  int
+}
+
+// newHub returns a hub with clusters c1 to c6, in the sets sea and sky, and four placements in ns, decided.
+func newHub(t testing.TB) *hub {
+	t.Helper()
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hub{world: enginetest.NewWorld(), clock: clocktesting.NewFakeClock(enginetest.Epoch), env: env}
+	h.restart()
+	for _, set := range []string{"sea", "sky"} {
+		h.addSet(set)
+		h.bind(set)
+	}
+	for i := range 6 {
+		h.put(enginetest.Cluster(fmt.Sprint("c", i+1)).In([]string{"sea", "sky"}[i%2]).Label("env", "live").Claim("platform", "cloud").Obj())
+	}
+	byLabel := enginetest.Placement("ns", "label").Obj()
+	byLabel.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "live")}}}
+	byClaim := enginetest.Placement("ns", "claim").Obj()
+	byClaim.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{`managedCluster.claim("platform") == "cloud"`}},
+	}}}
+	two := enginetest.Placement("ns", "two").Obj()
+	two.Spec.NumberOfClusters = new(int32(2))
+	for _, p := range []*clusterv1beta1.Placement{enginetest.Placement("ns", "all").Obj(), byLabel, byClaim, two} {
+		h.place(p)
+	}
+	h.decide(t)
+	h.writes = 0
+	return h
+}
+
+// restart replaces the manager by one that has read the hub.
+func (h *hub) restart() {
+	ignore := func(fleet.Key, explain.Cause) {}
+	h.Fleet, h.Stored = New(h.env, h.clock, ignore, ignore)
+	h.HoldWithdrawals(testGrace)
+	for _, cluster := range h.world.Clusters {
+		h.SetCluster(cluster)
+	}
+	for _, set := range h.world.Sets {
+		h.SetSet(nil, set)
+	}
+	for namespace, sets := range h.world.Bindings {
+		for set := range sets {
+			h.SetBinding(bindingIn(namespace, set))
+		}
+	}
+	for _, p := range h.world.Placements {
+		h.SetPlacement(p)
+	}
+	for _, s := range h.world.Slices {
+		h.SetSlice(s)
+	}
+	h.Ready()
+}
+
+func bindingIn(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
+	out := binding(set)
+	out.Namespace = namespace
+	return out
+}
+
+func (h *hub) stamp() string {
+	h.version++
+	return fmt.Sprint(h.version)
+}
+
+func (h *hub) put(c *clusterv1.ManagedCluster) {
+	c.ResourceVersion = h.stamp()
+	h.world.Add(c)
+	h.SetCluster(c)
+}
+
+func (h *hub) addSet(name string) {
+	set := enginetest.Set(name).Obj()
+	h.world.Add(set)
+	h.SetSet(nil, set)
+}
+
+func (h *hub) deleteSet(name string) {
+	set := h.world.Sets[name]
+	delete(h.world.Sets, name)
+	h.DeleteSet(set)
+}
+
+func (h *hub) bind(set string) {
+	h.world.Bind("ns", set)
+	h.SetBinding(binding(set))
+}
+
+func (h *hub) unbind(set string) {
+	delete(h.world.Bindings["ns"], set)
+	h.DeleteBinding(binding(set))
+}
+
+func (h *hub) place(p *clusterv1beta1.Placement) {
+	p.ResourceVersion, p.Generation = h.stamp(), p.Generation+1
+	if p.UID == "" {
+		p.UID = types.UID("uid-" + p.ResourceVersion)
+	}
+	h.world.Add(p)
+	h.SetPlacement(p)
+}
+
+// unplace deletes a placement, and its slices as the garbage collector does.
+func (h *hub) unplace(key fleet.Key) *clusterv1beta1.Placement {
+	p := h.world.Placements[key]
+	slices := h.world.SlicesOf(key)
+	delete(h.world.Placements, key)
+	h.DeletePlacement(p)
+	for _, s := range slices {
+		delete(h.world.Slices, sliceKey(s))
+		h.DeleteSlice(s)
+	}
+	return p
+}
+
+// decide decides every placement until nothing more is written.
+func (h *hub) decide(t testing.TB) {
+	t.Helper()
+	for range 3 {
+		wrote := 0
+		for _, key := range h.world.Keys() {
+			wrote += h.decideOne(key)
+		}
+		if h.writes += wrote; wrote == 0 {
+			return
+		}
+	}
+	t.Error("the decisions do not settle")
+}
+
+func (h *hub) decideOne(key fleet.Key) int {
+	input, ok := h.Gather(key, h.clock.Now())
+	if !ok {
+		return 0
+	}
+	result := engine.Decide(input.Snapshot, key, input.Program, input.Faults, plan.ReadLedger(input.Stored.Placement))
+	h.Decided(key, result.Retained)
+	writes := plan.Diff(result, input.Stored, h.clock.Now())
+	for _, write := range writes.Writes {
+		h.apply(write)
+	}
+	h.AfterApply(input.Stored, writes)
+	h.Finish(key, false)
+	return len(writes.Writes)
+}
+
+// apply stores a write, and shows it to the manager.
+func (h *hub) apply(write plan.Write) {
+	if write.Placement != nil {
+		p := write.Placement.DeepCopy()
+		p.ResourceVersion = h.stamp()
+		h.world.Add(p)
+		h.AfterStatusWrite(p)
+		h.SetPlacement(p)
+		return
+	}
+	h.world.Apply(write)
+	name := sliceKey(write.Slice)
+	stored, exists := h.world.Slices[name]
+	if !exists {
+		h.AfterDelete(write.Slice)
+		h.DeleteSlice(write.Slice)
+		return
+	}
+	s := stored.DeepCopy()
+	s.ResourceVersion, s.UID = h.stamp(), types.UID("uid-"+s.Name)
+	h.world.Slices[name] = s
+	h.AfterWrite(s)
+	h.SetSlice(s)
+}
+
+// endGraces ends what is due, as the live read of a manager does.
+func (h *hub) endGraces() {
+	found := Found{Sets: map[string]bool{}, Bindings: map[fleet.Key]bool{}, Clusters: h.world.Clusters}
+	for name := range h.world.Sets {
+		found.Sets[name] = true
+	}
+	for namespace, sets := range h.world.Bindings {
+		for set := range sets {
+			found.Bindings[fleet.Key{Namespace: namespace, Name: set}] = true
+		}
+	}
+	h.EndWithdrawals(h.DueWithdrawals(h.clock.Now()), found, h.clock.Now(), h.clock.Now().Add(time.Second))
+}
+
+// decisions returns the selected clusters of every placement.
+func (h *hub) decisions() map[string][]string {
+	out := map[string][]string{}
+	for _, key := range h.world.Keys() {
+		var clusters []string
+		for _, s := range h.world.SlicesOf(key) {
+			clusters = append(clusters, plan.Clusters(s)...)
+		}
+		slices.Sort(clusters)
+		out[key.Name] = clusters
+	}
+	return out
+}
+
+// withdrawn takes something away from a hub, and returns what puts it back.
+type withdrawn func(h *hub) (putBack func())
+
+func drawWithdrawal(r *rapid.T) (what string, do withdrawn) {
+	set := rapid.SampledFrom([]string{"sea", "sky"}).Draw(r, "set")
+	change := func(edit func(*clusterv1.ManagedCluster)) withdrawn {
+		return func(h *hub) func() {
+			names := slices.Sorted(maps.Keys(h.world.Clusters))
+			if rapid.Bool().Draw(r, "one cluster") {
+				names = names[:1]
+			}
+			var before []*clusterv1.ManagedCluster
+			for _, name := range names {
+				before = append(before, h.world.Clusters[name])
+				after := h.world.Clusters[name].DeepCopy()
+				edit(after)
+				h.put(after)
+			}
+			return func() {
+				for _, c := range before {
+					h.put(c.DeepCopy())
+				}
+			}
+		}
+	}
+	all := map[string]withdrawn{
+		"delete a set":                  func(h *hub) func() { h.deleteSet(set); return func() { h.addSet(set) } },
+		"delete a binding":              func(h *hub) func() { h.unbind(set); return func() { h.bind(set) } },
+		"take the label of the set off": change(func(c *clusterv1.ManagedCluster) { delete(c.Labels, clusterv1beta2.ClusterSetLabel) }),
+		"move to another set":           change(func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1beta2.ClusterSetLabel] = set }),
+		"take a label off":              change(func(c *clusterv1.ManagedCluster) { delete(c.Labels, "env") }),
+		"give a label another value":    change(func(c *clusterv1.ManagedCluster) { c.Labels["env"] = "live2" }),
+		"report no claim":               change(func(c *clusterv1.ManagedCluster) { c.Status.ClusterClaims = nil }),
+	}
+	what = rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(r, "what")
+	return what, all[what]
+}
+
+// TestWhatComesBackWithinTheGraceMovesNothing takes something away, decides, and puts it back.
+func TestWhatComesBackWithinTheGraceMovesNothing(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		h := newHub(t)
+		want := h.decisions()
+		for range rapid.IntRange(1, 4).Draw(r, "withdrawals") {
+			what, withdraw := drawWithdrawal(r)
+			putBack := withdraw(h)
+			for range rapid.IntRange(1, 3).Draw(r, "decisions") {
+				h.decide(t)
+				h.clock.Step(time.Duration(rapid.IntRange(0, 1500).Draw(r, "ms")) * time.Millisecond)
+				h.endGraces()
+			}
+			putBack()
+			h.decide(t)
+			if diff := cmp.Diff(want, h.decisions()); diff != "" || h.writes > 0 {
+				r.Fatalf("%s: %d writes, decisions (-before +after):\n%s", what, h.writes, diff)
+			}
+		}
+	})
+}
+
+// TestWhatStaysAwayLeavesAfterTheGrace compares the decisions after the grace with those of a manager that knows no grace.
+func TestWhatStaysAwayLeavesAfterTheGrace(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		h := newHub(t)
+		what, withdraw := drawWithdrawal(r)
+		withdraw(h)
+		h.decide(t)
+		if h.writes > 0 {
+			r.Fatalf("%s: %d writes within the grace", what, h.writes)
+		}
+		h.clock.Step(testGrace)
+		h.endGraces()
+		h.decide(t)
+		got := h.decisions()
+		h.restart()
+		h.clock.Step(2 * testGrace)
+		h.endGraces()
+		h.decide(t)
+		if diff := cmp.Diff(got, h.decisions()); diff != "" {
+			r.Fatalf("%s: decisions (-after the grace +as stored):\n%s", what, diff)
+		}
+		for name, clusters := range got {
+			for _, cluster := range clusters {
+				if id, known := h.snapshot.ID(cluster); !known || h.snapshot.Cluster(id).Withdrawing() {
+					r.Errorf("%s: %s still has %s", what, name, cluster)
+				}
+			}
+		}
+		gone := map[string]string{
+			"delete a set": "all", "delete a binding": "all", "take the label of the set off": "all", "take a label off": "label",
+			"give a label another value": "label",
+		}[what]
+		if gone != "" && len(got[gone]) == 6 {
+			r.Errorf("%s: %s still has 6 clusters", what, gone)
+		}
+	})
+}
+
+func TestWithdrawals(t *testing.T) {
+	all := fleet.Key{Namespace: "ns", Name: "all"}
+	for name, test := range map[string]struct {
+		do   func(h *hub)
+		want []string
+	}{
+		"no newcomer by a set that is being withdrawn": {func(h *hub) {
+			h.deleteSet("sea")
+			h.put(enginetest.Cluster("c7").In("sea").Obj())
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"no newcomer by a binding that is being withdrawn": {func(h *hub) {
+			h.unbind("sea")
+			h.put(enginetest.Cluster("c7").In("sea").Obj())
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"a newcomer by another set": {func(h *hub) {
+			h.deleteSet("sea")
+			h.put(enginetest.Cluster("c7").In("sky").Obj())
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6", "c7"}},
+		"a deleted cluster leaves at once": {func(h *hub) {
+			h.unbind("sea")
+			delete(h.world.Clusters, "c1")
+			h.DeleteCluster(enginetest.Cluster("c1").Obj())
+		}, []string{"c2", "c3", "c4", "c5", "c6"}},
+		"a taint counts at once": {func(h *hub) {
+			h.put(enginetest.Cluster("c1").Taint("k", "NoSelect", enginetest.Epoch).Obj())
+		}, []string{"c2", "c3", "c4", "c5", "c6"}},
+		"a revoked binding": {func(h *hub) {
+			revoked := binding("sea")
+			revoked.Annotations = map[string]string{clusterv1beta2.RevokedAnnotation: "true"}
+			delete(h.world.Bindings["ns"], "sea")
+			h.DeleteBinding(revoked)
+			h.endGraces()
+		}, []string{"c2", "c4", "c6"}},
+		"a revoked set": {func(h *hub) {
+			revoked := h.world.Sets["sea"].DeepCopy()
+			revoked.Annotations = map[string]string{clusterv1beta2.RevokedAnnotation: "true"}
+			delete(h.world.Sets, "sea")
+			h.DeleteSet(revoked)
+			h.endGraces()
+		}, []string{"c2", "c4", "c6"}},
+		"a cluster that is revoked from its set": {func(h *hub) {
+			c := enginetest.Cluster("c1").Label("env", "live").Obj()
+			c.Annotations = map[string]string{clusterv1beta2.RevokedSetAnnotation: "sea/1"}
+			h.put(c)
+			h.endGraces()
+		}, []string{"c2", "c3", "c4", "c5", "c6"}},
+		"a revocation within the grace after a restart": {func(h *hub) {
+			h.restart()
+			h.decide(t)
+			c := enginetest.Cluster("c1").Label("env", "live").Obj()
+			c.Annotations = map[string]string{clusterv1beta2.RevokedSetAnnotation: "sea/1"}
+			h.put(c)
+			h.endGraces()
+		}, []string{"c2", "c3", "c4", "c5", "c6"}},
+		"an old revocation counts no more": {func(h *hub) {
+			c := h.world.Clusters["c1"].DeepCopy()
+			c.Annotations = map[string]string{clusterv1beta2.RevokedSetAnnotation: "sea/1"}
+			h.put(c)
+			c = c.DeepCopy()
+			delete(c.Labels, clusterv1beta2.ClusterSetLabel)
+			h.put(c)
+			h.endGraces()
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"a label and the placement that selects by it change together": {func(h *hub) {
+			for _, name := range slices.Sorted(maps.Keys(h.world.Clusters)) {
+				c := h.world.Clusters[name].DeepCopy()
+				c.Labels["env"] = "new"
+				h.put(c)
+			}
+			p := h.world.Placements[all].DeepCopy()
+			p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "new")}}}
+			h.place(p)
+			h.decide(t)
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"a placement is edited within a grace": {func(h *hub) {
+			h.deleteSet("sea")
+			p := h.world.Placements[all].DeepCopy()
+			p.Spec.ClusterSets = []string{"sky"}
+			h.place(p)
+		}, []string{"c2", "c4", "c6"}},
+		"a placement is made anew": {func(h *hub) {
+			p := h.unplace(all).DeepCopy()
+			for name := range h.world.Clusters {
+				h.put(enginetest.Cluster(name).In(h.world.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
+			}
+			h.decide(t)
+			p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
+			h.clock.Step(testGrace - 1)
+			h.place(p)
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"a placement is made anew after the grace": {func(h *hub) {
+			p := h.unplace(all).DeepCopy()
+			for name := range h.world.Clusters {
+				h.put(enginetest.Cluster(name).In(h.world.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
+			}
+			p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
+			h.clock.Step(testGrace)
+			h.place(p)
+		}, nil},
+		"the manager restarts within a grace": {func(h *hub) {
+			h.deleteSet("sea")
+			h.clock.Step(testGrace - 1)
+			h.restart()
+			h.decide(t)
+			h.clock.Step(testGrace - 1)
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"the grace after a restart ends": {func(h *hub) {
+			h.deleteSet("sea")
+			h.restart()
+			h.decide(t)
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, []string{"c2", "c4", "c6"}},
+		"the placement was edited while no manager ran": {func(h *hub) {
+			p := h.world.Placements[all].DeepCopy()
+			p.Spec.ClusterSets = []string{"sky"}
+			h.place(p)
+			h.restart()
+		}, []string{"c2", "c4", "c6"}},
+		"the live read finds the set again": {func(h *hub) {
+			set := h.world.Sets["sea"]
+			h.DeleteSet(set) // the cache is behind
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"the live read finds a label again": {func(h *hub) {
+			stored := h.world.Clusters["c1"]
+			old := stored.DeepCopy()
+			delete(old.Labels, clusterv1beta2.ClusterSetLabel)
+			h.SetCluster(old)
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			test.do(h)
+			h.decide(t)
+			if diff := cmp.Diff(test.want, h.decisions()["all"]); diff != "" {
+				t.Errorf("clusters of the placement (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
