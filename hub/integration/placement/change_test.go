@@ -301,12 +301,9 @@ func deletion(f *fleet) {
 func replacement(f *fleet) {
 	p := f.placement("p", kit.Number(1))
 	f.awaitSelected("p", f.name(0))
-	change(f, f.cluster(0), func(c *clusterv1.ManagedCluster) {
-		c.Spec.Taints = []clusterv1.Taint{{Key: "busy", Effect: clusterv1.TaintEffectNoSelectIfNew, TimeAdded: metav1.Now()}}
-	})
 	f.MustDelete(p)
 	next := f.placement("p", kit.Number(2))
-	f.awaitSelected("p", f.names(1, 2)...) // the new placement has no incumbents
+	f.awaitSelected("p", f.names(0, 1)...)
 	f.Await("the new placement controls its slices", func(ctx context.Context) error {
 		stored, err := f.slices(ctx, "p")
 		if err != nil {

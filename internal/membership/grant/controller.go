@@ -1,6 +1,6 @@
 // Package grant runs the controller that creates bindings from permissions. If the service account `placement` of a namespace may
-// `create` `managedclustersets/bind` of a set, the controller binds the set to the namespace. It deletes the binding a few seconds
-// after the permission is gone.
+// `create` `managedclustersets/bind` of a set, the controller binds the set to the namespace. It deletes the binding with
+// the permission.
 //
 // It never changes a binding that it did not create. It ignores RoleBindings: the owner of a namespace can write them, and would grant
 // the set without a permission for it. The rule is from the first placement proposal, scenario 2.
@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -56,8 +55,6 @@ type reconciler struct {
 	index  *access.Index
 	// enqueue enqueues a namespace.
 	enqueue     func(namespace string)
-	clock       clock.PassiveClock
-	revocations revocations
 	// guarded reports whether the API server limits who may change MadeByLabel.
 	guarded func(context.Context) (bool, error)
 }
@@ -77,12 +74,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the bindings of namespace %s: %w", namespace, err)
 	}
-	over, again := r.revocations.expired(namespace, revoked(bindings.Items, allowed), r.clock.Now())
 	guarded, err := r.guarded(ctx)
-	if !guarded && again == 0 {
+	again := time.Duration(0)
+	if !guarded {
 		again = guardRetry
 	}
-	err = errors.Join(err, r.removeAll(ctx, over), r.relabel(ctx, bindings.Items, guarded), r.grant(ctx, namespace, bindings.Items, allowed, guarded))
+	err = errors.Join(err, r.removeAll(ctx, revoked(bindings.Items, allowed)), r.relabel(ctx, bindings.Items, guarded), r.grant(ctx, namespace, bindings.Items, allowed, guarded))
 	return reconcile.Result{RequeueAfter: again}, err
 }
 

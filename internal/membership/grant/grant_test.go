@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -28,21 +26,9 @@ var errBoom = errors.New("boom")
 
 const team = "team"
 
-var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-// reconcileTwice reconciles the namespace, and again after the revocation delay.
-func (r *reconciler) reconcileTwice(t *testing.T) error {
+func (r *reconciler) reconcileNow(t *testing.T) error {
 	t.Helper()
-	result, err := r.Reconcile(t.Context(), request(team))
-	if result.RequeueAfter == 0 {
-		return err
-	}
-	passing, ok := r.clock.(*clocktesting.FakeClock)
-	if !ok {
-		t.Fatalf("clock %T", r.clock)
-	}
-	passing.Step(result.RequeueAfter)
-	_, err = r.Reconcile(t.Context(), request(team))
+	_, err := r.Reconcile(t.Context(), request(team))
 	return err
 }
 
@@ -67,7 +53,6 @@ func newReconciler(t *testing.T, intercept interceptor.Funcs, names []string, ob
 	fake := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).Build()
 	return &reconciler{
 		client: fake, index: index, enqueue: func(string) { t.Error("a namespace was enqueued") },
-		clock: clocktesting.NewFakeClock(start), revocations: revocations{},
 		guarded: func(context.Context) (bool, error) { return true, nil },
 	}
 }
@@ -145,7 +130,7 @@ func TestGrant(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{}, test.names, clone(test.objects)...)
-			if err := r.reconcileTwice(t); err != nil {
+			if err := r.reconcileNow(t); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, r.bindings(t)); diff != "" {
@@ -187,8 +172,8 @@ func TestFailuresAreIndependent(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), request(team)); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
-	if err := r.reconcileTwice(t); !errors.Is(err, errBoom) {
-		t.Errorf("error %v after the revocation delay, want %v", err, errBoom)
+	if err := r.reconcileNow(t); !errors.Is(err, errBoom) {
+		t.Errorf("error %v after the revocation, want %v", err, errBoom)
 	}
 	if diff := cmp.Diff([]string{"team/b*", "team/x*"}, r.bindings(t)); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
@@ -262,7 +247,7 @@ func TestABindingThatChangedIsNotRemoved(t *testing.T) {
 		got = options.Preconditions
 		return apierrors.NewConflict(schema.GroupResource{Resource: "managedclustersetbindings"}, o.GetName(), errBoom)
 	}}, nil, grantBinding("dev"))
-	if err := r.reconcileTwice(t); err != nil {
+	if err := r.reconcileNow(t); err != nil {
 		t.Errorf("a conflict is no failure: %v", err)
 	}
 	if got == nil || got.UID == nil || got.ResourceVersion == nil || *got.ResourceVersion == "" {
@@ -280,38 +265,6 @@ func TestAllNamespacesAreEnqueued(t *testing.T) {
 	if diff := cmp.Diff([]string{"shop", team}, enqueued); diff != "" {
 		t.Errorf("enqueued (-want +got):\n%s", diff)
 	}
-}
-
-// TestReplacedGrantKeepsItsBinding: a role binding must be deleted and created again to refer to another role.
-func TestReplacedGrantKeepsItsBinding(t *testing.T) {
-	r := newReconciler(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), grantBinding("dev"))
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "binder"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "binder"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: team, Name: Account}},
-	}
-	passing := clocktesting.NewFakeClock(start)
-	r.clock = passing
-	look := func(wantAgain time.Duration, want ...string) {
-		t.Helper()
-		result, err := r.Reconcile(t.Context(), request(team))
-		if err != nil || result.RequeueAfter != wantAgain {
-			t.Errorf("requeue after %v, %v, want %v", result.RequeueAfter, err, wantAgain)
-		}
-		if diff := cmp.Diff(want, r.bindings(t)); diff != "" {
-			t.Errorf("bindings (-want +got):\n%s", diff)
-		}
-	}
-	r.index.DeleteBinding("binder")
-	look(revocationDelay, "team/dev*")
-	passing.Step(revocationDelay - 1)
-	look(1, "team/dev*")
-	r.index.SetBinding(binding)
-	look(0, "team/dev*")
-	passing.Step(revocationDelay)
-	r.index.DeleteBinding("binder") // a second revocation starts the delay again
-	look(revocationDelay, "team/dev*")
-	passing.Step(revocationDelay)
-	look(0)
 }
 
 // TestDeprecatedLabels checks that bindings of an older release are revoked like all others, and get the new label. The
@@ -332,7 +285,7 @@ func TestDeprecatedLabels(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), set("prod"), older("dev"), older("prod"), userBinding("mine"))
 			r.guarded = func(context.Context) (bool, error) { return test.guarded, nil }
-			if err := r.reconcileTwice(t); err != nil {
+			if err := r.reconcileNow(t); err != nil {
 				t.Fatal(err)
 			}
 			list := &clusterv1beta2.ManagedClusterSetBindingList{}

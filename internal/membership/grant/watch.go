@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +34,7 @@ type Options struct {
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
 	index := access.NewIndex()
-	r := &reconciler{client: mgr.GetClient(), index: index, clock: clock.RealClock{}, revocations: revocations{}, guarded: options.GrantLabelGuarded}
+	r := &reconciler{client: mgr.GetClient(), index: index, guarded: options.GrantLabelGuarded}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{request(allNamespaces)}
 	})
