@@ -412,6 +412,25 @@ func TestWithdrawals(t *testing.T) {
 			h.clock.Step(testGrace)
 			h.endGraces()
 		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"a set is renamed, with its label, its binding and the placement": {func(h *hub) {
+			h.addSet("lake")
+			h.bind("lake")
+			for _, name := range slices.Sorted(maps.Keys(h.world.Clusters)) {
+				c := h.world.Clusters[name].DeepCopy()
+				c.Labels[clusterv1beta2.ClusterSetLabel] = "lake"
+				h.put(c)
+				h.decide(t)
+			}
+			p := h.world.Placements[all].DeepCopy()
+			p.Spec.ClusterSets = []string{"lake"}
+			h.place(p)
+			h.decide(t)
+			h.unbind("sea")
+			h.deleteSet("sea")
+			h.decide(t)
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
 		"a placement is edited within a grace": {func(h *hub) {
 			h.deleteSet("sea")
 			p := h.world.Placements[all].DeepCopy()
