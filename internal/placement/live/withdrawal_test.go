@@ -425,6 +425,11 @@ func TestWithdrawals(t *testing.T) {
 			p.Spec.ClusterSets = []string{"lake"}
 			h.place(p)
 			h.decide(t)
+			for _, c := range h.world.Placements[all].Status.Conditions {
+				if c.Type == clusterv1beta1.PlacementConditionSatisfied && c.Reason != clusterv1beta1.ReasonAllDecisionsScheduled {
+					t.Errorf("%s within the grace, with %d clusters", c.Reason, len(h.decisions()["all"]))
+				}
+			}
 			h.unbind("sea")
 			h.deleteSet("sea")
 			h.decide(t)
