@@ -13,7 +13,7 @@ import (
 // Result is the outcome of one run.
 type Result struct {
 	Key fleet.Key
-	// Decided is false if the placement is misconfigured. Groups then has the previous decisions.
+	// Decided is false if the placement is misconfigured, or its last edit is held. Groups then has the previous decisions.
 	Decided bool
 	// Groups are the decision groups by index. There is at least one, and each has at least one slice.
 	Groups []group.Group
@@ -38,6 +38,8 @@ type Result struct {
 	// Held is the condition of a placement with a disruption policy; otherwise it is zero. ScoresExpired is stored from the
 	// first time that it is True. Without a decision, the stored conditions stay.
 	Held, ScoresExpired Condition
+	// EditHeld is the condition of a placement whose last edit is held; otherwise it is zero.
+	EditHeld Condition
 	// RecheckAt is the first instant at which the result may change without a change of an object; zero for never.
 	RecheckAt time.Time
 	// Retained are the selected clusters that stay only because of the grace after a start, sorted.
@@ -61,6 +63,18 @@ type Condition struct {
 	Status  metav1.ConditionStatus
 	Reason  string
 	Message string
+}
+
+// Problem returns why nothing was decided; empty for a decision.
+func (r *Result) Problem() string {
+	switch {
+	case r.Decided:
+		return ""
+	case r.EditHeld.Type != "":
+		return "the last edit is held: " + r.EditHeld.Message
+	default:
+		return "the placement is misconfigured: " + r.Misconfigured.Message
+	}
 }
 
 // Clusters returns the names of the selected clusters, group by group and slice by slice.

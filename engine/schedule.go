@@ -16,18 +16,22 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Decide decides a placement on a fleet: it schedules the program or, if the placement has faults, keeps the previous decisions.
+// Decide decides a placement on a fleet: it schedules the program or, if the placement has faults or an edit that is held, keeps the
+// previous decisions.
 func Decide(s *fleet.Snapshot, key fleet.Key, p *program.Program, faults field.ErrorList, past ledger.Ledger) *Result {
 	if p == nil || len(faults) > 0 {
 		return keepDecisions(s, key, faultMessage(faults))
 	}
-	return Schedule(s, p, past)
+	return holdEmptyingEdit(Schedule(s, p, past), past)
 }
 
 // Schedule decides one placement on a fleet. past is the ledger of its last decision.
 func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result {
 	incumbents := incumbentsOf(s, p.Key)
-	t := &Trace{Snapshot: s, Program: p, standing: s.EmptySet(), retained: s.EmptySet(), scope: reachable(s, p.Key.Namespace, p.ClusterSets, incumbents)}
+	t := &Trace{
+		Snapshot: s, Program: p, standing: s.EmptySet(), retained: s.EmptySet(),
+		scope: reachable(s, p.Key.Namespace, p.ClusterSets, incumbents),
+	}
 	basis := program.EvaluationInput{Snapshot: s, Scope: t.scope.readable(), Incumbents: incumbents, Held: t.scope.held}
 	if problem, until, ok := p.LastOverrun(basis); ok {
 		t.matched.ScoreReads.Until = until

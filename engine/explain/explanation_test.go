@@ -136,7 +136,7 @@ func TestExplanationOfACluster(t *testing.T) {
 			in(p().Number(-1), c()).Add(enginetest.Slice("ns", "p", 1, "c").Obj()),
 			explain.Cluster{Name: "c", Verdict: "Kept", Selected: true, Group: &explain.Group{}, Sets: sets},
 		},
-		"undecided": {in(p().Number(-1), c()), explain.Cluster{Name: "c", Verdict: "Undecided", Why: "the placement is misconfigured", Sets: sets}},
+		"undecided": {in(p().Number(-1), c()), explain.Cluster{Name: "c", Verdict: "Undecided", Why: "the placement is misconfigured or its last edit is held", Sets: sets}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, one(t, tc.world)); diff != "" {

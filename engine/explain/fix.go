@@ -47,7 +47,7 @@ func (c Case) Fix(cluster fleet.ID) Fix {
 	case code == verdict.Withdrawing:
 		return Fix{None: "its set, a binding, a label or a claim is being withdrawn: put it back, or wait for the end of the grace"}
 	case code == verdict.Undecided || !result.Decided:
-		return Fix{None: "the placement is misconfigured: " + result.Misconfigured.Message}
+		return Fix{None: result.Problem()}
 	}
 	s.prepare()
 	out, t := Fix{Steps: s.find()}, c.newTrial(s.name())

@@ -35,7 +35,7 @@ func Why(v verdict.Verdict) string {
 	case verdict.OutsideTiers:
 		return "in no tier"
 	case verdict.Undecided:
-		return "the placement is misconfigured"
+		return "the placement is misconfigured or its last edit is held"
 	default:
 		return ""
 	}

@@ -14,6 +14,8 @@ type Snapshot struct {
 	// Now is the instant for which decisions are made. Set it with At.
 	Now time.Time
 
+	// Rules are those of the hub.
+	Rules Rules
 	// Retention is the grace after a start; its zero value is none. Set it with Retain.
 	Retention Retention
 
@@ -38,6 +40,12 @@ type Snapshot struct {
 	// histogram has the number of clusters by decision count, without count 0. maxDecisionCount is the highest count.
 	histogram        column[int32]
 	maxDecisionCount int32
+}
+
+// Rules are what the operator of a hub has chosen for all placements. The zero Rules are those of a hub without options.
+type Rules struct {
+	// HoldEmptyingEdits holds an edit that would leave a placement without clusters, until it is confirmed.
+	HoldEmptyingEdits bool
 }
 
 // row is the cluster and the scores of one name. Rows are replaced, never changed.

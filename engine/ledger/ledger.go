@@ -17,6 +17,8 @@ import (
 type Ledger struct {
 	// SameSpec is set if the last decision was made for the same spec.
 	SameSpec bool
+	// Confirmed is set if a user has confirmed that the spec may leave the placement without clusters.
+	Confirmed bool
 	// Removals are the removals that may still count. A Removal without an instant counts as made now.
 	Removals []Removal
 	// Releasing names the clusters that are being removed and are already counted, sorted.

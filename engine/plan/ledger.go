@@ -19,7 +19,9 @@ import (
 // ReadLedger returns the ledger that is stored with a placement.
 func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 	satisfied := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
-	out := ledger.Ledger{SameSpec: satisfied != nil && satisfied.ObservedGeneration == stored.Generation}
+	out := ledger.Ledger{
+		SameSpec: satisfied != nil && satisfied.ObservedGeneration == stored.Generation, Confirmed: clusterv1beta1.EmptyingConfirmed(stored),
+	}
 	if disruption := stored.Status.Disruption; disruption != nil {
 		for _, spent := range disruption.Spent {
 			out.Removals = append(out.Removals, ledger.Removal{At: spent.At.Time, Count: int(spent.Count)})

@@ -31,6 +31,9 @@ func statusUpdate(
 	for _, condition := range Conditions(result, stored) {
 		setCondition(&out.Status.Conditions, condition, observedGeneration(result, condition, stored), now)
 	}
+	if result.EditHeld.Type == "" {
+		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
+	}
 	if result.Decided && result.Held.Type == "" {
 		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionHeld)
 	}
@@ -49,6 +52,9 @@ func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engin
 		out = append(out, result.Satisfied)
 	}
 	out = append(out, result.Misconfigured)
+	if result.EditHeld.Type != "" {
+		out = append(out, result.EditHeld)
+	}
 	if !result.Decided {
 		return out
 	}

@@ -55,10 +55,10 @@ const (
 	// unreadable. The argument is a Hold.
 	Held
 
-	// Kept means that the placement is misconfigured and that the cluster stays selected. No argument.
+	// Kept means that the placement is misconfigured or its last edit is held, and that the cluster stays selected. No argument.
 	Kept
 
-	// Undecided means that the placement is misconfigured and that the cluster was not selected before. No argument.
+	// Undecided means that the placement is misconfigured or its last edit is held, and that the cluster was not selected before. No argument.
 	Undecided
 )
 

@@ -41,6 +41,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/addon"
 	addonhealth "github.com/berth-project/berth/internal/addon/health"
 	"github.com/berth-project/berth/internal/admission/certificate"
@@ -137,7 +138,8 @@ func controllerNames() []string {
 
 func addPlacement(_ context.Context, a *managerBuilder) error {
 	return placement.Add(a.mgr, placement.Options{
-		Workers: a.options.Workers, WithdrawalGrace: a.options.WithdrawalGrace, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
+		Workers: a.options.Workers, WithdrawalGrace: a.options.WithdrawalGrace,
+		Rules: fleet.Rules{HoldEmptyingEdits: a.options.EmptyingEdits == HoldEmptyingEdits}, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
 		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight,
 	})
 }

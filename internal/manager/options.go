@@ -32,6 +32,13 @@ import (
 // maxManifestLimit is how many bytes etcd accepts in one request.
 const maxManifestLimit = 1536 * 1024
 
+// Values of --emptying-edits. With each but the last, the webhook warns of an edit that would leave a placement without clusters.
+const (
+	HoldEmptyingEdits   = "hold"
+	WarnEmptyingEdits   = "warn"
+	FollowEmptyingEdits = "off"
+)
+
 // Options configures a manager. Its zero value is not usable; start from DefaultOptions.
 type Options struct {
 	// Kubeconfig is the path of the kubeconfig of the hub; empty means in-cluster, or $KUBECONFIG.
@@ -44,6 +51,8 @@ type Options struct {
 	// WithdrawalGrace is how long a deleted set or binding, and a clusterset label that was taken off, count for selected clusters; other
 	// labels and claims count a third of it. 0: until the API server has confirmed that they are gone.
 	WithdrawalGrace time.Duration
+	// EmptyingEdits is what becomes of an edit that would leave a placement without clusters: HoldEmptyingEdits, WarnEmptyingEdits or FollowEmptyingEdits.
+	EmptyingEdits string
 	// QPS and Burst bound the requests to the API server, per second and in a burst. QPS below 0 is no bound.
 	QPS   float32
 	Burst int
@@ -133,6 +142,7 @@ func DefaultOptions() Options {
 		KueueSource:             string(kueue.SourceSecret),
 		InventoryGrace:          time.Hour,
 		WithdrawalGrace:         15 * time.Second,
+		EmptyingEdits:           WarnEmptyingEdits,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
 		Console:                 ConsoleOptions{Address: addressOff},
@@ -159,6 +169,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
 	flags.DurationVar(&o.WithdrawalGrace, "withdrawal-grace", o.WithdrawalGrace, "how long selected clusters stay after their set, its binding or "+
 		"their clusterset label is gone; a third of it after another label or a claim is gone; 0: they leave once the API server has confirmed it")
+	flags.StringVar(&o.EmptyingEdits, "emptying-edits", o.EmptyingEdits,
+		"what becomes of an edit that would leave a placement without clusters: `hold` keeps them until it is confirmed, warn warns of it, off does neither")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests to the API server in a burst")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "host:port that serves /metrics; 0: off")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure,
@@ -220,6 +232,8 @@ func (o *Options) validate() error {
 	check(o.Workers >= 1 && o.Workers <= 256, "--workers %d: must be 1 to 256", o.Workers)
 	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
+	check(slices.Contains([]string{HoldEmptyingEdits, WarnEmptyingEdits, FollowEmptyingEdits}, o.EmptyingEdits),
+		"--emptying-edits %q: must be hold, warn or off", o.EmptyingEdits)
 	check(o.WorkCleanupTimeout >= 0, "--work-cleanup-timeout %s: must be 0 or more", o.WorkCleanupTimeout)
 	check(o.WithdrawalGrace >= 0 && o.WithdrawalGrace <= time.Hour, "--withdrawal-grace %s: must be 0 to 1h", o.WithdrawalGrace)
 	check(o.MaxCertificateDuration > 0, "--max-certificate-duration %s: must be above 0", o.MaxCertificateDuration)

@@ -158,6 +158,14 @@ func (s deferredServer) Start(ctx context.Context) error {
 	}
 }
 
+// edits returns what the webhook of placements warns of.
+func (m *managerBuilder) edits() placement.Edits {
+	if m.options.EmptyingEdits == FollowEmptyingEdits {
+		return placement.Edits{}
+	}
+	return placement.Edits{Lost: m.record.Lost, Held: m.options.EmptyingEdits == HoldEmptyingEdits}
+}
+
 // routes serves and measures each webhook under its path in config/webhook.
 func (m *managerBuilder) routes() (http.Handler, error) {
 	mgr, env := m.mgr, m.env
@@ -169,7 +177,7 @@ func (m *managerBuilder) routes() (http.Handler, error) {
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
-	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient()))
+	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient(), m.edits()))
 	works, err := validation.New(validation.Limits{ManifestBytes: m.options.Webhooks.ManifestLimit})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is described there

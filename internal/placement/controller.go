@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/placement/history"
@@ -46,6 +47,8 @@ type Options struct {
 	// WithdrawalGrace is how long a set, a binding and the membership of a cluster in a set count for selected clusters after they are gone;
 	// other labels and claims count a third of it. 0: they leave once the API server has confirmed it.
 	WithdrawalGrace time.Duration
+	// Rules are the rules of the hub.
+	Rules fleet.Rules
 	// BuiltIn means that the clusterset controller restores the sets `default` and `global`. While such a set is missing, decisions
 	// stay as if it were there.
 	BuiltIn bool

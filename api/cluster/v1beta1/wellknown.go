@@ -1,5 +1,7 @@
 package v1beta1
 
+import "strconv"
+
 // Labels of a PlacementDecision.
 const (
 	// PlacementLabel holds the name of the placement.
@@ -44,7 +46,27 @@ const (
 	// PlacementConditionScoresExpired is True while scores that the placement ranks by are out of date and count as 0. A
 	// placement gets it with the first such score.
 	PlacementConditionScoresExpired = "PlacementScoresExpired"
+	// PlacementConditionEditHeld is True while an edit that would leave the placement without clusters is not followed. A placement without
+	// such an edit does not have it.
+	PlacementConditionEditHeld = "EditHeld"
 )
+
+// Annotations by which a user confirms an edit that leaves a Placement without clusters.
+const (
+	// ConfirmedGenerationAnnotation has the generation of the spec that is confirmed.
+	ConfirmedGenerationAnnotation = "berth-project.io/confirmed-generation"
+	// ConfirmEmptyAnnotation with value "true" confirms every spec, so that it can be set by the write that changes the spec.
+	ConfirmEmptyAnnotation = "berth-project.io/confirm-empty"
+)
+
+// EmptyingConfirmed reports whether a user has confirmed that the spec of a placement may leave it without clusters.
+func EmptyingConfirmed(placement *Placement) bool {
+	return placement.Annotations[ConfirmEmptyAnnotation] == "true" ||
+		placement.Annotations[ConfirmedGenerationAnnotation] == strconv.FormatInt(placement.Generation, 10)
+}
+
+// ReasonEmptiesPlacement goes with EditHeld=True.
+const ReasonEmptiesPlacement = "EmptiesPlacement"
 
 // Reasons on PlacementSatisfied, the first that applies.
 const (

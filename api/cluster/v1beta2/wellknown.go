@@ -16,7 +16,7 @@ const (
 	// clusters leave at once.
 	RevokedAnnotation = "berth-project.io/revoked"
 	// RevokedSetAnnotation on a ManagedCluster names the exclusive set that the cluster leaves without a grace, by the write that takes its
-	// label off: the name of the set, a slash, and a text that is new each time, such as the time.
+	// label off: the name of the set, a slash, and a text that is new each time, such as the resourceVersion before.
 	RevokedSetAnnotation = "berth-project.io/revoked-clusterset"
 	// AutoUpdateAnnotation with value "false" on the set default or global lets its selector be edited.
 	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"

@@ -42,6 +42,7 @@ func newManager() *hubManager {
 	options.MetricsSecure = true // like the metrics of the API server
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Webhooks.NilExecutor = string(work.NilExecutorReview) // a new hub has no controllers that omit the executor
+	options.EmptyingEdits = manager.HoldEmptyingEdits
 	options.Health.Simulate = true
 	options.Controllers = slices.Concat(options.Controllers, manager.RegistrationControllers(), manager.DeliveryControllers(), manager.AddOnControllers())
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub

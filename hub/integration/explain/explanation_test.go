@@ -57,7 +57,7 @@ func TestExplanationMatchesTheSlices(t *testing.T) {
 		}
 		return err
 	})
-	const undecided = "Undecided: the placement is misconfigured"
+	const undecided = "Undecided: the placement is misconfigured or its last edit is held"
 	kept := f.awaitExplained("p", f.names(3, 4)...)
 	check(kept, undecided, undecided, undecided, "Kept", "Kept", undecided)
 	if c := kept.Conditions[1]; c.Type != clusterv1beta1.PlacementConditionMisconfigured || c.Status != "True" {

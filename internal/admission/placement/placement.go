@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,8 +19,17 @@ import (
 	"github.com/berth-project/berth/internal/admission/review"
 )
 
+// Edits is what an edit of a placement would do.
+type Edits struct {
+	// Lost returns how many clusters the next decision would take away, and how many the placement has. Ok is false where that is not
+	// known. Nil: no edit is warned of.
+	Lost func(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected int, ok bool)
+	// Held is set if an edit that leaves no cluster is held until it is confirmed.
+	Held bool
+}
+
 // Validating serves the rules about placements. The bindings of the namespace are listed from the cache or the server.
-func Validating(env *celenv.Env, server, cache client.Reader) http.Handler {
+func Validating(env *celenv.Env, server, cache client.Reader, edits Edits) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[clusterv1beta1.Placement]) (review.Response, error) {
 		compiled, err := Validate(c.Old, c.New, env)
 		if err != nil {
@@ -29,7 +39,11 @@ func Validating(env *celenv.Env, server, cache client.Reader) http.Handler {
 		if err != nil {
 			return review.Response{}, err
 		}
-		return review.Response{Warnings: Warnings(c.New, compiled, bound)}, nil
+		warnings := Warnings(c.New, compiled, bound)
+		if c.Old != nil && !equality.Semantic.DeepEqual(c.Old.Spec, c.New.Spec) {
+			warnings = append(warnings, edits.Warnings(c.New, compiled)...)
+		}
+		return review.Response{Warnings: warnings}, nil
 	})
 }
 

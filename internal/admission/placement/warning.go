@@ -26,6 +26,30 @@ func Warnings(placement *clusterv1beta1.Placement, compiled *program.Program, bo
 	return append(out, ineffectiveFieldWarnings(placement.Spec)...)
 }
 
+// minWarned is the number of clusters from which an edit is warned of that takes away more than half of them.
+const minWarned = 4
+
+// Warnings warns of an edit that leaves no cluster, or takes away more than half of at least four.
+func (e Edits) Warnings(after *clusterv1beta1.Placement, compiled *program.Program) []string {
+	if e.Lost == nil {
+		return nil
+	}
+	lost, selected, ok := e.Lost(after, compiled)
+	switch {
+	case !ok || lost == 0:
+		return nil
+	case lost == selected && e.Held && !clusterv1beta1.EmptyingConfirmed(after) && (after.Spec.NumberOfClusters == nil || *after.Spec.NumberOfClusters > 0):
+		return []string{fmt.Sprintf("this edit leaves none of %d selected clusters; they stay until it is confirmed: "+
+			"kubectl berth holds release placement/%s -n %s --reason WHY", selected, after.Name, after.Namespace)}
+	case lost == selected:
+		return []string{fmt.Sprintf("this edit leaves none of %d selected clusters", selected)}
+	case selected >= minWarned && 2*lost > selected:
+		return []string{fmt.Sprintf("this edit takes away %d of %d selected clusters", lost, selected)}
+	default:
+		return nil
+	}
+}
+
 // contradictionWarning warns of a selector that cannot match any cluster.
 func contradictionWarning(path *field.Path, selector program.Predicate) []string {
 	if why := review.Contradiction(selector.Selector); why != "" {

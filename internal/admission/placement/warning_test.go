@@ -8,6 +8,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/internal/admission/placement"
 )
 
@@ -63,6 +64,42 @@ func TestWarningsOfPartsWithoutEffect(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, placement.Warnings(object, compiled, sets.New("dev"))); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
+	const held = "this edit leaves none of 20 selected clusters; they stay until it is confirmed: " +
+		"kubectl berth holds release placement/p -n team --reason WHY"
+	confirmed := func(key, value string) map[string]string { return map[string]string{key: value} }
+	for name, tc := range map[string]struct {
+		lost, selected int
+		unknown, holds bool
+		number         *int32
+		annotations    map[string]string
+		want           []string
+	}{
+		"nothing is lost":                   {selected: 20},
+		"a new placement":                   {unknown: true, lost: 1, selected: 1},
+		"all are lost":                      {lost: 20, selected: 20, want: []string{"this edit leaves none of 20 selected clusters"}},
+		"all are lost, and held":            {lost: 20, selected: 20, holds: true, want: []string{held}},
+		"the only one is lost":              {lost: 1, selected: 1, want: []string{"this edit leaves none of 1 selected clusters"}},
+		"more than half":                    {lost: 11, selected: 20, holds: true, want: []string{"this edit takes away 11 of 20 selected clusters"}},
+		"half":                              {lost: 10, selected: 20},
+		"more than half of three":           {lost: 2, selected: 3},
+		"none is wanted":                    {lost: 20, selected: 20, holds: true, number: new(int32(0)), want: []string{"this edit leaves none of 20 selected clusters"}},
+		"it is confirmed in the same write": {lost: 20, selected: 20, holds: true, annotations: confirmed("berth-project.io/confirm-empty", "true"), want: []string{"this edit leaves none of 20 selected clusters"}},
+		"another generation is confirmed":   {lost: 20, selected: 20, holds: true, annotations: confirmed("berth-project.io/confirmed-generation", "7"), want: []string{held}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := p().Obj()
+			object.Spec.NumberOfClusters, object.Annotations = tc.number, tc.annotations
+			edits := placement.Edits{Held: tc.holds, Lost: func(*clusterv1beta1.Placement, *program.Program) (int, int, bool) {
+				return tc.lost, tc.selected, !tc.unknown
+			}}
+			if diff := cmp.Diff(tc.want, edits.Warnings(object, &program.Program{})); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})

@@ -52,7 +52,7 @@ func handlers(env *celenv.Env) map[string]http.Handler {
 		"binding":         binding.Validating(fakeChecker{}),
 		"cluster":         managedcluster.Validating(fakeChecker{}, emptyReader{}),
 		"cluster default": managedcluster.Mutating(fakeChecker{}, clocktesting.NewFakePassiveClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), managedcluster.JoinOptions{}),
-		"placement":       placement.Validating(env, emptyReader{}, emptyReader{}),
+		"placement":       placement.Validating(env, emptyReader{}, emptyReader{}, placement.Edits{}),
 		"set":             clusterset.Validating(emptyReader{}, emptyReader{}),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -136,7 +135,7 @@ func (o *revokeOptions) takeOut(ctx context.Context, hub client.Client, name str
 		if cluster.Annotations == nil {
 			cluster.Annotations = map[string]string{}
 		}
-		cluster.Annotations[clusterv1beta2.RevokedSetAnnotation] = set + "/" + time.Now().UTC().Format(time.RFC3339Nano)
+		cluster.Annotations[clusterv1beta2.RevokedSetAnnotation] = set + "/" + cluster.ResourceVersion
 	}
 	if err := hub.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return "", fmt.Errorf("taking the cluster %s out of the set %s: %w", name, set, err)

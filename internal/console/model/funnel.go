@@ -31,7 +31,7 @@ type stage struct {
 // stages are the steps of a decision in order. A cluster is rejected by the first that does not let it pass.
 func stages() []stage {
 	return []stage{
-		{"sets", "Sets", []verdict.Code{verdict.OutsideSets, verdict.Terminating}},
+		{"sets", "Sets", []verdict.Code{verdict.OutsideSets, verdict.Withdrawing, verdict.Terminating}},
 		{"predicates", "Predicates", []verdict.Code{verdict.Mismatch, verdict.TooCostly}},
 		{"tiers", "Tiers", []verdict.Code{verdict.OutsideTiers}},
 		{"taints", "Taints", []verdict.Code{verdict.Tainted, verdict.Expired}},

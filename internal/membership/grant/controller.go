@@ -54,7 +54,7 @@ type reconciler struct {
 	client client.Client
 	index  *access.Index
 	// enqueue enqueues a namespace.
-	enqueue     func(namespace string)
+	enqueue func(namespace string)
 	// guarded reports whether the API server limits who may change MadeByLabel.
 	guarded func(context.Context) (bool, error)
 }

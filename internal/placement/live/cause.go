@@ -27,6 +27,7 @@ const (
 	changed           = "changed"
 	deleted           = "deleted"
 	specChanged       = "spec changed"
+	emptyingConfirmed = "an edit that leaves no cluster is confirmed or no longer confirmed"
 	managementChanged = "disabled or enabled"
 	changedExternally = "changed by another client"
 	writeLost         = "a write was not observed"

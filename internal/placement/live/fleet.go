@@ -41,6 +41,7 @@ type Fleet struct {
 	clock   clock.PassiveClock
 	// withdrawals are what the API server no longer has and still counts.
 	withdrawals withdrawals
+	rules       fleet.Rules
 	// retainUntil is when the grace after the start ends: until then no incumbent leaves by what changed while no manager ran.
 	retainUntil time.Time
 	// assumeBuiltIn is set if the manager restores the built-in sets.
@@ -64,7 +65,15 @@ func (f *Fleet) Snapshot(now time.Time) (snapshot *fleet.Snapshot, changes uint6
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.publish()
-	return f.snapshot.At(now).Retain(fleet.Retention{Until: f.retainUntil}), f.changes
+	out := f.snapshot.At(now)
+	out.Retention, out.Rules = fleet.Retention{Until: f.retainUntil}, f.rules
+	return out, f.changes
+}
+
+func (f *Fleet) setRules(rules fleet.Rules) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = rules
 }
 
 // setProgram records what a placement reads from the fleet: from now on a change of that enqueues it. The program is nil if the placement

@@ -77,6 +77,8 @@ func (s *Stored) SetPlacement(object *clusterv1beta1.Placement) {
 	case before.Generation != object.Generation:
 		p.specCount++
 		s.specChanged(key, specChanged)
+	case clusterv1beta1.EmptyingConfirmed(before) != clusterv1beta1.EmptyingConfirmed(object):
+		s.enqueue(key, causeFor(kindPlacement, key, emptyingConfirmed))
 	case Managed(before) != Managed(object):
 		s.enqueue(key, causeFor(kindPlacement, key, managementChanged))
 	case !p.inProgress && p.changedExternally():

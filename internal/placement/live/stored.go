@@ -66,6 +66,9 @@ func (s *Stored) HoldWithdrawals(grace time.Duration) {
 	s.fleet.holdWithdrawals(grace)
 }
 
+// SetRules sets the rules of the hub. Call it before the first decision.
+func (s *Stored) SetRules(rules fleet.Rules) { s.fleet.setRules(rules) }
+
 // Ready ends the initial filling of both: every placement is enqueued.
 func (s *Stored) Ready() {
 	s.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
@@ -73,6 +74,7 @@ func (h *hub) restart() {
 	ignore := func(fleet.Key, explain.Cause) {}
 	h.Fleet, h.Stored = New(h.env, h.clock, ignore, ignore)
 	h.HoldWithdrawals(testGrace)
+	h.SetRules(fleet.Rules{HoldEmptyingEdits: true})
 	for _, cluster := range h.world.Clusters {
 		h.SetCluster(cluster)
 	}
@@ -502,6 +504,102 @@ func TestWithdrawals(t *testing.T) {
 			h.decide(t)
 			if diff := cmp.Diff(test.want, h.decisions()["all"]); diff != "" {
 				t.Errorf("clusters of the placement (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAnEditThatEmptiesAPlacementIsHeld edits the placement "all", which has six clusters.
+func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
+	all := fleet.Key{Namespace: "ns", Name: "all"}
+	six := []string{"c1", "c2", "c3", "c4", "c5", "c6"}
+	edit := func(h *hub, change func(*clusterv1beta1.Placement)) {
+		p := h.world.Placements[all].DeepCopy()
+		change(p)
+		h.place(p)
+		h.decide(t)
+	}
+	typo := func(p *clusterv1beta1.Placement) {
+		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("enviroment", "live")}}}
+	}
+	annotate := func(h *hub, key, value string) { // no edit: the generation stays
+		p := h.world.Placements[all].DeepCopy()
+		p.Annotations, p.Generation = map[string]string{key: value}, p.Generation-1
+		h.place(p)
+		h.decide(t)
+	}
+	for name, test := range map[string]struct {
+		do   func(h *hub)
+		want []string
+		held bool
+	}{
+		"an edit that matches nothing": {func(h *hub) { edit(h, typo) }, six, true},
+		"a restart keeps the hold":     {func(h *hub) { edit(h, typo); h.restart(); h.decide(t) }, six, true},
+		"the edit is undone": {func(h *hub) {
+			edit(h, typo)
+			edit(h, func(p *clusterv1beta1.Placement) { p.Spec.Predicates = nil })
+		}, six, false},
+		"another edit leaves a cluster": {func(h *hub) {
+			edit(h, typo)
+			edit(h, func(p *clusterv1beta1.Placement) { p.Spec.Predicates, p.Spec.NumberOfClusters = nil, new(int32(1)) })
+		}, []string{"c1"}, false},
+		"a cluster matches later": {func(h *hub) {
+			edit(h, typo)
+			h.put(enginetest.Cluster("c7").In("sea").Label("enviroment", "live").Obj())
+		}, []string{"c7"}, false},
+		"the generation is confirmed": {func(h *hub) {
+			edit(h, typo)
+			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, fmt.Sprint(h.world.Placements[all].Generation))
+		}, nil, false},
+		"an earlier generation is confirmed": {func(h *hub) {
+			edit(h, typo)
+			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, fmt.Sprint(h.world.Placements[all].Generation-1))
+		}, six, true},
+		"it is confirmed in the same write": {func(h *hub) {
+			edit(h, func(p *clusterv1beta1.Placement) {
+				typo(p)
+				p.Annotations = map[string]string{clusterv1beta1.ConfirmEmptyAnnotation: "true"}
+			})
+		}, nil, false},
+		"numberOfClusters is 0": {func(h *hub) {
+			edit(h, func(p *clusterv1beta1.Placement) { p.Spec.NumberOfClusters = new(int32(0)) })
+		}, nil, false},
+		"no newcomer within the hold": {func(h *hub) {
+			edit(h, typo)
+			h.put(enginetest.Cluster("c7").In("sea").Obj())
+		}, six, true},
+		"a tainted and a deleted cluster leave": {func(h *hub) {
+			edit(h, typo)
+			h.put(enginetest.Cluster("c1").In("sea").Taint("k", "NoSelect", enginetest.Epoch).Obj())
+			delete(h.world.Clusters, "c2")
+			h.DeleteCluster(enginetest.Cluster("c2").Obj())
+		}, six[2:], true},
+		"a withdrawn set leaves": {func(h *hub) {
+			edit(h, typo)
+			h.deleteSet("sea")
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, []string{"c2", "c4", "c6"}, true},
+		"a fact that empties it is no edit": {func(h *hub) {
+			for _, name := range six {
+				h.put(enginetest.Cluster(name).In("sea").Taint("k", "NoSelect", enginetest.Epoch).Obj())
+			}
+		}, nil, false},
+		"a hub without the rule": {func(h *hub) {
+			h.SetRules(fleet.Rules{})
+			edit(h, typo)
+		}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			test.do(h)
+			h.decide(t)
+			if diff := cmp.Diff(test.want, h.decisions()["all"]); diff != "" {
+				t.Errorf("clusters (-want +got):\n%s", diff)
+			}
+			held := meta.IsStatusConditionTrue(h.world.Placements[all].Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
+			if held != test.held {
+				t.Errorf("EditHeld is %v, want %v", held, test.held)
 			}
 		})
 	}

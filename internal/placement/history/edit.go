@@ -1,0 +1,41 @@
+package history
+
+import (
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// Lost returns how many clusters the next decision would take away if a placement had another spec, and how many it has. Ok is false where
+// that is not known: only the leader has the fleet at hand, and a new placement has no clusters.
+func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected int, ok bool) {
+	leads := r.leader.Load()
+	if leads == nil || compiled == nil {
+		return 0, 0, false
+	}
+	key := fleet.Key{Namespace: after.Namespace, Name: after.Name}
+	now, known := leads.stored.Peek(key, r.options.Clock.Now())
+	if !known || now.Stored.Placement.UID != after.UID {
+		return 0, 0, false
+	}
+	snapshot := *now.Snapshot
+	snapshot.Rules = fleet.Rules{} // what is held counts as lost: the caller says that it is held
+	past := plan.ReadLedger(now.Stored.Placement)
+	past.SameSpec = false
+	result := engine.Decide(&snapshot, key, compiled, nil, past)
+	stay := map[string]bool{}
+	for _, name := range result.Clusters() {
+		stay[name] = true
+	}
+	for id := range snapshot.Incumbents(key).All() {
+		if snapshot.Cluster(id) == nil {
+			continue
+		}
+		if selected++; !stay[snapshot.Name(id)] {
+			lost++
+		}
+	}
+	return lost, selected, true
+}
