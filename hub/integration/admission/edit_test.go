@@ -1,0 +1,66 @@
+package admission
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest/kit"
+)
+
+// TestAnEditThatEmptiesAPlacementIsHeld misspells a label in a placement that has four clusters.
+func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
+	requireWebhooks(t)
+	stopManager()
+	startManager(t, "--emptying-edits=hold")
+	t.Cleanup(stopManager)
+	hub, administrator, namespace := kit.New(t, shared), admin(t), shared.Namespace(t)
+	administrator.mustCreate(t, set(namespace, nil))
+	administrator.mustCreate(t, binding(namespace, namespace, namespace))
+	var clusters []string
+	for i := range 4 {
+		clusters = append(clusters, fmt.Sprintf("%s-%d", namespace, i))
+		administrator.mustCreate(t, cluster(clusters[i], labels(clusterv1beta2.ClusterSetLabel, namespace, "env", "live")))
+	}
+	administrator.mustCreate(t, placement(namespace, "p", map[string]any{}))
+	hub.AwaitSelected(namespace, "p", clusters...)
+	administrator.takeWarnings()
+	p := kit.Placement(namespace, "p")
+	edit := func(change func()) []string {
+		t.Helper()
+		hub.MustGet(client.ObjectKeyFromObject(p), p)
+		before := p.DeepCopy()
+		change()
+		patch := kit.Must(client.MergeFrom(before).Data(p)).In(t)
+		check(t, administrator.merge(t.Context(), placement(namespace, "p", map[string]any{}), string(patch)), 0, "")
+		return administrator.takeWarnings()
+	}
+	typo := func() {
+		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"enviroment": "live"}},
+		}}}
+	}
+	want := []string{"this edit leaves none of 4 selected clusters; they stay until it is confirmed: " +
+		"kubectl berth holds release placement/p -n " + namespace + " --reason WHY"}
+	if diff := cmp.Diff(want, edit(typo)); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionEditHeld, metav1.ConditionTrue, clusterv1beta1.ReasonEmptiesPlacement)
+	hub.AwaitSelected(namespace, "p", clusters...)
+	want = []string{"this edit takes away 3 of 4 selected clusters"}
+	if diff := cmp.Diff(want, edit(func() { p.Spec.Predicates, p.Spec.NumberOfClusters = nil, new(int32(1)) })); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	hub.AwaitSelected(namespace, "p", clusters[0])
+	edit(typo)
+	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionEditHeld, metav1.ConditionTrue, clusterv1beta1.ReasonEmptiesPlacement)
+	edit(func() {
+		p.Annotations = map[string]string{clusterv1beta1.ConfirmedGenerationAnnotation: fmt.Sprint(p.Generation)}
+	})
+	hub.AwaitSelected(namespace, "p")
+}
