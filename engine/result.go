@@ -35,9 +35,9 @@ type Result struct {
 	// Satisfied and Misconfigured are conditions of every placement. Without a decision, Satisfied is only for a placement that
 	// does not have it.
 	Satisfied, Misconfigured Condition
-	// Held is the condition of a placement with a disruption policy; otherwise it is zero. ScoresExpired is stored from the
-	// first time that it is True. Without a decision, the stored conditions stay.
-	Held, ScoresExpired Condition
+	// Held is the condition of a placement with a disruption policy; otherwise it is zero. ScoresExpired and SpreadExceeded are
+	// stored from the first time that they are True. Without a decision, the stored conditions stay.
+	Held, ScoresExpired, SpreadExceeded Condition
 	// EditHeld is the condition of a placement whose last edit is held; otherwise it is zero.
 	EditHeld Condition
 	// RecheckAt is the first instant at which the result may change without a change of an object; zero for never.

@@ -183,7 +183,8 @@ func (r *run) decide() Outcome {
 		}
 	}
 	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy), r.entries(last))
-	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), r.expiredCondition(last, members.expired))
+	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), r.expiredCondition(last, members.expired),
+		r.spreadCondition(last.counter(chosen)))
 	r.storeMemory(&out, next)
 	return out
 }

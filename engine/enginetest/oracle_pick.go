@@ -10,11 +10,13 @@ type domainCounter struct {
 	children map[string]map[string]bool
 	count    map[string]int
 	chosen   map[string]bool
+	// before has the clusters that each domain had: a hard constraint takes none of them away without a replacement.
+	before map[string]int
 }
 
 // counter counts some clusters in the domains of the candidates.
 func (v *view) counter(chosen map[string]bool) *domainCounter {
-	t := &domainCounter{view: v, children: map[string]map[string]bool{}, count: map[string]int{}, chosen: map[string]bool{}}
+	t := &domainCounter{view: v, children: map[string]map[string]bool{}, count: map[string]int{}, chosen: map[string]bool{}, before: map[string]int{}}
 	for name := range v.in {
 		if !v.eligible(name) {
 			continue
@@ -29,6 +31,14 @@ func (v *view) counter(chosen map[string]bool) *domainCounter {
 	}
 	for name := range chosen {
 		t.take(name)
+	}
+	for name := range v.selected {
+		if !v.eligible(name) && !chosen[name] {
+			continue
+		}
+		for _, domain := range v.paths[name] {
+			t.before[domain]++
+		}
 	}
 	return t
 }
@@ -71,23 +81,33 @@ func (d *domainCounter) allowed(name string) bool {
 			return false
 		}
 	}
+	path := d.paths[name]
 	for i, constraint := range d.spread {
-		if constraint.hard && d.skew(d.paths[name], i)+1 > constraint.skew {
+		domain := path[i+1]
+		if constraint.hard && d.excess(path, i) > 0 && d.count[domain] >= d.before[domain] {
 			return false
 		}
 	}
 	return true
 }
 
+// excess returns by how much one more cluster in the i-th domain of a path exceeds the constraint.
+func (d *domainCounter) excess(path []string, i int) int {
+	return max(0, d.skew(path, i)+1-d.spread[i].skew)
+}
+
 // rankBeside returns the rank of a cluster beside the chosen ones: the lower list is better.
 func (d *domainCounter) rankBeside(name string) []int {
 	rank, path := d.rank(name), d.paths[name]
-	out := rank[:2:2] // tier and penalty
+	var hard, soft []int
 	for i, constraint := range d.spread {
-		if !constraint.hard {
-			out = append(out, max(0, d.skew(path, i)+1-constraint.skew))
+		if constraint.hard {
+			hard = append(hard, d.excess(path, i))
+		} else {
+			soft = append(soft, d.excess(path, i))
 		}
 	}
+	out := slices.Concat(hard, rank[:2], soft) // of the rank, the tier and the penalty
 	spread := 0
 	for i, constraint := range d.spread {
 		share := 100 - 200*min(d.skew(path, i), constraint.skew)/constraint.skew
@@ -126,9 +146,22 @@ func (r *run) wants(chosen int) bool {
 	return r.spec.NumberOfClusters == nil || chosen < int(*r.spec.NumberOfClusters)
 }
 
-// choose picks the clusters for a view. Clusters that must wait are added beside those that stay without them, and beside
-// newcomers for which a cluster was removed, or would be next.
+// choose picks the clusters for a view. Where terms cross, the choice must not be smaller than what is selected and may stand
+// together.
 func (v *view) choose() map[string]bool {
+	picked := v.chooseAnew()
+	if len(v.antiAffinity) == 0 || len(v.antiAffinity)+len(v.spread) < 2 {
+		return picked
+	}
+	if kept := v.pick(nil, both(v.in, v.selected)); len(kept) > len(picked) {
+		return v.pick(kept, v.in)
+	}
+	return picked
+}
+
+// chooseAnew picks the clusters for a view. Clusters that must wait are added beside those that stay without them, and beside
+// newcomers for which a cluster was removed, or would be next.
+func (v *view) chooseAnew() map[string]bool {
 	waits := v.unstable(v.memory.sameSpec, v.memory.waiting)
 	picked := v.pick(nil, minus(v.in, waits))
 	if len(waits) == 0 {

@@ -42,7 +42,7 @@ func (r Random) WithStatus(w *World, key fleet.Key) *clusterv1beta1.Placement {
 	if r.Chance(50) {
 		b.object.Status.LastScoreUpdateTime = &metav1.Time{Time: r.wholeSecond()}
 	}
-	for _, condition := range []string{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.PlacementConditionScoresExpired} {
+	for _, condition := range []string{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.PlacementConditionSpreadExceeded} {
 		if r.Chance(15) {
 			b.object.Status.Conditions = append(b.object.Status.Conditions, metav1.Condition{
 				Type: condition, Status: one(r, metav1.ConditionTrue, metav1.ConditionFalse), Reason: "Bygone",

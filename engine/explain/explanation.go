@@ -115,12 +115,20 @@ func conditions(result *engine.Result, visible func(string) bool) []Condition {
 		expired = result.Trace.ScoresExpired(visible)
 	}
 	out := []Condition{}
-	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, held, expired} {
+	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, held, expired, exceeded(result)} {
 		if c.Type != "" {
 			out = append(out, Condition(c))
 		}
 	}
 	return out
+}
+
+// exceeded returns SpreadExceeded of a placement that exceeds a constraint; otherwise it is zero.
+func exceeded(result *engine.Result) engine.Condition {
+	if result.SpreadExceeded.Status != metav1.ConditionTrue {
+		return engine.Condition{}
+	}
+	return result.SpreadExceeded
 }
 
 // Find returns the explanation of a cluster. Ok is false if the explanation does not have the cluster.

@@ -41,8 +41,8 @@ func statusUpdate(
 	return out, !equality.Semantic.DeepEqual(out.Status, stored.Status)
 }
 
-// Conditions returns the conditions that a result sets on a stored placement. ScoresExpired is set to False only if the
-// placement has it.
+// Conditions returns the conditions that a result sets on a stored placement. ScoresExpired and SpreadExceeded are set
+// to False only if the placement has them.
 func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engine.Condition {
 	has := func(c engine.Condition) bool {
 		return meta.FindStatusCondition(stored.Status.Conditions, c.Type) != nil
@@ -61,8 +61,10 @@ func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engin
 	if result.Held.Type != "" {
 		out = append(out, result.Held)
 	}
-	if expired := result.ScoresExpired; expired.Status == metav1.ConditionTrue || has(expired) {
-		out = append(out, expired)
+	for _, condition := range []engine.Condition{result.ScoresExpired, result.SpreadExceeded} {
+		if condition.Status == metav1.ConditionTrue || has(condition) {
+			out = append(out, condition)
+		}
 	}
 	return out
 }

@@ -31,7 +31,7 @@ type Constraint struct {
 	Topology
 	// MaxSkew is at least 1.
 	MaxSkew int
-	// Hard is set if fewer clusters are selected rather than exceed the skew.
+	// Hard is set if no further cluster is selected that exceeds the skew.
 	Hard bool
 }
 

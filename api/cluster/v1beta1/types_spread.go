@@ -48,8 +48,9 @@ type SpreadConstraintsTerm struct {
 	// What to do when maxSkew cannot be kept. `ScheduleAnyway`, the default: prefer
 	// the emptier domains and select nevertheless; it needs spec.numberOfClusters to
 	// have an effect, and clusters without the key count as one domain.
-	// `DoNotSchedule`: select fewer clusters; clusters without the key are not
-	// selected.
+	// `DoNotSchedule`: select no further cluster that exceeds it. Selected clusters
+	// stay until a replacement is selected, and the condition SpreadExceeded names
+	// the domains that exceed it. Clusters without the key are not selected.
 	//
 	// +optional
 	// +kubebuilder:default=ScheduleAnyway
@@ -93,7 +94,7 @@ const (
 type UnsatisfiableMaxSkewAction string
 
 const (
-	// DoNotSchedule selects fewer clusters rather than exceed the skew.
+	// DoNotSchedule selects no further cluster that exceeds the skew. Selected clusters stay until a replacement is selected.
 	DoNotSchedule UnsatisfiableMaxSkewAction = "DoNotSchedule"
 	// ScheduleAnyway prefers a smaller skew and selects nevertheless.
 	ScheduleAnyway UnsatisfiableMaxSkewAction = "ScheduleAnyway"

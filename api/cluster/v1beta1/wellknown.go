@@ -49,6 +49,9 @@ const (
 	// PlacementConditionEditHeld is True while an edit that would leave the placement without clusters is not followed. A placement without
 	// such an edit does not have it.
 	PlacementConditionEditHeld = "EditHeld"
+	// PlacementConditionSpreadExceeded is True while domains have more selected clusters than a DoNotSchedule constraint
+	// permits, since a domain appeared, returned or grew. A placement gets it with the first such domain.
+	PlacementConditionSpreadExceeded = "SpreadExceeded"
 )
 
 // Annotations by which a user confirms an edit that leaves a Placement without clusters.
@@ -98,6 +101,14 @@ const (
 	ReasonScoresExpired = "ScoresExpired"
 	// ReasonScoresFresh goes with PlacementScoresExpired=False.
 	ReasonScoresFresh = "ScoresFresh"
+)
+
+// Reasons on SpreadExceeded.
+const (
+	// ReasonMaxSkewExceeded goes with SpreadExceeded=True.
+	ReasonMaxSkewExceeded = "MaxSkewExceeded"
+	// ReasonWithinMaxSkew goes with SpreadExceeded=False.
+	ReasonWithinMaxSkew = "WithinMaxSkew"
 )
 
 // Reasons on PlacementMisconfigured.

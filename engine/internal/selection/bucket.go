@@ -5,7 +5,11 @@ import "slices"
 // profile has, by level, by how many clusters the candidate's domain exceeds the emptiest domain beside it. Candidates with the
 // same profile are ranked the same by all constraints. At the level of the parts of the bucket's domain it has the count of the
 // part instead, which does not change when the emptiest part gets a cluster.
-type profile [maxConstraints]int32
+type profile struct {
+	counts [maxConstraints]int32
+	// refilled is set by level if the candidate's domain gets no more clusters beyond the skew.
+	refilled [maxConstraints]bool
+}
 
 // bucket has the parts of a domain whose best remaining candidates have the same profile. The bucket of a leaf has its
 // candidates.
@@ -70,9 +74,10 @@ func (b *buckets) attach(at int) {
 	for _, number := range b.byDomain[at] {
 		above := b.byNumber[number].profile
 		if !leaf {
-			above[d.level] -= int32(b.counts.least[at]) //nolint:gosec // bounded by the number of clusters
+			above.counts[d.level] -= int32(b.counts.least[at]) //nolint:gosec // bounded by the number of clusters
 		}
-		above[d.level-1] = int32(b.counts.chosen[at]) //nolint:gosec // as above
+		above.counts[d.level-1] = int32(b.counts.chosen[at]) //nolint:gosec // as above
+		above.refilled[d.level-1] = b.counts.refilled(at)
 		b.insert(b.bucketFor(d.parent, above), number)
 	}
 }

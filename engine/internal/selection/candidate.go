@@ -14,22 +14,24 @@ type candidate struct {
 	position int
 	// blocked is set if a hard constraint allows no more.
 	blocked bool
-	// excess is by how much each soft constraint would be exceeded.
-	excess [maxConstraints]int
+	// hardExcess and softExcess are by how much each hard or soft constraint would be exceeded.
+	hardExcess, softExcess [maxConstraints]int
 	// emptiness is the sum over its domains, each weighted twice as much as the next.
 	emptiness int
 	// score is the total score including Spread.
 	score int64
 }
 
-// addLevel adds the domain of a level, which has skew more clusters than the emptiest domain beside it.
-func (c *candidate) addLevel(t *tree, level, skew int) {
+// addLevel adds the domain of a level, which has skew more clusters than the emptiest domain beside it. A hard constraint may
+// only be exceeded until the domain is refilled.
+func (c *candidate) addLevel(t *tree, level, skew int, refilled bool) {
 	constraint := t.spread[level]
 	over := max(0, skew+1-constraint.MaxSkew)
 	if constraint.Hard {
-		c.blocked = c.blocked || over > 0
+		c.blocked = c.blocked || over > 0 && refilled
+		c.hardExcess[level] = over
 	} else {
-		c.excess[level] = over
+		c.softExcess[level] = over
 	}
 	emptiness := 100 - 200*min(skew, constraint.MaxSkew)/constraint.MaxSkew
 	c.emptiness += emptiness << (len(t.spread) - 1 - level)
@@ -41,9 +43,9 @@ func (g *greedy) candidateOf(of *bucket) candidate {
 	if levels == 0 {
 		return out
 	}
-	out.addLevel(g.tree, 0, int(of.profile[0])-g.counts.least[0])
+	out.addLevel(g.tree, 0, int(of.profile.counts[0])-g.counts.least[0], of.profile.refilled[0])
 	for level := 1; level < levels; level++ {
-		out.addLevel(g.tree, level, int(of.profile[level]))
+		out.addLevel(g.tree, level, int(of.profile.counts[level]), of.profile.refilled[level])
 	}
 	out.score += g.program.SpreadWeight * int64(out.emptiness/(1<<levels-1))
 	return out
@@ -54,10 +56,13 @@ func (g *greedy) precedes(a, b candidate) bool {
 	if a.blocked || b.blocked {
 		return !a.blocked
 	}
+	if c := slices.Compare(a.hardExcess[:], b.hardExcess[:]); c != 0 {
+		return c < 0
+	}
 	if c := g.order.byTierAndTaint(a.position, b.position); c != 0 {
 		return c < 0
 	}
-	if c := slices.Compare(a.excess[:], b.excess[:]); c != 0 {
+	if c := slices.Compare(a.softExcess[:], b.softExcess[:]); c != 0 {
 		return c < 0
 	}
 	if c := cmp.Compare(b.score, a.score); c != 0 {

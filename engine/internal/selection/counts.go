@@ -1,9 +1,12 @@
 package selection
 
 import (
+	"slices"
+
 	"github.com/bits-and-blooms/bitset"
 
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/engine/verdict"
 )
 
@@ -18,6 +21,8 @@ type domainCounts struct {
 	least, atLeast []int
 	// taken has, for each anti-affinity term, the first chosen cluster of each part.
 	taken []map[int]fleet.ID
+	// before is how many clusters each domain had before the choice; nil without hard constraints.
+	before []int
 }
 
 // newDomainCounts returns zero counts. The clusters of missing are no candidates.
@@ -52,6 +57,22 @@ func (d *domainCounts) add(id fleet.ID) {
 			d.taken[i][part] = id
 		}
 	}
+	d.eachPresent(id, d.increment)
+}
+
+// countBefore counts the clusters that each domain had before the choice. A hard constraint lets a domain keep as many.
+func (d *domainCounts) countBefore(clusters *bitset.BitSet) {
+	if !slices.ContainsFunc(d.tree.spread, func(c program.Constraint) bool { return c.Hard }) {
+		return
+	}
+	d.before = make([]int, len(d.tree.domains))
+	for id := range clusters.EachSet() {
+		d.eachPresent(id, func(at int) { d.before[at]++ })
+	}
+}
+
+// eachPresent calls do for the domains of a cluster from below the root, as far as they have a candidate.
+func (d *domainCounts) eachPresent(id fleet.ID, do func(at int)) {
 	var path []int
 	if leaf := d.tree.leaf(id); leaf != outside {
 		path = d.tree.path(leaf)
@@ -62,8 +83,14 @@ func (d *domainCounts) add(id fleet.ID) {
 		if !d.present[at] {
 			break
 		}
-		d.increment(at)
+		do(at)
 	}
+}
+
+// refilled reports whether a domain of a hard constraint has as many clusters as before the choice. Beyond the skew it gets no
+// more.
+func (d *domainCounts) refilled(at int) bool {
+	return d.before != nil && d.tree.spread[d.tree.domains[at].level-1].Hard && d.chosen[at] >= d.before[at]
 }
 
 // increment counts one cluster in a domain.

@@ -8,6 +8,9 @@ import (
 // constraints, and count. Clusters in without are not chosen. Each step chooses the best candidate that anti-affinity and the
 // hard constraints allow beside the clusters chosen before.
 //
+// A hard constraint limits new choices. Once a domain can only get clusters beyond the skew, it is filled up to as many clusters
+// as it had before, and no further. So a domain that appears takes no cluster from another domain without taking its place.
+//
 // It is greedy: a chosen cluster stays chosen. Finding the largest or the best allowed choice takes exponential time when
 // anti-affinity terms over several topologies cross.
 func (p *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
@@ -41,6 +44,18 @@ func (p *pass) excluded(forced, without *bitset.BitSet) *bitset.BitSet {
 	return out
 }
 
+// staying returns the incumbents that may stay: the candidates and the forced clusters.
+func (p *pass) staying(forced *bitset.BitSet) *bitset.BitSet {
+	out := bitset.New(p.Snapshot.IDLimit())
+	for i, id := range p.Candidates {
+		if p.eligible(i) && p.incumbents.Test(id) {
+			out.Set(id)
+		}
+	}
+	out.InPlaceUnion(p.incumbents.Intersection(forced))
+	return out
+}
+
 // greedy is the state of one pick. All candidates of a profile are ranked the same by the constraints, so each step compares
 // only the best candidate of each profile.
 type greedy struct {
@@ -71,6 +86,7 @@ func newGreedy(r *pass, forced, excluded *bitset.BitSet) *greedy {
 	for id := range forced.EachSet() {
 		g.counts.add(id)
 	}
+	g.counts.countBefore(r.staying(forced))
 	g.buckets = newBuckets(r.tree, g.counts, r.order.compare)
 	g.buckets.fill(g.remaining)
 	return g

@@ -34,9 +34,34 @@ func (p *pass) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
 	unstable := p.unstable(sameSpec)
 	chosen = p.pick(none, unstable)
 	if unstable.Any() {
-		return p.pick(p.protected(chosen), none), false
+		chosen = p.pick(p.protected(chosen), none)
 	}
-	return chosen, len(p.program.Spread) == 0 && len(p.program.AntiAffinity) <= 1
+	if p.termsCross() {
+		chosen = p.withoutShrinking(chosen)
+	}
+	return chosen, unstable.None() && len(p.program.Spread) == 0 && len(p.program.AntiAffinity) <= 1
+}
+
+// termsCross reports whether a newcomer may take the place of several incumbents: it shares a domain of anti-affinity with one, and
+// a domain of another term with another.
+func (p *pass) termsCross() bool {
+	return len(p.program.AntiAffinity) > 0 && len(p.program.AntiAffinity)+len(p.program.Spread) > 1
+}
+
+// withoutShrinking returns the choice or, if it has fewer clusters than the incumbents that may stand beside each other, these and
+// what is allowed beside them.
+func (p *pass) withoutShrinking(chosen *bitset.BitSet) *bitset.BitSet {
+	newcomers := bitset.New(p.Snapshot.IDLimit())
+	for _, id := range p.Candidates {
+		if !p.incumbents.Test(id) {
+			newcomers.Set(id)
+		}
+	}
+	kept := p.pick(p.Snapshot.EmptySet(), newcomers)
+	if kept.Count() <= chosen.Count() {
+		return chosen
+	}
+	return p.pick(kept, p.Snapshot.EmptySet())
 }
 
 // protected returns the chosen clusters whose place no unstable cluster may take. These are the incumbents, the best

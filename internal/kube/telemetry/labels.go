@@ -97,6 +97,7 @@ func conditionReasons() []conditionReason {
 		conditionReason{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonSucceedConfigured},
 		conditionReason{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonNothingHeld},
 		conditionReason{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresFresh},
+		conditionReason{clusterv1beta1.PlacementConditionSpreadExceeded, clusterv1beta1.ReasonWithinMaxSkew},
 	)
 }
 
@@ -112,6 +113,7 @@ func problemReasons() []conditionReason {
 		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonBudgetSpent},
 		{clusterv1beta1.PlacementConditionEditHeld, clusterv1beta1.ReasonEmptiesPlacement},
 		{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresExpired},
+		{clusterv1beta1.PlacementConditionSpreadExceeded, clusterv1beta1.ReasonMaxSkewExceeded},
 	}
 }
 
