@@ -58,6 +58,8 @@ const (
 const (
 	// ConfirmedGenerationAnnotation has the generation of the spec that is confirmed.
 	ConfirmedGenerationAnnotation = "berth-project.io/confirmed-generation"
+	// ConfirmedReasonAnnotation has the reason of the user who confirmed it.
+	ConfirmedReasonAnnotation = "berth-project.io/confirmed-reason"
 	// ConfirmEmptyAnnotation with value "true" confirms every spec, so that it can be set by the write that changes the spec.
 	ConfirmEmptyAnnotation = "berth-project.io/confirm-empty"
 )

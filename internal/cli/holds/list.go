@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -22,6 +23,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/hold"
+	"github.com/berth-project/berth/internal/source/page"
 )
 
 const listLong = `List what Berth holds back: wanted changes that do not happen, each with its cause, since and until when, and the command
@@ -31,8 +33,9 @@ that ends it.
 |---|---|
 | Breach | no more clusters of a set of works start, since more failed or were lost than maxFailures tolerates |
 | UnprovenGroup | no later group of a set of works starts, since no cluster of a mandatory group has succeeded |
+| Edit | the clusters of a placement stay, since its last edit would leave none of them |
 
-You need the permission to list manifestworkreplicasets.`
+You need the permission to list manifestworkreplicasets and placements.`
 
 // list is the document that the command prints. Its JSON is stable: fields are added only.
 type list struct {
@@ -98,23 +101,26 @@ func (o *listOptions) run(ctx context.Context) error {
 	})
 }
 
-// pageSize is how many sets are read at a time.
-const pageSize = 500
-
 // find returns the holds of a namespace, or of all where it is empty, in the order of their objects.
 func find(ctx context.Context, hub client.Reader, namespace string) ([]hold.Hold, error) {
 	out := []hold.Hold{}
-	for next := ""; ; {
-		sets := &workv1alpha1.ManifestWorkReplicaSetList{}
-		if err := hub.List(ctx, sets, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
-			return nil, fmt.Errorf("listing the sets of works: %w", err)
-		}
+	err := page.Each(ctx, hub, &workv1alpha1.ManifestWorkReplicaSetList{}, func(sets *workv1alpha1.ManifestWorkReplicaSetList) error {
 		for i := range sets.Items {
 			out = append(out, report.Holds(&sets.Items[i])...)
 		}
-		if next = sets.Continue; next == "" {
-			break
+		return nil
+	}, client.InNamespace(namespace))
+	if err != nil {
+		return nil, fmt.Errorf("listing the sets of works: %w", err)
+	}
+	err = page.Each(ctx, hub, &clusterv1beta1.PlacementList{}, func(placements *clusterv1beta1.PlacementList) error {
+		for i := range placements.Items {
+			out = append(out, hold.OfPlacement(&placements.Items[i])...)
 		}
+		return nil
+	}, client.InNamespace(namespace))
+	if err != nil {
+		return nil, fmt.Errorf("listing the placements: %w", err)
 	}
 	slices.SortStableFunc(out, func(a, b hold.Hold) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Object(), b.Object()))

@@ -30,13 +30,15 @@ const releaseLong = `End the holds of an object: what was held back happens.
 |---|---|
 | Breach | the failures of the present template count no more, and the rollout continues; new failures count |
 | UnprovenGroup | the mandatory group that holds the present template is passed, and the rollout continues; later ones are proven |
+| Edit | the last edit of the placement is followed: its clusters leave, by the disruption policy |
 
 To call the change off instead, undo its cause: ` + "`kubectl berth rollout undo`" + `. To forgive one cluster or to pass one group, use
-` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols.`
+` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols, for an Edit that to
+patch the placement.`
 
 var (
 	errNoReason  = errors.New("no reason is given: write --reason, for those who look at the rollout later")
-	errOneObject = errors.New("name one object, as `kubectl berth holds` prints it: manifestworkreplicaset/NAME")
+	errOneObject = errors.New("name one object, as `kubectl berth holds` prints it: manifestworkreplicaset/NAME or placement/NAME")
 )
 
 // releaseOptions is the command line of `kubectl berth holds release`.
@@ -54,11 +56,11 @@ func newRelease(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  # Continue the rollout of the set web in spite of its failures\n" +
 			"  kubectl berth holds release manifestworkreplicaset/web -n shop --reason 'the disks were full'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := o.object(args)
+			release, name, err := o.object(args)
 			if err != nil {
 				return command.NewUsageError(cmd, err)
 			}
-			return o.run(cmd.Context(), name)
+			return release(cmd.Context(), name)
 		},
 		DisableFlagsInUseLine: true,
 	}
@@ -77,25 +79,30 @@ func typeNames() []string {
 	return out
 }
 
-// object checks the command line and returns the name of the set.
-func (o *releaseOptions) object(args []string) (string, error) {
+// object checks the command line and returns what ends the holds of a kind, and the name of the object.
+func (o *releaseOptions) object(args []string) (release func(ctx context.Context, name string) error, name string, err error) {
 	if o.hold != "" && !slices.Contains(typeNames(), o.hold) {
-		return "", fmt.Errorf("unknown hold %q: use %s", o.hold, strings.Join(typeNames(), " or "))
+		return nil, "", fmt.Errorf("unknown hold %q: use %s", o.hold, strings.Join(typeNames(), " or "))
 	}
 	if strings.TrimSpace(o.reason) == "" {
-		return "", errNoReason
+		return nil, "", errNoReason
 	}
 	if len(args) != 1 {
-		return "", errOneObject
+		return nil, "", errOneObject
 	}
 	kind, name, _ := strings.Cut(args[0], "/")
-	if !slices.Contains([]string{"manifestworkreplicaset", "manifestworkreplicasets", "mwrs"}, strings.ToLower(kind)) || name == "" {
-		return "", fmt.Errorf("%q is no object that Berth holds back: write manifestworkreplicaset/NAME", args[0])
+	release, known := map[string]func(context.Context, string) error{
+		"manifestworkreplicaset": o.releaseSet, "manifestworkreplicasets": o.releaseSet, "mwrs": o.releaseSet,
+		"placement": o.releasePlacement, "placements": o.releasePlacement,
+	}[strings.ToLower(kind)]
+	if !known || name == "" {
+		return nil, "", fmt.Errorf("%q is no object that Berth holds back: write manifestworkreplicaset/NAME or placement/NAME", args[0])
 	}
-	return name, nil
+	return release, name, nil
 }
 
-func (o *releaseOptions) run(ctx context.Context, name string) error {
+// releaseSet ends the holds of a set of works.
+func (o *releaseOptions) releaseSet(ctx context.Context, name string) error {
 	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err

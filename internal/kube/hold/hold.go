@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
 // Type is why something is held back.
@@ -16,10 +19,28 @@ const (
 	Breach Type = "Breach"
 	// UnprovenGroup means that no cluster of a mandatory group has proven a template: no later group starts.
 	UnprovenGroup Type = "UnprovenGroup"
+	// Edit means that the last edit of a placement would leave it without clusters: they stay.
+	Edit Type = "Edit"
 )
 
 // Types returns every type.
-func Types() []Type { return []Type{Breach, UnprovenGroup} }
+func Types() []Type { return append(RolloutTypes(), Edit) }
+
+// RolloutTypes returns the types that hold a rollout.
+func RolloutTypes() []Type { return []Type{Breach, UnprovenGroup} }
+
+// OfPlacement returns what is held back of a placement, by its status.
+func OfPlacement(placement *clusterv1beta1.Placement) []Hold {
+	held := meta.FindStatusCondition(placement.Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
+	if held == nil || held.Status != metav1.ConditionTrue || held.ObservedGeneration != placement.Generation {
+		return nil
+	}
+	out := Hold{
+		Type: Edit, Kind: "Placement", Namespace: placement.Namespace, Name: placement.Name, Cause: held.Message, Since: &held.LastTransitionTime,
+	}
+	out.End = out.ReleaseCommand()
+	return []Hold{out}
+}
 
 // Hold is one thing that is held back.
 type Hold struct {
