@@ -16,7 +16,7 @@ type Snapshot struct {
 
 	// Rules are those of the hub.
 	Rules Rules
-	// Retention is the grace after a start; its zero value is none. Set it with Retain.
+	// Retention is the grace after a start; the zero value means no grace. Set it with Retain.
 	Retention Retention
 
 	emptySet *bitset.BitSet

@@ -38,7 +38,7 @@ func (f *fleet) versions(placement string) map[string]version {
 	return out
 }
 
-// decided waits until the manager has decided what it was told so far: a change of the placement "marker" is decided.
+// decided waits until the manager has decided what it has read so far: a change of the placement "marker" is decided.
 func (f *fleet) decided() {
 	f.t.Helper()
 	marker := kit.Placement(f.namespace, "marker")

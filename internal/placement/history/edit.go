@@ -21,7 +21,7 @@ func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program
 		return 0, 0, false
 	}
 	snapshot := *now.Snapshot
-	snapshot.Rules = fleet.Rules{} // what is held counts as lost: the caller says that it is held
+	snapshot.Rules = fleet.Rules{} // what is held counts as lost: the caller reports the hold
 	past := plan.ReadLedger(now.Stored.Placement)
 	past.SameSpec = false
 	result := engine.Decide(&snapshot, key, compiled, nil, past)

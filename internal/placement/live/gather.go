@@ -39,8 +39,8 @@ func (s *Stored) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 	return s.input(key, p, now), true
 }
 
-// Decided records the clusters that the first decision after the start has kept although they do not qualify. A cluster that ceases to
-// qualify later is none of them: what it lost is known then.
+// Decided records the clusters that the first decision after the start has kept although they do not qualify. What a cluster
+// loses later is known then.
 func (s *Stored) Decided(key fleet.Key, retained []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -99,7 +99,7 @@ func (w *withdrawals) observe(before *fleet.Cluster, selected bool, stored *clus
 	return w.clusters[stored.Name].counted(), stored
 }
 
-// revoked reports whether a change takes a cluster out of a set and says that this counts at once.
+// revoked reports whether a change takes a cluster out of a set without a grace.
 func revoked(before, stored *clusterv1.ManagedCluster, set string) bool {
 	says := stored.Annotations[clusterv1beta2.RevokedSetAnnotation]
 	return strings.HasPrefix(says, set+"/") && says != before.Annotations[clusterv1beta2.RevokedSetAnnotation]

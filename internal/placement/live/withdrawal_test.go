@@ -69,7 +69,7 @@ func newHub(t testing.TB) *hub {
 	return h
 }
 
-// restart replaces the manager by one that has read the hub.
+// restart replaces the manager by another, which has read the hub.
 func (h *hub) restart() {
 	ignore := func(fleet.Key, explain.Cause) {}
 	h.Fleet, h.Stored = New(h.env, h.clock, ignore, ignore)
@@ -300,7 +300,7 @@ func TestWhatComesBackWithinTheGraceMovesNothing(t *testing.T) {
 	})
 }
 
-// TestWhatStaysAwayLeavesAfterTheGrace compares the decisions after the grace with those of a manager that knows no grace.
+// TestWhatStaysAwayLeavesAfterTheGrace compares the decisions after the grace with those of a manager that starts later.
 func TestWhatStaysAwayLeavesAfterTheGrace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := newHub(t)
