@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
@@ -26,10 +27,12 @@ const diffKind = "PlacementDiff"
 type Report struct {
 	Kind string `json:"kind"`
 	// Moved counts the placements whose decisions move, Lost and Gained their clusters in all.
-	Moved      int             `json:"moved"`
-	Lost       int             `json:"lost"`
-	Gained     int             `json:"gained"`
-	Placements []placementDiff `json:"placements"`
+	Moved int `json:"moved"`
+	// Misconfigured counts the placements that the change makes Misconfigured: they keep their clusters, and are not decided any more.
+	Misconfigured int             `json:"misconfigured,omitempty"`
+	Lost          int             `json:"lost"`
+	Gained        int             `json:"gained"`
+	Placements    []placementDiff `json:"placements"`
 }
 
 // placementDiff is what a change does to a placement.
@@ -50,6 +53,8 @@ type placementSummary struct {
 	Selected  int    `json:"selected"`
 	Satisfied bool   `json:"satisfied"`
 	Reason    string `json:"reason,omitempty"`
+	// Misconfigured is why the placement is not decided; empty for a placement that is.
+	Misconfigured string `json:"misconfigured,omitempty"`
 }
 
 // clusterDiff is what a change does to a cluster of a placement.
@@ -72,6 +77,9 @@ func Compare(before, after *Simulation) *Report {
 			continue
 		}
 		found := comparePlacement(before, after, key)
+		if found.breaks() {
+			out.Misconfigured++
+		}
 		if moved := len(found.Lost) + len(found.Gained) + len(found.Regrouped); moved > 0 {
 			out.Moved++
 		} else if found.Before != nil && found.After != nil && *found.Before == *found.After {
@@ -82,6 +90,14 @@ func Compare(before, after *Simulation) *Report {
 	}
 	return out
 }
+
+// breaks reports whether the change makes a placement Misconfigured, or gives a misconfigured placement another fault.
+func (p placementDiff) breaks() bool {
+	return p.After != nil && p.After.Misconfigured != "" && (p.Before == nil || p.Before.Misconfigured != p.After.Misconfigured)
+}
+
+// Refused reports whether a gate refuses the change: decisions move, or a placement becomes Misconfigured.
+func (r *Report) Refused() bool { return r.Moved+r.Misconfigured > 0 }
 
 func comparePlacement(before, after *Simulation, key fleet.Key) placementDiff {
 	out := placementDiff{Namespace: key.Namespace, Name: key.Name, Before: before.status(key), After: after.status(key)}
@@ -113,6 +129,10 @@ func (s *Simulation) status(key fleet.Key) *placementSummary {
 	out := &placementSummary{Selected: len(s.groupByCluster(key))}
 	if found := meta.FindStatusCondition(at.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); found != nil {
 		out.Satisfied, out.Reason = found.Status == "True", found.Reason
+	}
+	found := meta.FindStatusCondition(at.placement.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
+	if found != nil && found.Status == metav1.ConditionTrue {
+		out.Misconfigured = found.Message
 	}
 	return out
 }
@@ -164,10 +184,18 @@ func (s *Simulation) reason(key fleet.Key, result *engine.Result, cluster string
 	return found.Code.String(), explain.Why(found)
 }
 
+// minWidth is where a fault is wrapped if the screen has no edge or is narrow.
+const minWidth = 80
+
 // Print writes each placement that the change does something to, and one line about all.
 func Print(w io.Writer, of *Report, on printer.Screen) error {
 	for _, p := range of.Placements {
 		printer.Printf(w, "%s/%s: %s\n", p.Namespace, p.Name, p.Summary())
+		if p.breaks() {
+			for _, line := range printer.Wrap("Misconfigured: "+p.After.Misconfigured, max(on.Width, minWidth)) {
+				printer.Printf(w, "  %s\n", line)
+			}
+		}
 		for _, part := range p.Parts() {
 			if err := printer.WriteVerdictRows(w, "  "+part.Sign+" ", part.Rows, on); err != nil {
 				return err
@@ -175,16 +203,21 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 		}
 		fmt.Fprintln(w)
 	}
+	broken := ""
+	if of.Misconfigured > 0 {
+		broken = fmt.Sprintf(" %s misconfigured: what runs stays, and nothing is decided until that is mended.",
+			printer.Count(of.Misconfigured, "placement")+map[bool]string{true: " becomes", false: " become"}[of.Misconfigured == 1])
+	}
 	if of.Moved == 0 {
-		_, err := fmt.Fprintln(w, "Nothing moves.")
+		_, err := fmt.Fprintln(w, "Nothing moves."+broken)
 		return err
 	}
 	verb := "move"
 	if of.Moved == 1 {
 		verb = "moves"
 	}
-	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.\n", printer.Count(of.Moved, "placement"), verb, printer.Count(of.Lost, "cluster"),
-		of.Gained)
+	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.%s\n", printer.Count(of.Moved, "placement"), verb, printer.Count(of.Lost, "cluster"),
+		of.Gained, broken)
 	return err
 }
 

@@ -38,7 +38,9 @@ Of ManifestWorkReplicaSets and ManifestWorks it shows which clusters the change 
 with the names of the fields, or removed, and in which waves clusters would start. It compares with the works and the decisions that
 the hub has, sends no request to a member, and never prints a value.
 
-Exit codes: 0 when no decision moves and no object is touched, 1 when one is, 2 when the input or the command line is wrong, or when the
+A placement that the change makes Misconfigured keeps its clusters and is not decided any more: its fault is printed.
+
+Exit codes: 0 when no decision moves, no placement becomes Misconfigured and no object is touched, 1 otherwise, 2 when the input or the command line is wrong, or when the
 change holds no object that Berth knows.`
 
 const examples = `  # What would this merge request move?
@@ -161,7 +163,7 @@ func (o *options) run(ctx context.Context, now time.Time, form diffPrinter) erro
 	if err := printer.WriteBuffered(o.Streams.Out, func(w io.Writer) error { return o.write(w, found, form) }); err != nil {
 		return err
 	}
-	if found.Report != nil && found.Moved > 0 || found.deliveryDiff != nil && found.touched() {
+	if found.Report != nil && found.Refused() || found.deliveryDiff != nil && found.touched() {
 		return command.UnsatisfiedError{}
 	}
 	return nil

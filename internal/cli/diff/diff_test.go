@@ -32,6 +32,11 @@ const smallerPlacement = `{apiVersion: cluster.open-cluster-management.io/v1beta
   prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: ResourceAllocatableCPU}, weight: 2}]}}}
 `
 
+// misspeltPlacement reads a claim that no cluster has.
+const misspeltPlacement = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop},
+ spec: {numberOfClusters: 5, predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.claim("platfrom") == "cloud"']}}}]}}
+`
+
 func TestDiff(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stdin string
@@ -39,6 +44,7 @@ func TestDiff(t *testing.T) {
 		code  int
 	}{
 		"smaller":   {smallerPlacement, []string{"-f", "-"}, command.ExitUnsatisfied},
+		"misspelt":  {misspeltPlacement, []string{"-f", "-"}, command.ExitUnsatisfied},
 		"drain":     {"", []string{"--drain", "region=eu"}, command.ExitUnsatisfied},
 		"remove":    {"", []string{"--remove", "eu-39"}, command.ExitUnsatisfied},
 		"cordon":    {"", []string{"--cordon", "eu-39"}, command.ExitOK},
