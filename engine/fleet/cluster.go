@@ -60,6 +60,11 @@ func (c *Cluster) WithObject(object *clusterv1.ManagedCluster) *Cluster {
 // ended.
 func (c *Cluster) Withdrawing() bool { return c != nil && c.Stored != nil }
 
+// SameFacts reports whether another state of the cluster has the same labels and claims. It runs on every heartbeat.
+func (c *Cluster) SameFacts(object *clusterv1.ManagedCluster) bool {
+	return maps.Equal(c.Object.Labels, object.Labels) && sameSlice(c.Object.Status.ClusterClaims, object.Status.ClusterClaims)
+}
+
 // NewClusterFromLabels reads only what sets read of a ManagedCluster: its name and its labels.
 func NewClusterFromLabels(object *clusterv1.ManagedCluster) *Cluster {
 	return NewCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Labels: object.Labels}})

@@ -76,6 +76,7 @@ func newHeartbeats(b testing.TB, f *generate.Fleet) *heartbeats {
 	wake := func(fleet.Key, explain.Cause) { h.enqueued++ }
 	var stored *live.Stored
 	h.fleet, stored = live.New(enginetest.Env(b), clock.RealClock{}, wake, wake)
+	stored.HoldWithdrawals(time.Minute)
 	for _, object := range f.Sets {
 		h.fleet.SetSet(nil, object)
 	}
@@ -90,6 +91,11 @@ func newHeartbeats(b testing.TB, f *generate.Fleet) *heartbeats {
 	for _, object := range f.Placements {
 		stored.SetPlacement(object)
 	}
+	var selected []string // a withdrawal is looked for where a cluster is selected
+	for _, object := range h.clusters {
+		selected = append(selected, object.Name)
+	}
+	stored.SetSlice(enginetest.Slice(f.Placements[0].Namespace, f.Placements[0].Name, 1, selected...).Obj())
 	stored.Ready()
 	h.enqueued = 0
 	return h

@@ -69,7 +69,7 @@ func (w *withdrawals) observe(before *fleet.Cluster, selected bool, stored *clus
 	if !w.enabled || before == nil || !selected && !known {
 		return stored, nil
 	}
-	if !known && maps.Equal(before.Object.Labels, stored.Labels) && maps.Equal(before.Claims, claimsOf(stored)) {
+	if !known && before.SameFacts(stored) {
 		return stored, nil
 	}
 	now, facts := w.clock.Now(), map[fact]withdrawnFact{}
