@@ -40,7 +40,7 @@ func TestEveryManagerFlagIsForwarded(t *testing.T) {
 
 // flagsWithOtherDefault are the flags with another default in berth-hub.
 func flagsWithOtherDefault() []string {
-	return []string{"controllers", "health-probe-bind-address", "leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period", "metrics-bind-address", "metrics-secure", "nil-executor", "simulate", "view-bind-address", "webhook-bind-address"}
+	return []string{"controllers", "emptying-edits", "health-probe-bind-address", "leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period", "metrics-bind-address", "metrics-secure", "nil-executor", "simulate", "view-bind-address", "webhook-bind-address"}
 }
 
 // TestForwardedFlags: the values of the flags reach the manager.
