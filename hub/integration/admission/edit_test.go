@@ -42,7 +42,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 	}
 	typo := func() {
 		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"enviroment": "live"}},
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"evn": "live"}},
 		}}}
 	}
 	want := []string{"this edit leaves none of 4 selected clusters; they stay until it is confirmed: " +

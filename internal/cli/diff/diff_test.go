@@ -34,7 +34,7 @@ const smallerPlacement = `{apiVersion: cluster.open-cluster-management.io/v1beta
 
 // misspeltPlacement reads a claim that no cluster has.
 const misspeltPlacement = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop},
- spec: {numberOfClusters: 5, predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.claim("platfrom") == "cloud"']}}}]}}
+ spec: {numberOfClusters: 5, predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.claim("platfrm") == "cloud"']}}}]}}
 `
 
 func TestDiff(t *testing.T) {

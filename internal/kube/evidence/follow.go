@@ -65,14 +65,14 @@ func (r *run) see(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
 		delete(r.entries, entry.Name)
 		return
 	case clusterv1alpha1.ClusterLost:
-		if r.in.Forgiven != nil && r.in.Forgiven(entry.Name) {
+		if r.forgiven(entry.Name) {
 			r.group(entry.Placement, groupOf(entry)).Started--
 			delete(r.entries, entry.Name) // it comes as if it were new
 		}
 		return // it is back, and waits for a place to try again
 	case clusterv1alpha1.ClusterInFlight, clusterv1alpha1.ClusterFailed, clusterv1alpha1.ClusterForgiven:
 	}
-	if entry.Phase == clusterv1alpha1.ClusterFailed && r.in.Forgiven != nil && r.in.Forgiven(entry.Name) {
+	if entry.Phase == clusterv1alpha1.ClusterFailed && r.forgiven(entry.Name) {
 		entry.Phase = clusterv1alpha1.ClusterForgiven
 	}
 	if member.Gone && entry.Phase == clusterv1alpha1.ClusterInFlight {
@@ -104,11 +104,14 @@ func (r *run) see(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
 	}
 }
 
+// forgiven reports whether a person has forgiven the failure of a cluster.
+func (r *run) forgiven(name string) bool { return r.in.Forgiven != nil && r.in.Forgiven(name) }
+
 // fail puts a cluster on record as failed, unless it is forgiven.
 func (r *run) fail(entry *clusterv1alpha1.ClusterRolloutRecord, why string) {
 	if entry.Phase == clusterv1alpha1.ClusterInFlight {
 		entry.Phase, entry.Reason = clusterv1alpha1.ClusterFailed, why
-		if r.in.Forgiven != nil && r.in.Forgiven(entry.Name) {
+		if r.forgiven(entry.Name) {
 			entry.Phase = clusterv1alpha1.ClusterForgiven
 		}
 	}
@@ -149,7 +152,7 @@ func (r *run) decided(placement string) bool {
 
 // leave takes a cluster that is no longer selected.
 func (r *run) leave(entry *clusterv1alpha1.ClusterRolloutRecord) {
-	forgiven := r.in.Forgiven != nil && r.in.Forgiven(entry.Name)
+	forgiven := r.forgiven(entry.Name)
 	if entry.Phase == clusterv1alpha1.ClusterForgiven || entry.Phase == clusterv1alpha1.ClusterLost && forgiven {
 		entry.Phase, entry.SucceededTime = clusterv1alpha1.ClusterLeft, nil
 	}

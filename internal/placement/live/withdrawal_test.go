@@ -520,7 +520,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		h.decide(t)
 	}
 	typo := func(p *clusterv1beta1.Placement) {
-		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("enviroment", "live")}}}
+		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("evn", "live")}}}
 	}
 	annotate := func(h *hub, key, value string) { // no edit: the generation stays
 		p := h.world.Placements[all].DeepCopy()
@@ -545,7 +545,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		}, []string{"c1"}, false},
 		"a cluster matches later": {func(h *hub) {
 			edit(h, typo)
-			h.put(enginetest.Cluster("c7").In("sea").Label("enviroment", "live").Obj())
+			h.put(enginetest.Cluster("c7").In("sea").Label("evn", "live").Obj())
 		}, []string{"c7"}, false},
 		"the generation is confirmed": {func(h *hub) {
 			edit(h, typo)
