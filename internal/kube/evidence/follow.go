@@ -75,10 +75,7 @@ func (r *run) see(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
 	if entry.Phase == clusterv1alpha1.ClusterFailed && r.forgiven(entry.Name) {
 		entry.Phase = clusterv1alpha1.ClusterForgiven
 	}
-	if member.Gone && entry.Phase == clusterv1alpha1.ClusterInFlight {
-		return // it is about to leave: what was seen of it before counts, not how its work goes
-	}
-	entry.State, entry.Available = string(c.State), !member.Gone && !member.Unavailable
+	entry.State, entry.Available = string(c.State), member.healthy()
 	entry.Written = entry.Written || c.State != rollout.StateToApply && c.State != rollout.StateSkip
 	if c.State != rollout.StateSucceeded || member.Unavailable {
 		entry.SucceededTime = nil

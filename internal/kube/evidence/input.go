@@ -84,6 +84,9 @@ type Member struct {
 	Renewed time.Time
 }
 
+// healthy reports whether the member is as a cluster should be.
+func (m Member) healthy() bool { return !m.Gone && !m.Denied && !m.Unavailable }
+
 // Output is what to do and what to store.
 type Output struct {
 	// Steps has the step of each placement.

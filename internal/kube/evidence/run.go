@@ -198,9 +198,6 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 		return out, false
 	case !entry.Written && c.State == rollout.StateToApply:
 		return out, false
-	case r.in.Members[c.Name].Gone && entry.Phase == clusterv1alpha1.ClusterInFlight:
-		out.State = rollout.StateProgressing // it keeps its place until the decision drops it
-		return out, true
 	}
 	out.Failed = entry.Phase == clusterv1alpha1.ClusterFailed
 	switch c.State {
