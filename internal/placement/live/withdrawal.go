@@ -51,7 +51,9 @@ type withdrawnFact struct {
 }
 
 func newWithdrawals(at clock.PassiveClock) withdrawals {
-	return withdrawals{clock: at, sets: map[string]time.Time{}, bindings: map[fleet.Key]time.Time{}, clusters: map[string]*withdrawingCluster{}}
+	return withdrawals{
+		clock: at, sets: map[string]time.Time{}, bindings: map[fleet.Key]time.Time{}, clusters: map[string]*withdrawingCluster{},
+	}
 }
 
 // factGrace returns how long a label or claim counts after it is gone.
@@ -64,7 +66,9 @@ func (w *withdrawals) factGrace(of fact) time.Duration {
 
 // observe records a new state of a cluster. It returns the cluster as decisions count it, and the state as it is stored if the two differ;
 // otherwise nil. Before is the cluster as it has counted so far, nil for a new one.
-func (w *withdrawals) observe(before *fleet.Cluster, selected bool, stored *clusterv1.ManagedCluster) (counted, differs *clusterv1.ManagedCluster) {
+func (w *withdrawals) observe(
+	before *fleet.Cluster, selected bool, stored *clusterv1.ManagedCluster,
+) (counted, differs *clusterv1.ManagedCluster) {
 	moving, known := w.clusters[stored.Name]
 	if !w.enabled || before == nil || !selected && !known {
 		return stored, nil
@@ -223,8 +227,8 @@ func (f *Fleet) EndWithdrawals(due Due, found Found, now, again time.Time) {
 	}
 	w := &f.withdrawals
 	for _, name := range due.Sets {
-		switch _, waits := w.sets[name]; {
-		case !waits: // it came back meanwhile
+		switch until, waits := w.sets[name]; {
+		case !waits || until.After(now): // it came back meanwhile
 		case found.Sets[name]:
 			w.sets[name] = again
 		default:
@@ -234,8 +238,8 @@ func (f *Fleet) EndWithdrawals(due Due, found Found, now, again time.Time) {
 		}
 	}
 	for _, key := range due.Bindings {
-		switch _, waits := w.bindings[key]; {
-		case !waits:
+		switch until, waits := w.bindings[key]; {
+		case !waits || until.After(now):
 		case found.Bindings[key]:
 			w.bindings[key] = again
 		default:

@@ -483,6 +483,22 @@ func TestWithdrawals(t *testing.T) {
 			h.place(p)
 			h.restart()
 		}, []string{"c2", "c4", "c6"}},
+		"a set that is deleted again while the first deletion is confirmed": {func(h *hub) {
+			h.deleteSet("sea")
+			h.clock.Step(testGrace)
+			due := h.DueWithdrawals(h.clock.Now())
+			h.addSet("sea")
+			h.deleteSet("sea")
+			h.EndWithdrawals(due, Found{}, h.clock.Now(), h.clock.Now())
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"the same of a binding": {func(h *hub) {
+			h.unbind("sea")
+			h.clock.Step(testGrace)
+			due := h.DueWithdrawals(h.clock.Now())
+			h.bind("sea")
+			h.unbind("sea")
+			h.EndWithdrawals(due, Found{}, h.clock.Now(), h.clock.Now())
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
 		"the live read finds the set again": {func(h *hub) {
 			set := h.world.Sets["sea"]
 			h.DeleteSet(set) // the cache is behind
