@@ -38,8 +38,8 @@ func holdEmptyingEdit(decided *Result, past ledger.Ledger) *Result {
 		Misconfigured: decided.Misconfigured,
 		EditHeld: Condition{
 			Type: clusterv1beta1.PlacementConditionEditHeld, Status: metav1.ConditionTrue, Reason: clusterv1beta1.ReasonEmptiesPlacement,
-			Message: truncated(fmt.Sprintf("The last edit leaves none of %d selected ManagedClusters (%s), so they stay and nothing else is selected. "+
-				"To call it off, undo the edit. To let them leave: kubectl berth holds release placement/%s -n %s --reason WHY",
+			Message: truncated(fmt.Sprintf("The last edit leaves none of %d selected ManagedClusters (%s), so they stay and nothing "+
+				"else is selected. To call it off, undo the edit. To let them leave: kubectl berth holds release placement/%s -n %s --reason WHY",
 				stay.Count(), decided.Satisfied.Message, decided.Key.Name, decided.Key.Namespace)),
 		},
 		RecheckAt: decided.RecheckAt,

@@ -22,8 +22,8 @@ func Revoked(s *fleet.Snapshot, namespace string, clusters []string) []string {
 		if id, known := s.ID(name); known {
 			cluster = s.Cluster(id)
 		}
-		reachable := cluster != nil && (s.Now.Before(s.Retention.Until) || slices.ContainsFunc(bound, func(set *fleet.Set) bool { return !set.Valid() || set.Has(cluster) }))
-		if !reachable {
+		reachable := func(set *fleet.Set) bool { return !set.Valid() || set.Has(cluster) }
+		if cluster == nil || !s.Now.Before(s.Retention.Until) && !slices.ContainsFunc(bound, reachable) {
 			out = append(out, name)
 		}
 	}

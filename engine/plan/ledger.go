@@ -20,7 +20,8 @@ import (
 func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 	satisfied := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 	out := ledger.Ledger{
-		SameSpec: satisfied != nil && satisfied.ObservedGeneration == stored.Generation, Confirmed: clusterv1beta1.EmptyingConfirmed(stored),
+		SameSpec:  satisfied != nil && satisfied.ObservedGeneration == stored.Generation,
+		Confirmed: clusterv1beta1.EmptyingConfirmed(stored),
 	}
 	if disruption := stored.Status.Disruption; disruption != nil {
 		for _, spent := range disruption.Spent {

@@ -15,8 +15,8 @@ const (
 	// spec.clusterSets is given, listed there. No argument.
 	OutsideSets
 
-	// Withdrawing means that the cluster is in a set that the placement may use, by a set, binding or label that is being withdrawn, or that
-	// another label or claim of it is. Such a cluster stays where it is selected, and is selected nowhere else. No argument.
+	// Withdrawing means that the cluster is in a set that the placement may use, by a set, binding or label that is being withdrawn,
+	// or that another label or claim of it is. Such a cluster stays where it is selected, and is selected nowhere else. No argument.
 	Withdrawing
 
 	// Terminating means that the cluster is being deleted. No argument.
@@ -58,7 +58,8 @@ const (
 	// Kept means that the placement is misconfigured or its last edit is held, and that the cluster stays selected. No argument.
 	Kept
 
-	// Undecided means that the placement is misconfigured or its last edit is held, and that the cluster was not selected before. No argument.
+	// Undecided means that the placement is misconfigured or its last edit is held, and that the cluster was not selected before. No
+	// argument.
 	Undecided
 )
 

@@ -51,7 +51,8 @@ type Options struct {
 	// WithdrawalGrace is how long a deleted set or binding, and a clusterset label that was taken off, count for selected clusters; other
 	// labels and claims count a third of it. 0: until the API server has confirmed that they are gone.
 	WithdrawalGrace time.Duration
-	// EmptyingEdits is what becomes of an edit that would leave a placement without clusters: HoldEmptyingEdits, WarnEmptyingEdits or FollowEmptyingEdits.
+	// EmptyingEdits is what becomes of an edit that would leave a placement without clusters: HoldEmptyingEdits, WarnEmptyingEdits or
+	// FollowEmptyingEdits.
 	EmptyingEdits string
 	// QPS and Burst bound the requests to the API server, per second and in a burst. QPS below 0 is no bound.
 	QPS   float32

@@ -52,7 +52,8 @@ func (w *withdrawals) run(ctx context.Context) {
 		}
 		if err := w.end(ctx, now); err != nil && ctx.Err() == nil {
 			next = now.Add(withdrawalRetry)
-			log.FromContext(ctx).Info("WARNING: clusters that may leave stay, because the API server cannot be read; trying again", "after", withdrawalRetry, "cause", err.Error())
+			log.FromContext(ctx).Info("WARNING: clusters that may leave stay, because the API server cannot be read; trying again",
+				"after", withdrawalRetry, "cause", err.Error())
 		}
 	}
 }
@@ -87,7 +88,8 @@ func (w *withdrawals) read(ctx context.Context, due live.Due) (live.Found, error
 		names = append(names, key.Name)
 	}
 	slices.Sort(names)
-	err = readNamed(ctx, w.hub, slices.Compact(names), &clusterv1beta2.ManagedClusterSetBindingList{}, func(list *clusterv1beta2.ManagedClusterSetBindingList) {
+	bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
+	err = readNamed(ctx, w.hub, slices.Compact(names), bindings, func(list *clusterv1beta2.ManagedClusterSetBindingList) {
 		for _, binding := range list.Items {
 			out.Bindings[fleet.Key{Namespace: binding.Namespace, Name: binding.Name}] = binding.DeletionTimestamp.IsZero()
 		}

@@ -12,8 +12,8 @@ const (
 	SetRoleLabel = "berth-project.io/clusterset-role"
 	// DeprecatedSetRoleLabel is the previous key of SetRoleLabel. The roles keep it, since other ClusterRoles may aggregate by it.
 	DeprecatedSetRoleLabel = "cluster.open-cluster-management.io/clusterset-role"
-	// RevokedAnnotation on a ManagedClusterSet or a ManagedClusterSetBinding, with any value, ends its grace: once the object is deleted, its
-	// clusters leave at once.
+	// RevokedAnnotation on a ManagedClusterSet or a ManagedClusterSetBinding, with any value, ends its grace: once the object is
+	// deleted, its clusters leave at once.
 	RevokedAnnotation = "berth-project.io/revoked"
 	// RevokedSetAnnotation on a ManagedCluster names the exclusive set that the cluster leaves without a grace, by the write that takes its
 	// label off: the name of the set, a slash, and a text that is new each time, such as the resourceVersion before.

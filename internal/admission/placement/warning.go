@@ -35,10 +35,11 @@ func (e Edits) Warnings(after *clusterv1beta1.Placement, compiled *program.Progr
 		return nil
 	}
 	lost, selected, ok := e.Lost(after, compiled)
+	wanted := after.Spec.NumberOfClusters == nil || *after.Spec.NumberOfClusters > 0
 	switch {
 	case !ok || lost == 0:
 		return nil
-	case lost == selected && e.Held && !clusterv1beta1.EmptyingConfirmed(after) && (after.Spec.NumberOfClusters == nil || *after.Spec.NumberOfClusters > 0):
+	case lost == selected && e.Held && wanted && !clusterv1beta1.EmptyingConfirmed(after):
 		return []string{fmt.Sprintf("this edit leaves none of %d selected clusters; they stay until it is confirmed: "+
 			"kubectl berth holds release placement/%s -n %s --reason WHY", selected, after.Name, after.Namespace)}
 	case lost == selected:

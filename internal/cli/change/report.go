@@ -216,8 +216,8 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 	if of.Moved == 1 {
 		verb = "moves"
 	}
-	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.%s\n", printer.Count(of.Moved, "placement"), verb, printer.Count(of.Lost, "cluster"),
-		of.Gained, broken)
+	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.%s\n",
+		printer.Count(of.Moved, "placement"), verb, printer.Count(of.Lost, "cluster"), of.Gained, broken)
 	return err
 }
 

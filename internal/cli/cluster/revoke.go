@@ -48,7 +48,8 @@ type revokeOptions struct {
 func NewRevoke(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &revokeOptions{streams: streams, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
-		Use: "revoke (binding | set | cluster) NAME [flags]", Short: "Withdraw a right to clusters", Long: revokeLong, Example: revokeExamples,
+		Use: "revoke (binding | set | cluster) NAME [flags]", Short: "Withdraw a right to clusters",
+		Long: revokeLong, Example: revokeExamples,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return command.NewUsageError(cmd, errNothingToRevoke)
@@ -80,7 +81,8 @@ func (o *revokeOptions) run(cmd *cobra.Command, kind, name string) error {
 	case "binding", "managedclustersetbinding":
 		binding := &clusterv1beta2.ManagedClusterSetBinding{}
 		binding.Namespace, binding.Name = namespace, name
-		done, err = fmt.Sprintf("managedclustersetbinding %s in the namespace %s deleted", name, namespace), o.remove(cmd.Context(), hub, binding)
+		done = fmt.Sprintf("managedclustersetbinding %s in the namespace %s deleted", name, namespace)
+		err = o.remove(cmd.Context(), hub, binding)
 	case "set", "managedclusterset":
 		set := &clusterv1beta2.ManagedClusterSet{}
 		set.Name = name
@@ -108,8 +110,8 @@ func (o *revokeOptions) remove(ctx context.Context, hub client.Client, object cl
 		return fmt.Errorf("reading what to withdraw: %w", err)
 	}
 	if o.now {
-		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"now"}}}`, clusterv1beta2.RevokedAnnotation))
-		if err := hub.Patch(ctx, object, patch); err != nil {
+		mark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"now"}}}`, clusterv1beta2.RevokedAnnotation)
+		if err := hub.Patch(ctx, object, client.RawPatch(types.MergePatchType, mark)); err != nil {
 			return fmt.Errorf("marking %s: %w", key, err)
 		}
 	}
@@ -127,7 +129,8 @@ func (o *revokeOptions) takeOut(ctx context.Context, hub client.Client, name str
 	}
 	set := cluster.Labels[clusterv1beta2.ClusterSetLabel]
 	if set == "" {
-		return "", fmt.Errorf("the cluster %s has no label %s, so it is in no exclusive set: change the selector of its sets instead", name, clusterv1beta2.ClusterSetLabel)
+		return "", fmt.Errorf("the cluster %s has no label %s, so it is in no exclusive set: change the selector of its sets instead",
+			name, clusterv1beta2.ClusterSetLabel)
 	}
 	before := cluster.DeepCopy()
 	delete(cluster.Labels, clusterv1beta2.ClusterSetLabel)

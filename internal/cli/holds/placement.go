@@ -39,6 +39,7 @@ func (o *releaseOptions) releasePlacement(ctx context.Context, name string) erro
 	if err := hub.Patch(ctx, placement, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("confirming the edit of the placement %s: %w", key, err)
 	}
-	printer.Printf(o.streams.Out, "placement/%s: Edit is released: its clusters leave by generation %d of its spec\n", name, placement.Generation)
+	printer.Printf(o.streams.Out, "placement/%s: Edit is released: its clusters leave by generation %d of its spec\n",
+		name, placement.Generation)
 	return nil
 }

@@ -36,7 +36,8 @@ func OfPlacement(placement *clusterv1beta1.Placement) []Hold {
 		return nil
 	}
 	out := Hold{
-		Type: Edit, Kind: "Placement", Namespace: placement.Namespace, Name: placement.Name, Cause: held.Message, Since: &held.LastTransitionTime,
+		Type: Edit, Kind: "Placement", Namespace: placement.Namespace, Name: placement.Name,
+		Cause: held.Message, Since: &held.LastTransitionTime,
 	}
 	out.End = out.ReleaseCommand()
 	return []Hold{out}
