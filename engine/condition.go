@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bits-and-blooms/bitset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -149,6 +150,12 @@ func (t *Trace) ScoresExpired(visible func(cluster string) bool) Condition {
 				column.Prioritizer.Name(), len(on), firstNames(on, visible), column.Prioritizer.Resource))
 		}
 	}
+	for _, column := range t.Ranking.Columns {
+		if kept, until := t.lastValuesIn(column); len(kept) > 0 {
+			expired = append(expired, fmt.Sprintf("%s: the last scores of %d selected ManagedClusters%s count, the first until %s",
+				column.Prioritizer.Name(), len(kept), firstNames(kept, visible), until.UTC().Format(time.RFC3339)))
+		}
+	}
 	read := t.expiredInExpressions()
 	for _, resource := range slices.Sorted(maps.Keys(read)) {
 		var on []string
@@ -226,6 +233,25 @@ func (t *Trace) expiredIn(column score.Column) []string {
 		}
 	}
 	return out
+}
+
+// lastValuesIn returns the selected clusters whose last score of a column counts though it is missing or out of date, and until when the first
+// does.
+func (t *Trace) lastValuesIn(column score.Column) (clusters []string, until time.Time) {
+	if column.Lost == 0 {
+		return nil, time.Time{}
+	}
+	for _, id := range t.Ranking.Chosen {
+		value, end, kept := t.Snapshot.LastValue(id, column.Prioritizer.Resource, column.Prioritizer.Score)
+		if !kept || int64(value)*column.Prioritizer.Weight <= 0 {
+			continue
+		}
+		clusters = append(clusters, t.Snapshot.Name(id))
+		if until.IsZero() || end.Before(until) {
+			until = end
+		}
+	}
+	return clusters, until
 }
 
 func unsatisfied(reason, message string) Condition {

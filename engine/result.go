@@ -40,6 +40,11 @@ type Result struct {
 	Held, ScoresExpired, SpreadExceeded Condition
 	// EditHeld is the condition of a placement whose last edit is held; otherwise it is zero.
 	EditHeld Condition
+	// ExpressionHeld is the condition of a placement with selected clusters that stay although an expression fails on them; otherwise it is
+	// zero.
+	ExpressionHeld Condition
+	// Failing are the selected clusters on which an expression failed because a claim or score is missing, sorted.
+	Failing []string
 	// RecheckAt is the first instant at which the result may change without a change of an object; zero for never.
 	RecheckAt time.Time
 	// Retained are the selected clusters that stay only because of the grace after a start, sorted.

@@ -30,6 +30,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	incumbents := incumbentsOf(s, p.Key)
 	t := &Trace{
 		Snapshot: s, Program: p, standing: s.EmptySet(), retained: s.EmptySet(),
+		hold:  filter.MissingHold{Snapshot: s, Incumbents: incumbents, Past: past},
 		scope: reachable(s, p.Key.Namespace, p.ClusterSets, incumbents),
 	}
 	basis := program.EvaluationInput{Snapshot: s, Scope: t.scope.readable(), Incumbents: incumbents, Held: t.scope.held}
@@ -37,7 +38,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 		t.matched.ScoreReads.Until = until
 		return t.failed(problem)
 	}
-	t.matched = filter.Predicates(s, p, basis.Scope, incumbents)
+	t.matched = filter.Predicates(p, basis.Scope, t.hold)
 	if t.matched.FailsEverywhere != "" {
 		return t.failedOverCost(basis, pluginPredicate+":"+t.matched.FailsEverywhere)
 	}
@@ -139,6 +140,8 @@ func (t *Trace) result(assigned group.Assignment) *Result {
 		Held:           t.Held(allClusters),
 		ScoresExpired:  t.ScoresExpired(allClusters),
 		SpreadExceeded: t.spreadExceeded(),
+		ExpressionHeld: t.expressionHeld(),
+		Failing:        t.failingNames(),
 		Ledger:         t.Ranking.Ledger,
 		RecheckAt:      t.recheckAt(),
 		Retained:       t.names(t.retained),
@@ -251,6 +254,9 @@ func (t *Trace) recheckAt() time.Time {
 	note(t.tiered.ScoreReads.Until)
 	note(t.grouped.Until)
 	note(t.tolerated.Until)
+	if t.Ranking != nil {
+		note(t.failingUntil(t.heldByExpression()))
+	}
 	if t.retained.Any() {
 		note(t.Snapshot.Retention.Until)
 	}

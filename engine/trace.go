@@ -18,6 +18,7 @@ type Trace struct {
 	Ranking *selection.Ranking
 
 	scope     scope
+	hold      filter.MissingHold
 	matched   filter.PredicateResult
 	tiered    filter.TierResult
 	tolerated filter.TaintResult

@@ -25,7 +25,9 @@ func (t *Trace) findStanding(incumbents *bitset.BitSet) {
 	}
 	stored := t.Snapshot.AsStored(moving)
 	reached := reachable(stored, t.Program.Key.Namespace, t.Program.ClusterSets, incumbents)
-	found := filter.Predicates(stored, t.Program, reached.readable().Intersection(moving), incumbents)
+	hold := t.hold
+	hold.Snapshot = stored
+	found := filter.Predicates(t.Program, reached.readable().Intersection(moving), hold)
 	if found.FailsEverywhere != "" {
 		return
 	}

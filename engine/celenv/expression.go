@@ -2,10 +2,12 @@ package celenv
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/utils/lru"
 
@@ -35,9 +37,21 @@ const (
 	Yes
 	// Failed means that the expression could not be evaluated, or did not yield a bool. A missing label is an example.
 	Failed
+	// Missing means that the expression could not be evaluated because a claim or score of the cluster is missing or out of date.
+	Missing
 	// TooCostly means that the evaluation exceeded its cost limit.
 	TooCostly
 )
+
+// missingError is the error of an expression that reads a claim or score which the cluster does not have.
+type missingError struct{ text string }
+
+func (e missingError) Error() string { return e.text }
+
+// missing returns the value of a claim or score that the cluster does not have.
+func missing(format string, arguments ...any) ref.Val {
+	return types.WrapErr(missingError{fmt.Sprintf(format, arguments...)})
+}
 
 // answerCount is the number of answers.
 const answerCount = int(TooCostly) + 1
@@ -92,6 +106,8 @@ func (e *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
 	switch {
 	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
 		return tooCostly()
+	case errors.As(err, &missingError{}):
+		out.Answer, out.Problem = Missing, err.Error()
 	case err != nil:
 		out.Answer, out.Problem = Failed, err.Error()
 	case value == types.True:

@@ -39,9 +39,9 @@ func scoresOption() cel.EnvOption {
 		found := subject.Score(resource)
 		switch {
 		case found == nil:
-			return types.NewErr("no AddOnPlacementScore %q for this cluster", resource)
+			return missing("no AddOnPlacementScore %q for this cluster", resource)
 		case found.Expired(subject.Now):
-			return types.NewErr("the AddOnPlacementScore %q of this cluster is out of date", resource)
+			return missing("the AddOnPlacementScore %q of this cluster is out of date", resource)
 		default:
 			return adapter{}.NativeToValue(scoreList(found))
 		}
@@ -54,7 +54,7 @@ func claimOption() cel.EnvOption {
 	return clusterFunction(claimFunction, cel.StringType, func(subject Subject, name string) ref.Val {
 		value, ok := subject.Cluster.Value(fleet.Claim, name)
 		if !ok {
-			return types.NewErr("no claim %q", name)
+			return missing("no claim %q", name)
 		}
 		return types.String(value)
 	})

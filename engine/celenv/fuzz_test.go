@@ -84,7 +84,7 @@ func checkOutcome(t *testing.T, cluster string, expression *celenv.Expression, o
 	if first.Cost > celenv.ExpressionCost {
 		t.Errorf("%s: costs %d, more than the limit", cluster, first.Cost)
 	}
-	if failed := first.Answer == celenv.Failed || first.Answer == celenv.TooCostly; failed != (first.Problem != "") {
+	if failed := first.Answer == celenv.Failed || first.Answer == celenv.Missing || first.Answer == celenv.TooCostly; failed != (first.Problem != "") {
 		t.Errorf("%s: %+v: a problem and a failure come together", cluster, first)
 	}
 	if !utf8.ValidString(first.Problem) {

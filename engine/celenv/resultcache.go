@@ -33,9 +33,10 @@ func (r *resultCache) validFor(states []fleet.FacetVersions) *resultCache {
 	if slices.EqualFunc(r.states, states, fleet.FacetVersions.Equal) {
 		return r
 	}
-	same := r.byAnswer[Yes].Union(r.byAnswer[No])
-	same.InPlaceUnion(r.byAnswer[Failed])
-	same.InPlaceUnion(r.byAnswer[TooCostly])
+	same := &bitset.BitSet{}
+	for _, of := range r.byAnswer {
+		same.InPlaceUnion(of)
+	}
 	for n, now := range states {
 		now.RetainUnchanged(r.states[n], same)
 	}

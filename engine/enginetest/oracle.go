@@ -164,6 +164,7 @@ func (r *run) decide() Outcome {
 	again := slices.Concat(first.rechecks, releases(next), r.failbackTimes(next))
 	members := first.membership(chosen)
 	again = append(again, members.rechecks...)
+	again = append(again, first.leaving(chosen)...)
 	if members.failure != "" {
 		out := r.keep(members.failure)
 		out.RecheckAt = earliest(again)
@@ -175,6 +176,7 @@ func (r *run) decide() Outcome {
 		Satisfied:     r.satisfied(last, judged, len(chosen)),
 		Misconfigured: misconfiguredIs(strings.Join(first.scope.problems, "; ")),
 		RecheckAt:     earliest(again),
+		Failing:       slices.Sorted(maps.Keys(first.failing)),
 	}
 	out.Groups, out.Regrouped = members.groups(chosen)
 	for name := range chosen {
@@ -183,7 +185,7 @@ func (r *run) decide() Outcome {
 		}
 	}
 	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy), r.entries(last))
-	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), r.expiredCondition(last, members.expired),
+	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), first.expressionCondition(chosen), r.expiredCondition(last, chosen, members.expired),
 		r.spreadCondition(last.counter(chosen)))
 	r.storeMemory(&out, next)
 	return out

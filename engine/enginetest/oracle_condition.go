@@ -93,14 +93,54 @@ func (r *run) heldCondition(next memory) engine.Condition {
 	return out
 }
 
+// expressionCondition returns ExpressionHeld; it has no status without a cluster that stays although an expression fails on it.
+func (v *view) expressionCondition(chosen map[string]bool) engine.Condition {
+	out := engine.Condition{Type: "ExpressionHeld"}
+	ends, texts := v.leaving(chosen), []string(nil)
+	if len(ends) == 0 {
+		return out
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.failing)) {
+		if v.held[name] && chosen[name] && len(texts) < 10 {
+			texts = append(texts, name+" ("+v.failing[name]+")")
+		}
+	}
+	if more := len(ends) - len(texts); more > 0 {
+		texts = append(texts, count(more, "more"))
+	}
+	out.Status, out.Reason = "True", "ValueMissing"
+	out.Message = fmt.Sprintf("%d selected ManagedClusters stay although an expression fails on them: %s. The first leaves at %s, unless its claim or score "+
+		"comes back. To let them leave now: kubectl berth holds release placement/%s -n %s --hold Expression --reason WHY",
+		len(ends), strings.Join(texts, ", "), earliest(ends).UTC().Format(time.RFC3339), v.key.Name, v.key.Namespace)
+	return out
+}
+
+// leaving returns when each chosen cluster on which an expression fails leaves, while it is held.
+func (v *view) leaving(chosen map[string]bool) []time.Time {
+	var out []time.Time
+	for name := range v.failing {
+		if v.held[name] && chosen[name] {
+			out = append(out, v.leavesAt(name))
+		}
+	}
+	return out
+}
+
 // expiredCondition counts the expired scores, by prioritizer and by the resources that expressions read.
-func (r *run) expiredCondition(last *view, inExpressions clustersByResource) engine.Condition {
+func (r *run) expiredCondition(last *view, chosen map[string]bool, inExpressions clustersByResource) engine.Condition {
 	var problems []string
 	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
 		resource, score, addOn := strings.Cut(prioritizer, "/")
 		if on := last.outdated(resource, score); addOn && r.weight[prioritizer] != 0 && len(on) > 0 {
 			problems = append(problems, fmt.Sprintf("AddOn/%s: %d scores are out of date (%s) and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
 				prioritizer, len(on), firstThree(on), resource))
+		}
+	}
+	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
+		resource, score, addOn := strings.Cut(prioritizer, "/")
+		if on, until := last.lastValues(resource, score, chosen); addOn && r.weight[prioritizer] != 0 && len(on) > 0 {
+			problems = append(problems, fmt.Sprintf("AddOn/%s: the last scores of %d selected ManagedClusters (%s) count, the first until %s",
+				prioritizer, len(on), firstThree(on), until.UTC().Format(time.RFC3339)))
 		}
 	}
 	all := clustersByResource{}
@@ -136,6 +176,23 @@ func firstThree(clusters []string) string {
 		return strings.Join(clusters, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:3], ", "), len(clusters)-3)
+}
+
+// lastValues returns the chosen clusters whose score counts though it is out of date, and until when the first does.
+func (v *view) lastValues(resource, score string, chosen map[string]bool) (on []string, until time.Time) {
+	for _, name := range v.outdated(resource, score) {
+		object := v.w.Scores[ScoreKey{name, resource}]
+		end := object.Status.ValidUntil.Add(v.w.ExpressionHold)
+		for _, item := range object.Status.Scores {
+			if item.Name != score || !chosen[name] || int(item.Value)*v.weight[resource+"/"+score] <= 0 || !v.w.Now.Before(end) {
+				continue
+			}
+			if on = append(on, name); until.IsZero() || end.Before(until) {
+				until = end
+			}
+		}
+	}
+	return on, until
 }
 
 // outdated returns the candidates that have a score which is out of date.

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -45,6 +46,8 @@ type clustersByResource map[string]map[string]bool
 // selectorResult is the result of a selector for the clusters with matching names, labels and claims.
 type selectorResult struct {
 	answers map[string]celenv.Answer
+	// missing are the clusters on which an expression is not true and a claim or score is missing, each with the problem.
+	missing map[string]string
 	problem string
 	// over is set if the expressions exceeded the cost limit of the placement; problem then has the details.
 	over bool
@@ -52,7 +55,7 @@ type selectorResult struct {
 
 // evaluateSelector evaluates a selector cluster by cluster, by name.
 func (e *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, among map[string]bool) selectorResult {
-	out := selectorResult{answers: map[string]celenv.Answer{}}
+	out := selectorResult{answers: map[string]celenv.Answer{}, missing: map[string]string{}}
 	if e.spent > placementBudget {
 		return out
 	}
@@ -63,7 +66,7 @@ func (e *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, am
 		}
 	}
 	for n, name := range matching {
-		answer, why := e.expressions(selector.CelSelector.CelExpressions, name)
+		answer, why := e.expressions(selector.CelSelector.CelExpressions, name, out.missing)
 		if e.spent > placementBudget {
 			out.over = true
 			out.problem = fmt.Sprintf("%s: the expressions of a placement may cost 15000000 units in one decision, and these had cost %d after %d of %d clusters: "+
@@ -72,7 +75,7 @@ func (e *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, am
 			return out
 		}
 		out.answers[name] = answer
-		if answer == celenv.Failed && out.problem == "" {
+		if (answer == celenv.Failed || answer == celenv.Missing) && out.problem == "" {
 			out.problem = why
 		}
 	}
@@ -86,7 +89,7 @@ func (e *evaluator) recordFailure(what string, b selectorResult) {
 		return
 	}
 	for _, answer := range b.answers {
-		if answer != celenv.Failed {
+		if answer != celenv.Failed && answer != celenv.Missing {
 			return
 		}
 	}
@@ -95,8 +98,8 @@ func (e *evaluator) recordFailure(what string, b selectorResult) {
 	}
 }
 
-// expressions evaluates expressions until one is not true.
-func (e *evaluator) expressions(texts []string, name string) (answer celenv.Answer, problem string) {
+// expressions evaluates expressions until one is not true. It records the cluster if a claim or score is missing for it.
+func (e *evaluator) expressions(texts []string, name string, missing map[string]string) (answer celenv.Answer, problem string) {
 	budget := selectorBudget
 	for i, text := range texts {
 		if budget <= 0 {
@@ -109,11 +112,34 @@ func (e *evaluator) expressions(texts []string, name string) (answer celenv.Answ
 		if e.spent > placementBudget {
 			return result.Answer, fmt.Sprintf("celExpressions[%d]", i)
 		}
+		switch resource := e.emptyList(text, name); {
+		case result.Answer == celenv.Missing:
+			missing[name] = result.Problem
+		case result.Answer == celenv.No && resource != "":
+			missing[name] = "AddOnPlacementScore " + resource + " of this cluster has lost a score"
+		}
 		if result.Answer != celenv.Yes {
 			return result.Answer, fmt.Sprintf("celExpressions[%d]: %s", i, result.Problem)
 		}
 	}
 	return celenv.Yes, ""
+}
+
+// emptyList returns the first resource that an expression may read and that has no scores for a cluster.
+func (r *run) emptyList(text, cluster string) string {
+	expression, err := r.env.Compile(text)
+	if err != nil {
+		panic(err)
+	}
+	read, all := expression.Scores()
+	first := ""
+	for key, object := range r.w.Scores {
+		if key.Cluster == cluster && len(object.Status.Scores) == 0 && (all || slices.Contains(read, key.Resource)) &&
+			(first == "" || key.Resource < first) {
+			first = key.Resource
+		}
+	}
+	return first
 }
 
 // evaluate evaluates an expression on the whole object. The result does not depend on the selected clusters, so it is cached.

@@ -12,7 +12,7 @@ import (
 
 // predicates admits the clusters that match a predicate, and the held clusters.
 func (v *view) predicates() {
-	costly := map[string]bool{}
+	costly, failing := map[string]bool{}, map[string]string{}
 	for i, predicate := range v.spec.Predicates {
 		ballot := v.evaluateSelector(predicate.RequiredClusterSelector, minus(v.scope.candidates, v.scope.held))
 		for name, answer := range ballot.answers {
@@ -21,9 +21,10 @@ func (v *view) predicates() {
 				v.in[name] = true
 			case celenv.TooCostly:
 				costly[name] = true
-			case celenv.No, celenv.Failed:
+			case celenv.No, celenv.Failed, celenv.Missing:
 			}
 		}
+		v.noteMissing(ballot, failing)
 		v.recordFailure(fmt.Sprintf("Predicate:predicates[%d]", i), ballot)
 	}
 	for name := range v.scope.candidates {
@@ -37,10 +38,39 @@ func (v *view) predicates() {
 			v.in[name], v.held[name], v.retainedOnly[name] = true, true, true
 		case costly[name]:
 			v.drop(name, "TooCostly")
+		case failing[name] != "":
+			v.failing[name] = failing[name]
+			if v.leavesAt(name).After(v.w.Now) {
+				v.in[name], v.held[name], v.retainedOnly[name] = true, true, true
+			} else {
+				v.drop(name, "Mismatch")
+			}
 		default:
 			v.drop(name, "Mismatch")
 		}
 	}
+}
+
+// noteMissing records the selected clusters on which an expression fails because a claim or score is missing. A list of scores that is empty is
+// missing too where the expression is false.
+func (v *view) noteMissing(ballot selectorResult, failing map[string]string) {
+	for name := range v.selected {
+		if failing[name] == "" && ballot.missing[name] != "" {
+			failing[name] = ballot.missing[name]
+		}
+	}
+}
+
+// leavesAt returns when a selected cluster on which an expression fails leaves.
+func (r *run) leavesAt(name string) time.Time {
+	from, known := r.w.Failing[r.key][name]
+	switch {
+	case r.w.ExpressionHold == 0:
+		return r.w.Now
+	case !known:
+		from = ceil(r.w.Now)
+	}
+	return from.Add(r.w.ExpressionHold)
 }
 
 // selects reports whether name, labels and claims match.

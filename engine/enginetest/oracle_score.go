@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
@@ -170,24 +172,34 @@ func (v *view) rejectedIfNew(name string) bool {
 	return verdict != ""
 }
 
+// addOn takes the value of a score. A value that is out of date counts for a time for a selected cluster that is better off with it.
 func (v *view) addOn(prioritizer string) map[string]int {
 	out := map[string]int{}
 	for name := range v.in {
 		for key, object := range v.w.Scores {
-			until := object.Status.ValidUntil
-			if key.Cluster != name || until != nil && until.Time.Before(v.w.Now) {
-				continue
-			}
 			for _, item := range object.Status.Scores {
-				if key.Resource+"/"+item.Name != prioritizer {
-					continue
-				}
-				out[name] = int(item.Value)
-				if until != nil {
-					v.rechecks = append(v.rechecks, until.Add(time.Nanosecond))
+				if key.Cluster == name && key.Resource+"/"+item.Name == prioritizer {
+					v.count(name, int(item.Value), object.Status.ValidUntil, v.weight[prioritizer], out)
 				}
 			}
 		}
 	}
 	return out
+}
+
+// count counts a value that is valid until an instant, and notes when it ends to count.
+func (v *view) count(name string, value int, validUntil *metav1.Time, weight int, out map[string]int) {
+	if validUntil == nil {
+		out[name] = value
+		return
+	}
+	until := validUntil.Time
+	if until.Before(v.w.Now) {
+		until = until.Add(v.w.ExpressionHold)
+		if !v.selected[name] || value*weight <= 0 || !v.w.Now.Before(until) {
+			return
+		}
+	}
+	out[name] = value
+	v.rechecks = append(v.rechecks, until.Add(time.Nanosecond))
 }

@@ -7,10 +7,13 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/enginetest"
 )
@@ -101,6 +104,25 @@ func TestTheEngineDecidesFullWorldsAsTheOracleDoes(t *testing.T) {
 			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.EngineOutcome(w, s, key, rig.env))
 		}
 	})
+}
+
+func TestTheEngineHoldsWhatFailsAsTheOracleDoes(t *testing.T) {
+	t.Parallel()
+	held := atomic.Int64{}
+	overSeeds(t, *worlds, func(t *testing.T, rig harness, seed uint64, at string) {
+		w := enginetest.NewRandom(seed).WithHold(enginetest.NewRandom(seed).World(2))
+		s := w.Snapshot()
+		for _, key := range w.Keys() {
+			got := enginetest.EngineOutcome(w, s, key, rig.env)
+			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), got)
+			if meta.FindStatusCondition(got.Status.Conditions, clusterv1beta1.PlacementConditionExpressionHeld) != nil {
+				held.Add(1)
+			}
+		}
+	})
+	if *seed == 0 && held.Load() < 200 {
+		t.Errorf("%d placements hold clusters, want at least 200, or the test shows nothing", held.Load())
+	}
 }
 
 func same(t *testing.T, at string, want, got enginetest.Outcome) {

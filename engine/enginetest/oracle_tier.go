@@ -8,7 +8,7 @@ import (
 
 // tiers puts every candidate in its first matching tier. An incumbent is also in a tier whose expressions are too costly on it.
 func (v *view) tiers() {
-	matched := map[string]bool{}
+	matched, failing := map[string]bool{}, map[string]string{}
 	for i, tier := range v.spec.Tiers {
 		ballot := v.evaluateSelector(tier.ClusterSelector, minus(v.in, matched))
 		for name, answer := range ballot.answers {
@@ -16,7 +16,9 @@ func (v *view) tiers() {
 			switch {
 			case answer == celenv.Yes:
 				matched[name] = true
-			case answer != celenv.TooCostly || !v.selected[name]:
+			case !v.selected[name]:
+				continue
+			case answer != celenv.TooCostly && (ballot.missing[name] == "" || !v.leavesAt(name).After(v.w.Now)):
 				continue
 			case !placed:
 				v.held[name] = true
@@ -25,12 +27,16 @@ func (v *view) tiers() {
 				v.tier[name] = i
 			}
 		}
+		v.noteMissing(ballot, failing)
 		v.recordFailure(fmt.Sprintf("Tiers:tiers[%d]", i), ballot)
 	}
 	if len(v.spec.Tiers) == 0 {
 		return // every cluster is in tier 0
 	}
 	for _, name := range names(v.in) {
+		if !matched[name] && failing[name] != "" {
+			v.failing[name] = failing[name]
+		}
 		_, placed := v.tier[name]
 		switch {
 		case !placed && v.scope.held[name]:

@@ -18,8 +18,10 @@ type view struct {
 	rejected map[string]string
 	// held qualify because an expression was too costly on them; retainedOnly qualify only as incumbents.
 	held, retainedOnly map[string]bool
-	tier               map[string]int
-	total              map[string]int
+	// failing are selected clusters that qualify as little as those that do not match, because a claim or score is missing.
+	failing map[string]string
+	tier    map[string]int
+	total   map[string]int
 	// matched are the instants at which sets, predicates and tiers may give another result.
 	matched []time.Time
 	// rejectedByTaints counts the clusters that only a taint rejects.
@@ -44,7 +46,8 @@ func (r *run) match(incumbents map[string]bool) *view {
 	v := &view{
 		evaluator: &evaluator{run: r, expired: clustersByResource{}}, selected: incumbents, scope: r.candidateScope(r.spec.ClusterSets, incumbents),
 		in: map[string]bool{}, rejected: map[string]string{}, held: map[string]bool{}, retainedOnly: map[string]bool{},
-		tier: map[string]int{}, total: map[string]int{},
+		failing: map[string]string{},
+		tier:    map[string]int{}, total: map[string]int{},
 	}
 	for name, cluster := range r.w.Clusters {
 		if !v.scope.candidates[name] {

@@ -20,7 +20,9 @@ type Outcome struct {
 	Decided bool
 	Groups  []Group
 	// Regrouped are the clusters that had to leave a group above its bound.
-	Regrouped                []string
+	Regrouped []string
+	// Failing are the selected clusters on which an expression failed because a claim or score is missing.
+	Failing                  []string
 	Selected, Penalized      int
 	Satisfied, Misconfigured engine.Condition
 	RecheckAt                time.Time
@@ -74,9 +76,16 @@ func (o Outcome) Clusters() []string {
 
 // DecidePlacement compiles one placement and runs the engine.
 func DecidePlacement(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.Env) *engine.Result {
+	return decide(s, placement, env, nil)
+}
+
+// decide compiles one placement and runs the engine. Failing has since when an expression fails on clusters.
+func decide(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.Env, failing map[string]time.Time) *engine.Result {
 	compiled, faults := program.Compile(placement, env)
 	key := fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
-	return engine.Decide(s, key, compiled, faults, plan.ReadLedger(placement))
+	past := plan.ReadLedger(placement)
+	past.Failing = failing
+	return engine.Decide(s, key, compiled, faults, past)
 }
 
 // OutcomeOf returns the outcome of a result, without stored objects.
@@ -84,7 +93,7 @@ func OutcomeOf(result *engine.Result) Outcome {
 	out := Outcome{
 		Decided: result.Decided, Selected: result.Selected, Penalized: result.Penalized,
 		Satisfied: result.Satisfied, Misconfigured: result.Misconfigured, RecheckAt: result.RecheckAt, Verdicts: map[string]string{},
-		Regrouped: result.Regrouped,
+		Regrouped: result.Regrouped, Failing: result.Failing,
 	}
 	for _, group := range result.Groups {
 		made := Group{Name: group.Name}
@@ -122,7 +131,7 @@ func verdictText(v verdict.Verdict) string {
 
 // EngineOutcome runs the engine for one placement of a world and applies its plan to a copy of the world.
 func EngineOutcome(w *World, s *fleet.Snapshot, key fleet.Key, env *celenv.Env) Outcome {
-	return OutcomeAfter(w, DecidePlacement(s, w.Placements[key], env))
+	return OutcomeAfter(w, decide(s, w.Placements[key], env, w.Failing[key]))
 }
 
 // OutcomeAfter returns the outcome of a result, with the stored objects after its plan is applied to a copy of the world.

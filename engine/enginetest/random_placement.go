@@ -71,6 +71,7 @@ func (r Random) expression() string {
 		`managedCluster.status.?clusterClaims.orValue([]).all(c, c.name != "platform")`,
 		`managedCluster.scores("load").exists(s, s.name == "cpu" && s.value >= 0)`,
 		`managedCluster.scores("cost").size() > 1`,
+		`managedCluster.claim("platform") != "aws"`,
 		`managedCluster.scores(managedCluster.metadata.labels.tier == "1" ? "load" : "cost").size() > 0`,
 		`quantity(managedCluster.status.allocatable.cpu).isGreaterThan(quantity("9"))`,
 		`managedCluster.metadata.name.endsWith("1") || managedCluster.metadata.name < "c005"`,

@@ -53,6 +53,39 @@ func (r Random) WithStatus(w *World, key fleet.Key) *clusterv1beta1.Placement {
 	return b.Obj()
 }
 
+// WithHold gives a world the hold of expressions, placements that read claims and scores, and clusters on which an expression failed before.
+func (r Random) WithHold(w *World) *World {
+	w.ExpressionHold, w.Failing = time.Hour, map[fleet.Key]map[string]time.Time{}
+	for i := range len(w.Clusters) {
+		if r.Chance(50) {
+			w.Add(r.score(clusterName(i)))
+		}
+	}
+	for _, key := range w.Keys() {
+		placement := w.Placements[key].DeepCopy()
+		reads := clusterv1beta1.ClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{r.reads()}}}
+		if placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: reads}}; r.Chance(20) {
+			placement.Spec.Predicates = nil
+			placement.Spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "t0", ClusterSelector: reads}}
+		}
+		w.Add(placement)
+		w.Failing[key] = map[string]time.Time{}
+		for _, name := range r.members(len(w.Clusters)) {
+			w.Failing[key][name] = Epoch.Add(-time.Duration(r.IntN(90)) * time.Minute)
+		}
+	}
+	return w
+}
+
+// reads draws an expression that fails without a claim or score.
+func (r Random) reads() string {
+	return one(r,
+		`managedCluster.claim("platform") != "aws"`,
+		`managedCluster.scores("load").exists(s, s.name == "cpu" && s.value >= 0)`,
+		`managedCluster.scores("cost").size() > 0`,
+	)
+}
+
 // account draws the status of a disruption policy.
 func (r Random) account(b *PlacementBuilder, clusters int) {
 	for range r.IntN(3) {

@@ -40,6 +40,10 @@ type World struct {
 	Placements map[fleet.Key]*clusterv1beta1.Placement
 	// Slices has all PlacementDecisions by namespace and name.
 	Slices map[fleet.Key]*clusterv1beta1.PlacementDecision
+	// ExpressionHold is how long a selected cluster stays on which an expression fails because a claim or score is missing, Failing since when
+	// it does, by placement and cluster.
+	ExpressionHold time.Duration
+	Failing        map[fleet.Key]map[string]time.Time
 }
 
 // NewWorld returns a world with the given objects in it, at Epoch.
@@ -184,7 +188,9 @@ func (w *World) Snapshot() *fleet.Snapshot {
 	for key, read := range w.decided() {
 		e.SetSlices(key, read)
 	}
-	return e.Snapshot().At(w.Now)
+	out := e.Snapshot().At(w.Now)
+	out.Rules.ExpressionHold = w.ExpressionHold
+	return out
 }
 
 // decided returns the decisions of every placement in the engine's form.

@@ -125,6 +125,28 @@ func (e *Edit) SetScore(cluster string, score *Score) bool {
 	return true
 }
 
+// Score returns the score of an add-on resource for a cluster as the edit has it, also one that is gone; nil if none is known.
+func (e *Edit) Score(cluster, resource string) *Score {
+	id, known := e.next.ID(cluster)
+	if !known {
+		return nil
+	}
+	return e.next.score(id, resource)
+}
+
+// ForgetGoneScores removes what is known of scores of a cluster that no longer exist.
+func (e *Edit) ForgetGoneScores(cluster string) {
+	id, known := e.next.ID(cluster)
+	if !known {
+		return
+	}
+	for _, score := range slices.Clone(e.next.rows.at(id).scores) {
+		if score.Gone {
+			e.DeleteScore(cluster, score.Resource)
+		}
+	}
+}
+
 // DeleteScore removes the score of one add-on resource for a cluster. It returns whether there was one.
 func (e *Edit) DeleteScore(cluster, resource string) bool {
 	id, ok := e.next.ID(cluster)

@@ -46,6 +46,9 @@ type Snapshot struct {
 type Rules struct {
 	// HoldEmptyingEdits holds an edit that would leave a placement without clusters, until it is confirmed.
 	HoldEmptyingEdits bool
+	// ExpressionHold is how long an incumbent stays on which an expression fails because a claim or score is missing, and how
+	// long the last value of a score that is missing or out of date counts for an incumbent. 0 means not at all.
+	ExpressionHold time.Duration
 }
 
 // row is the cluster and the scores of one name. Rows are replaced, never changed.
@@ -156,6 +159,14 @@ func (s *Snapshot) Memory() Amounts { return Amounts{s.memory} }
 
 // Score returns the score of an add-on resource for a cluster; nil if it does not exist.
 func (s *Snapshot) Score(id ID, resource string) *Score {
+	if found := s.score(id, resource); found != nil && !found.Gone {
+		return found
+	}
+	return nil
+}
+
+// score is Score, and also returns a score of which only the lost values are known.
+func (s *Snapshot) score(id ID, resource string) *Score {
 	r := s.rows.at(id)
 	if r == nil {
 		return nil
@@ -164,6 +175,35 @@ func (s *Snapshot) Score(id ID, resource string) *Score {
 		return r.scores[at]
 	}
 	return nil
+}
+
+// LastValue returns the last value of a score that is missing or out of date, if it still counts for an incumbent, and until when.
+func (s *Snapshot) LastValue(id ID, resource, name string) (value int32, until time.Time, ok bool) {
+	if s.Rules.ExpressionHold == 0 {
+		return 0, time.Time{}, false
+	}
+	found := s.score(id, resource)
+	if found == nil {
+		return 0, time.Time{}, false
+	}
+	value, since, lost := found.LastValue(name, s.Now)
+	until = since.Add(s.Rules.ExpressionHold)
+	return value, until, lost && s.Now.Before(until)
+}
+
+// LostScore returns the first of some resources that reports no score for a cluster, or fewer than before. With all set it looks at every
+// resource of the cluster.
+func (s *Snapshot) LostScore(id ID, resources []string, all bool) (resource string, ok bool) {
+	r := s.rows.at(id)
+	if r == nil {
+		return "", false
+	}
+	for _, score := range r.scores {
+		if (all || slices.Contains(resources, score.Resource)) && (len(score.Items) == 0 || len(score.Lost) > 0) {
+			return score.Resource, true
+		}
+	}
+	return "", false
 }
 
 // Set returns a ManagedClusterSet by name. Ok is false if it does not exist.

@@ -19,6 +19,11 @@ type Ledger struct {
 	SameSpec bool
 	// Confirmed is set if a user has confirmed that the spec may leave the placement without clusters.
 	Confirmed bool
+	// Failing has the incumbents on which an expression failed in the last decision because a claim or score is missing, each
+	// with the instant at which that began. It is not stored. FailingReleased is until when that must have begun for them to
+	// leave at once.
+	Failing         map[string]time.Time
+	FailingReleased time.Time
 	// Removals are the removals that may still count. A Removal without an instant counts as made now.
 	Removals []Removal
 	// Releasing names the clusters that are being removed and are already counted, sorted.

@@ -22,6 +22,8 @@ func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 	out := ledger.Ledger{
 		SameSpec:  satisfied != nil && satisfied.ObservedGeneration == stored.Generation,
 		Confirmed: clusterv1beta1.EmptyingConfirmed(stored),
+
+		FailingReleased: clusterv1beta1.ExpressionsReleased(stored),
 	}
 	if disruption := stored.Status.Disruption; disruption != nil {
 		for _, spent := range disruption.Spent {

@@ -34,6 +34,9 @@ func statusUpdate(
 	if result.EditHeld.Type == "" {
 		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
 	}
+	if result.Decided && result.ExpressionHeld.Type == "" {
+		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionExpressionHeld)
+	}
 	if result.Decided && result.Held.Type == "" {
 		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionHeld)
 	}
@@ -58,8 +61,10 @@ func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engin
 	if !result.Decided {
 		return out
 	}
-	if result.Held.Type != "" {
-		out = append(out, result.Held)
+	for _, condition := range []engine.Condition{result.Held, result.ExpressionHeld} {
+		if condition.Type != "" {
+			out = append(out, condition)
+		}
 	}
 	for _, condition := range []engine.Condition{result.ScoresExpired, result.SpreadExceeded} {
 		if condition.Status == metav1.ConditionTrue || has(condition) {

@@ -32,6 +32,9 @@ import (
 // maxManifestLimit is how many bytes etcd accepts in one request.
 const maxManifestLimit = 1536 * 1024
 
+// maxExpressionHold is the longest --expression-hold.
+const maxExpressionHold = 30 * 24 * time.Hour
+
 // Values of --emptying-edits. With each but the last, the webhook warns of an edit that would leave a placement without clusters.
 const (
 	HoldEmptyingEdits   = "hold"
@@ -51,6 +54,9 @@ type Options struct {
 	// WithdrawalGrace is how long a deleted set or binding, and a clusterset label that was taken off, count for selected clusters; other
 	// labels and claims count a third of it. 0: until the API server has confirmed that they are gone.
 	WithdrawalGrace time.Duration
+	// ExpressionHold is how long a selected cluster stays on which an expression fails because a claim or score is missing, and how long the last
+	// value of a score that is missing or out of date counts for a selected cluster. 0: not at all.
+	ExpressionHold time.Duration
 	// EmptyingEdits is what becomes of an edit that would leave a placement without clusters: HoldEmptyingEdits, WarnEmptyingEdits or
 	// FollowEmptyingEdits.
 	EmptyingEdits string
@@ -143,6 +149,7 @@ func DefaultOptions() Options {
 		KueueSource:             string(kueue.SourceSecret),
 		InventoryGrace:          time.Hour,
 		WithdrawalGrace:         15 * time.Second,
+		ExpressionHold:          time.Hour,
 		EmptyingEdits:           WarnEmptyingEdits,
 		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
 		Views:                   ViewOptions{Address: addressOff},
@@ -170,6 +177,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
 	flags.DurationVar(&o.WithdrawalGrace, "withdrawal-grace", o.WithdrawalGrace, "how long selected clusters stay after their set, its binding or "+
 		"their clusterset label is gone; a third of it after another label or a claim is gone; 0: they leave once the API server has confirmed it")
+	flags.DurationVar(&o.ExpressionHold, "expression-hold", o.ExpressionHold, "how long selected clusters stay on which an expression fails because a "+
+		"claim or score is missing, and how long their last scores count; 0: not at all")
 	flags.StringVar(&o.EmptyingEdits, "emptying-edits", o.EmptyingEdits,
 		"what becomes of an edit that would leave a placement without clusters: `hold` keeps them until it is confirmed, warn warns of it, off does neither")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests to the API server in a burst")
@@ -236,6 +245,7 @@ func (o *Options) validate() error {
 	check(slices.Contains([]string{HoldEmptyingEdits, WarnEmptyingEdits, FollowEmptyingEdits}, o.EmptyingEdits),
 		"--emptying-edits %q: must be hold, warn or off", o.EmptyingEdits)
 	check(o.WorkCleanupTimeout >= 0, "--work-cleanup-timeout %s: must be 0 or more", o.WorkCleanupTimeout)
+	check(o.ExpressionHold >= 0 && o.ExpressionHold <= maxExpressionHold, "--expression-hold %s: must be 0 to %s", o.ExpressionHold, maxExpressionHold)
 	check(o.WithdrawalGrace >= 0 && o.WithdrawalGrace <= time.Hour, "--withdrawal-grace %s: must be 0 to 1h", o.WithdrawalGrace)
 	check(o.MaxCertificateDuration > 0, "--max-certificate-duration %s: must be above 0", o.MaxCertificateDuration)
 	check(o.FanoutBytes >= 0, "--fanout-bytes %d: must be 0 or more", o.FanoutBytes)

@@ -73,8 +73,8 @@ func (r *reconciler) gather(key fleet.Key, dropped plan.Dropped) (a *attempt, ok
 
 // decide runs the engine. The result can be explained from then on.
 func (r *reconciler) decide(a *attempt) {
-	a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, plan.ReadLedger(a.input.Stored.Placement))
-	r.stored.Decided(a.key, a.result.Retained)
+	a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, a.input.Ledger())
+	r.stored.Decided(a.key, a.result, a.started)
 	a.record.Decided(a.input, a.result)
 	a.decided = r.clock.Now()
 }

@@ -1,6 +1,9 @@
 package v1beta1
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // Labels of a PlacementDecision.
 const (
@@ -49,6 +52,9 @@ const (
 	// PlacementConditionEditHeld is True while an edit that would leave the placement without clusters is not followed. A placement without
 	// such an edit does not have it.
 	PlacementConditionEditHeld = "EditHeld"
+	// PlacementConditionExpressionHeld is True while selected clusters stay although an expression fails on them, because a claim or score
+	// is missing. A placement without such clusters does not have it.
+	PlacementConditionExpressionHeld = "ExpressionHeld"
 	// PlacementConditionSpreadExceeded is True while domains have more selected clusters than a DoNotSchedule constraint
 	// permits, since a domain appeared, returned or grew. A placement gets it with the first such domain.
 	PlacementConditionSpreadExceeded = "SpreadExceeded"
@@ -69,6 +75,27 @@ func EmptyingConfirmed(placement *Placement) bool {
 	return placement.Annotations[ConfirmEmptyAnnotation] == "true" ||
 		placement.Annotations[ConfirmedGenerationAnnotation] == strconv.FormatInt(placement.Generation, 10)
 }
+
+// Annotations by which a user lets clusters leave on which an expression fails.
+const (
+	// ExpressionsReleasedAnnotation has an instant as RFC 3339: clusters on which an expression has failed since then or earlier leave.
+	ExpressionsReleasedAnnotation = "berth-project.io/expressions-released"
+	// ExpressionsReleasedReasonAnnotation has the reason of the user.
+	ExpressionsReleasedReasonAnnotation = "berth-project.io/expressions-released-reason"
+)
+
+// ExpressionsReleased returns until when an expression must have begun to fail on a cluster so that the cluster leaves; zero if no user has
+// released any.
+func ExpressionsReleased(placement *Placement) time.Time {
+	at, err := time.Parse(time.RFC3339, placement.Annotations[ExpressionsReleasedAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// ReasonValueMissing goes with ExpressionHeld=True.
+const ReasonValueMissing = "ValueMissing"
 
 // ReasonEmptiesPlacement goes with EditHeld=True.
 const ReasonEmptiesPlacement = "EmptiesPlacement"

@@ -159,7 +159,7 @@ func (r Rejected) compact() Rejected {
 	for i := range r.byExpression {
 		to := &r.byExpression[i]
 		to.Clusters[celenv.Yes] = nil
-		if to.Clusters[celenv.Failed].None() && to.Clusters[celenv.TooCostly].None() {
+		if to.Clusters[celenv.Failed].None() && to.Clusters[celenv.Missing].None() && to.Clusters[celenv.TooCostly].None() {
 			to.run = nil
 		}
 	}
@@ -169,7 +169,7 @@ func (r Rejected) compact() Rejected {
 // rejectionOf returns the rejection of a cluster. Ok is false if no expression rejected it.
 func (r *Rejected) rejectionOf(id fleet.ID) (fell rejection, ok bool) {
 	for i, to := range r.byExpression {
-		for _, answer := range []celenv.Answer{celenv.No, celenv.Failed, celenv.TooCostly} {
+		for _, answer := range []celenv.Answer{celenv.No, celenv.Failed, celenv.Missing, celenv.TooCostly} {
 			if to.Clusters[answer].Test(id) {
 				return rejection{i, celenv.Outcome{Answer: answer, Problem: r.problem(to, id)}}, true
 			}
@@ -238,6 +238,7 @@ func (r *Rejected) FailsEverywhere(list string, index int) string {
 	failed := &bitset.BitSet{}
 	for _, to := range r.byExpression {
 		failed.InPlaceUnion(to.Clusters[celenv.Failed])
+		failed.InPlaceUnion(to.Clusters[celenv.Missing])
 	}
 	if r.evaluated == 0 || failed.Count() < r.evaluated {
 		return ""

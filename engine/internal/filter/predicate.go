@@ -15,16 +15,19 @@ import (
 type PredicateResult struct {
 	// In holds the clusters that pass.
 	In *bitset.BitSet
-	// Held has the clusters that pass only because they were selected before and an expression exceeded its cost limit on
-	// them, each with the problem.
+	// Held has the clusters that pass only because they were selected before, and an expression exceeded its cost limit on
+	// them or a claim or score is missing, each with the problem.
 	Held map[fleet.ID]string
+	// Failing has the incumbents that no predicate matches because a claim or score is missing, each with the problem. They
+	// are in Held until their time is over.
+	Failing map[fleet.ID]string
 	// FailsEverywhere names the first expression that failed on every cluster it was evaluated on, or at which the
 	// expressions exceeded the cost limit. It is empty otherwise. If it is set, no decision is possible.
 	FailsEverywhere string
 	// ScoreReads are the scores that expressions read.
 	ScoreReads ScoreReads
 
-	incumbents *bitset.BitSet
+	hold       MissingHold
 	evaluation Evaluation
 	predicates []predicateOutcome
 }
@@ -36,18 +39,20 @@ type predicateOutcome struct {
 }
 
 // Predicates narrows scope to the clusters that at least one predicate matches. It reads names, labels, claims and all
-// that expressions read. An incumbent on which an expression is too costly stays and is held; a newcomer is rejected.
-func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset.BitSet) PredicateResult {
-	out := PredicateResult{incumbents: incumbents, evaluation: NewEvaluation(s)}
+// that expressions read. An incumbent on which an expression is too costly stays and is held, and so is for a time one on
+// which a claim or score is missing; a newcomer is rejected.
+func Predicates(p *program.Program, scope *bitset.BitSet, hold MissingHold) PredicateResult {
+	out := PredicateResult{hold: hold, evaluation: NewEvaluation(hold.Snapshot)}
 	if len(p.Predicates) == 0 {
 		out.In = scope.Clone()
 		return out
 	}
 	out.predicates = make([]predicateOutcome, 0, len(p.Predicates))
+	out.Held, out.Failing = map[fleet.ID]string{}, map[fleet.ID]string{}
 	for i, predicate := range p.Predicates {
 		in := scope.Clone()
 		fell := out.evaluation.Filter(predicate, in, &out.ScoreReads)
-		out.holdIncumbents(fell)
+		out.holdIncumbents(fell, predicate)
 		out.FailsEverywhere = cmp.Or(out.FailsEverywhere, fell.FailsEverywhere("predicates", i))
 		if out.In == nil {
 			out.In = in
@@ -59,30 +64,41 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 			break
 		}
 	}
-	for id := range out.Held {
-		if out.In.Test(id) {
-			delete(out.Held, id)
+	out.keepHeld()
+	return out
+}
+
+// keepHeld lets the held incumbents pass that no predicate matches.
+func (p *PredicateResult) keepHeld() {
+	for id, problem := range p.Failing {
+		_, costly := p.Held[id]
+		switch {
+		case p.In.Test(id) || costly:
+			delete(p.Failing, id)
+		case p.hold.stays(id):
+			p.Held[id] = problem
+		}
+	}
+	for id := range p.Held {
+		if p.In.Test(id) {
+			delete(p.Held, id)
 			continue
 		}
-		out.In.Set(id)
+		p.In.Set(id)
 	}
-	return out
 }
 
 // Evaluation returns the evaluation for the following stages, with the rest of the cost limit.
 func (p *PredicateResult) Evaluation() *Evaluation { return &p.evaluation }
 
-// holdIncumbents records the incumbents on which an expression was too costly.
-func (p *PredicateResult) holdIncumbents(fell Rejected) {
+// holdIncumbents records the incumbents on which an expression was too costly, or read a claim or score that is missing.
+func (p *PredicateResult) holdIncumbents(fell Rejected, predicate program.Predicate) {
 	for id, problem := range fell.TooCostly() {
-		if !p.incumbents.Test(id) {
-			continue
+		if p.hold.Incumbents.Test(id) {
+			p.Held[id] = problem
 		}
-		if p.Held == nil {
-			p.Held = map[fleet.ID]string{}
-		}
-		p.Held[id] = problem
 	}
+	p.hold.incumbentsWithout(&fell, predicate, p.Failing)
 }
 
 // Verdict returns the verdict on a cluster that no predicate matched.

@@ -55,7 +55,7 @@ func TestScoreReadsOfExpressions(t *testing.T) {
 				score("a", "stale", now.Add(-time.Hour)), score("b", "stale", now.Add(-1)))
 			s := w.Snapshot()
 			compiled := enginetest.Program(t, w)
-			matched := filter.Predicates(s, compiled, s.ClustersWith(fleet.TermExists).BitSet(), &bitset.BitSet{})
+			matched := filter.Predicates(compiled, s.ClustersWith(fleet.TermExists).BitSet(), filter.MissingHold{Snapshot: s, Incumbents: &bitset.BitSet{}})
 			tiered := filter.Tiers(compiled, &matched, matched.In.Clone(), &bitset.BitSet{})
 			if diff := cmp.Diff(tc.want, countClusters(filter.Expired(&matched.ScoreReads, &tiered.ScoreReads))); diff != "" {
 				t.Errorf("expired (-want +got):\n%s", diff)
@@ -79,7 +79,7 @@ func TestScoreReadsOfRemovedClustersAreDropped(t *testing.T) {
 		w.Add(enginetest.Cluster(name).Obj()).Add(enginetest.Score(name, "r").ValidUntil(enginetest.Epoch.Add(-1)).Obj())
 	}
 	s, p := w.Snapshot(), enginetest.Program(t, w)
-	matched := filter.Predicates(s, p, s.ClustersWith(fleet.TermExists).BitSet(), &bitset.BitSet{})
+	matched := filter.Predicates(p, s.ClustersWith(fleet.TermExists).BitSet(), filter.MissingHold{Snapshot: s, Incumbents: &bitset.BitSet{}})
 	tiered := filter.Tiers(p, &matched, matched.In.Clone(), &bitset.BitSet{})
 	gone := &bitset.BitSet{}
 	for _, name := range []string{"a", "b"} {

@@ -16,9 +16,11 @@ type TierResult struct {
 	In *bitset.BitSet
 	// Rejected holds the clusters that passed the predicates and are in no tier.
 	Rejected *bitset.BitSet
-	// Held has the clusters that are in their tier only because they were selected before and an expression of the tier
-	// exceeded its cost limit on them, each with the problem.
+	// Held has the clusters that are in their tier only because they were selected before, and an expression of the tier
+	// exceeded its cost limit on them or a claim or score is missing, each with the problem.
 	Held map[fleet.ID]string
+	// Failing has the incumbents that no tier matches because a claim or score is missing, each with the problem.
+	Failing map[fleet.ID]string
 	// RetainedOnly are the clusters of Held that are in no tier as newcomers.
 	RetainedOnly *bitset.BitSet
 	// FailsEverywhere names the first expression that failed on every cluster it was evaluated on, or at which the
@@ -27,23 +29,23 @@ type TierResult struct {
 	// ScoreReads are the scores that expressions read.
 	ScoreReads ScoreReads
 
-	// tiers are the clusters that the predicate of each tier matches. tooCostly are the clusters on which an expression
-	// exceeded its limit, by the first such tier. held are in no tier and still pass.
-	tiers     []*bitset.BitSet
-	tooCostly map[fleet.ID]costlyTier
-	held      *bitset.BitSet
+	// tiers are the clusters that the predicate of each tier matches. unknown are the clusters of which it is unknown whether
+	// a tier matches, by the first such tier. held are in no tier and still pass.
+	tiers   []*bitset.BitSet
+	unknown map[fleet.ID]unknownTier
+	held    *bitset.BitSet
 }
 
-// costlyTier is a tier on which an expression was too costly, and the problem.
-type costlyTier struct {
+// unknownTier is a tier of which it is unknown whether it matches, and the problem.
+type unknownTier struct {
 	tier    int
 	problem string
 }
 
 // Tiers puts every cluster of in into the first tier that matches it, and rejects the clusters that are in no tier. The
 // clusters of in passed the predicates or are in held. Tiers reads what predicates read, within the rest of their cost
-// limit. An incumbent on which an expression is too costly is in that tier and held; a newcomer is in the next tier that
-// matches. The later tiers are evaluated on such a cluster in both cases. So neither the cost nor the tier of another
+// limit. An incumbent on which an expression is too costly, or reads a claim or score that is missing, is in that tier and
+// held; a newcomer is in the next tier that matches. The later tiers are evaluated on such a cluster in both cases. So neither the cost nor the tier of another
 // cluster depends on which clusters are selected. The clusters of held are incumbents whose set cannot be read. They pass
 // even if no tier matches them.
 func Tiers(p *program.Program, after *PredicateResult, in, held *bitset.BitSet) TierResult {
@@ -55,25 +57,29 @@ func Tiers(p *program.Program, after *PredicateResult, in, held *bitset.BitSet) 
 }
 
 func assignTiers(p *program.Program, after *PredicateResult, in, held *bitset.BitSet) TierResult {
-	out := TierResult{RetainedOnly: &bitset.BitSet{}, held: held, Held: map[fleet.ID]string{}, tooCostly: map[fleet.ID]costlyTier{}}
+	out := TierResult{
+		RetainedOnly: &bitset.BitSet{}, held: held, Held: map[fleet.ID]string{}, Failing: map[fleet.ID]string{},
+		unknown: map[fleet.ID]unknownTier{},
+	}
 	left := in.Clone()
 	for i, tier := range p.Tiers {
 		matching := left.Clone()
 		fell := after.evaluation.Filter(tier.Predicate, matching, &out.ScoreReads)
 		out.FailsEverywhere = cmp.Or(out.FailsEverywhere, fell.FailsEverywhere("tiers", i))
-		for id, problem := range fell.TooCostly() {
-			if _, before := out.tooCostly[id]; !before {
-				out.tooCostly[id] = costlyTier{i, problem}
-			}
-		}
+		out.noteUnknown(i, &fell, tier.Predicate, after.hold)
 		out.tiers = append(out.tiers, matching)
 		left.InPlaceDifference(matching)
 		if after.evaluation.Exceeded() {
 			break
 		}
 	}
-	for id, why := range out.tooCostly {
-		if !after.incumbents.Test(id) {
+	for id := range out.Failing {
+		if !left.Test(id) {
+			delete(out.Failing, id)
+		}
+	}
+	for id, why := range out.unknown {
+		if !after.hold.Incumbents.Test(id) {
 			continue
 		}
 		out.Held[id] = why.problem
@@ -85,6 +91,28 @@ func assignTiers(p *program.Program, after *PredicateResult, in, held *bitset.Bi
 	return out
 }
 
+// noteUnknown records the clusters of which it is unknown whether a tier matches.
+func (t *TierResult) noteUnknown(tier int, fell *Rejected, predicate program.Predicate, hold MissingHold) {
+	note := func(id fleet.ID, problem string) {
+		if _, before := t.unknown[id]; !before {
+			t.unknown[id] = unknownTier{tier, problem}
+		}
+	}
+	for id, problem := range fell.TooCostly() {
+		note(id, problem)
+	}
+	failing := map[fleet.ID]string{}
+	hold.incumbentsWithout(fell, predicate, failing)
+	for id, problem := range failing {
+		if _, known := t.Failing[id]; !known {
+			t.Failing[id] = problem
+		}
+		if hold.stays(id) {
+			note(id, problem)
+		}
+	}
+}
+
 // TierOf returns the tier of a cluster that passed the predicates, as an incumbent or as a newcomer. Ok is false if it is
 // in no tier. Without tiers every cluster is in tier 0. A cluster that passes although no tier matches it is in the tier
 // after the last.
@@ -92,7 +120,7 @@ func (t *TierResult) TierOf(id fleet.ID, incumbent bool) (tier int, ok bool) {
 	if len(t.tiers) == 0 {
 		return 0, true
 	}
-	if why, costly := t.tooCostly[id]; costly && incumbent {
+	if why, unknown := t.unknown[id]; unknown && incumbent {
 		return why.tier, true
 	}
 	for i, in := range t.tiers {

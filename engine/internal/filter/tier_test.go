@@ -63,7 +63,8 @@ func (c tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
 		return out
 	}
 	held := bits(c.held)
-	matched := filter.Predicates(s, p, s.ClustersWith(fleet.TermExists).BitSet().Difference(held), bits(slices.Concat(c.incumbents, c.held)))
+	matched := filter.Predicates(p, s.ClustersWith(fleet.TermExists).BitSet().Difference(held),
+		filter.MissingHold{Snapshot: s, Incumbents: bits(slices.Concat(c.incumbents, c.held))})
 	if c.leave != nil {
 		matched.LimitCost(*c.leave)
 	}

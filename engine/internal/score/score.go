@@ -63,10 +63,12 @@ type Column struct {
 	Until time.Time
 	// Expired counts the candidates without a value because it is out of date.
 	Expired int
+	// Lost counts the candidates with a last value that counts if they are incumbents.
+	Lost int
 }
 
 // IndependentOfSelection reports whether the scores of a prioritizer do not depend on which candidates are selected.
-// Candidates that are retained only are an exception.
+// Candidates that are retained only are an exception, and so is a column with lost values.
 func IndependentOfSelection(by program.Prioritizer) bool {
 	return by.Kind != program.Balance && by.Kind != program.Steady
 }

@@ -141,7 +141,7 @@ func (p *pass) score() {
 // ones.
 func (p *pass) column(in score.Input, prioritizer int, room []int32) score.Column {
 	by := p.program.Prioritizers[prioritizer]
-	if len(p.passes) > 0 && p.RetainedOnly.None() && score.IndependentOfSelection(by) {
+	if len(p.passes) > 0 && p.RetainedOnly.None() && score.IndependentOfSelection(by) && p.firstPass().columns[prioritizer].Lost == 0 {
 		return p.firstPass().columns[prioritizer]
 	}
 	return score.Compute(in, by, room)

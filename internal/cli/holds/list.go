@@ -34,6 +34,7 @@ that ends it.
 | Breach | no more clusters of a set of works start, since more failed or were lost than maxFailures tolerates |
 | UnprovenGroup | no later group of a set of works starts, since no cluster of a mandatory group has succeeded |
 | Edit | the clusters of a placement stay, since its last edit would leave none of them |
+| Expression | clusters of a placement stay for a time, since an expression fails on them because a claim or score is missing |
 
 You need the permission to list manifestworkreplicasets and placements.`
 
@@ -70,7 +71,7 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	o.output.Add(cmd, "`form` of the result: table, yaml or json", "table", "yaml", "json")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list those of every namespace")
 	command.AddHubFlags(cmd, o.flags)
-	cmd.AddCommand(newRelease(streams))
+	cmd.AddCommand(newRelease(streams, clock))
 	return cmd
 }
 

@@ -3,17 +3,21 @@ package holds
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/kube/hold"
 )
 
-// releasePlacement confirms the last edit of a placement, by the generation that is stored now.
+// releasePlacement lets what is held back of a placement happen: the last edit, by the generation that is stored now, and expressions that have
+// failed until now.
 func (o *releaseOptions) releasePlacement(ctx context.Context, name string) error {
 	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
@@ -27,19 +31,41 @@ func (o *releaseOptions) releasePlacement(ctx context.Context, name string) erro
 	if err := hub.Get(ctx, key, placement); err != nil {
 		return fmt.Errorf("reading the placement %s: %w", key, err)
 	}
-	if len(hold.OfPlacement(placement)) == 0 || o.hold != "" && o.hold != string(hold.Edit) {
-		return fmt.Errorf("no edit of the placement %s is held: `kubectl berth holds -n %s` lists the holds", key, key.Namespace)
+	holds := slices.DeleteFunc(hold.OfPlacement(placement), func(h hold.Hold) bool { return o.hold != "" && o.hold != string(h.Type) })
+	if len(holds) == 0 {
+		return fmt.Errorf("nothing of the placement %s is held%s: `kubectl berth holds -n %s` lists the holds", key, o.byType(), key.Namespace)
 	}
 	before := placement.DeepCopy()
 	if placement.Annotations == nil {
 		placement.Annotations = map[string]string{}
 	}
-	placement.Annotations[clusterv1beta1.ConfirmedGenerationAnnotation] = strconv.FormatInt(placement.Generation, 10)
-	placement.Annotations[clusterv1beta1.ConfirmedReasonAnnotation] = reason
-	if err := hub.Patch(ctx, placement, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("confirming the edit of the placement %s: %w", key, err)
+	var lines []string
+	for _, h := range holds {
+		switch h.Type {
+		case hold.Edit:
+			placement.Annotations[clusterv1beta1.ConfirmedGenerationAnnotation] = strconv.FormatInt(placement.Generation, 10)
+			placement.Annotations[clusterv1beta1.ConfirmedReasonAnnotation] = reason
+			lines = append(lines, fmt.Sprintf("its clusters leave by generation %d of its spec", placement.Generation))
+		default:
+			at := ledger.RoundUp(o.clock.Now()).UTC().Format(time.RFC3339)
+			placement.Annotations[clusterv1beta1.ExpressionsReleasedAnnotation] = at
+			placement.Annotations[clusterv1beta1.ExpressionsReleasedReasonAnnotation] = reason
+			lines = append(lines, "the clusters leave on which an expression has failed since "+at+" or earlier")
+		}
 	}
-	printer.Printf(o.streams.Out, "placement/%s: Edit is released: its clusters leave by generation %d of its spec\n",
-		name, placement.Generation)
+	if err := hub.Patch(ctx, placement, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("releasing the placement %s: %w", key, err)
+	}
+	for i, h := range holds {
+		printer.Printf(o.streams.Out, "placement/%s: %s is released: %s\n", name, h.Type, lines[i])
+	}
 	return nil
+}
+
+// byType returns the type of the hold to end, for an error; empty for every type.
+func (o *releaseOptions) byType() string {
+	if o.hold == "" {
+		return ""
+	}
+	return " by " + o.hold
 }

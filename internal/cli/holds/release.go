@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
@@ -31,10 +32,11 @@ const releaseLong = `End the holds of an object: what was held back happens.
 | Breach | the failures of the present template count no more, and the rollout continues; new failures count |
 | UnprovenGroup | the mandatory group that holds the present template is passed, and the rollout continues; later ones are proven |
 | Edit | the last edit of the placement is followed: its clusters leave, by the disruption policy |
+| Expression | the clusters on which an expression fails now leave, by the disruption policy |
 
 To call the change off instead, undo its cause: ` + "`kubectl berth rollout undo`" + `. To forgive one cluster or to pass one group, use
-` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols, for an Edit that to
-patch the placement.`
+` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols, for an Edit and an
+Expression that to patch the placement.`
 
 var (
 	errNoReason  = errors.New("no reason is given: write --reason, for those who look at the rollout later")
@@ -44,13 +46,14 @@ var (
 // releaseOptions is the command line of `kubectl berth holds release`.
 type releaseOptions struct {
 	streams genericiooptions.IOStreams
+	clock   clock.PassiveClock
 	flags   *reader.HubFlags
 
 	hold, reason string
 }
 
-func newRelease(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &releaseOptions{streams: streams, flags: reader.NewHubFlags()}
+func newRelease(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	o := &releaseOptions{streams: streams, clock: clock, flags: reader.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use: "release KIND/NAME --reason REASON [flags]", Short: "End the holds of an object", Long: releaseLong,
 		Example: "  # Continue the rollout of the set web in spite of its failures\n" +

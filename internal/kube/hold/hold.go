@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -21,26 +20,39 @@ const (
 	UnprovenGroup Type = "UnprovenGroup"
 	// Edit means that the last edit of a placement would leave it without clusters: they stay.
 	Edit Type = "Edit"
+	// Expression means that an expression fails on selected clusters, because a claim or score is missing: they stay for a time.
+	Expression Type = "Expression"
 )
 
 // Types returns every type.
-func Types() []Type { return append(RolloutTypes(), Edit) }
+func Types() []Type { return append(RolloutTypes(), Edit, Expression) }
 
 // RolloutTypes returns the types that hold a rollout.
 func RolloutTypes() []Type { return []Type{Breach, UnprovenGroup} }
 
 // OfPlacement returns what is held back of a placement, by its status.
 func OfPlacement(placement *clusterv1beta1.Placement) []Hold {
-	held := meta.FindStatusCondition(placement.Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
-	if held == nil || held.Status != metav1.ConditionTrue || held.ObservedGeneration != placement.Generation {
-		return nil
+	var out []Hold
+	for _, condition := range placement.Status.Conditions {
+		var kind Type
+		switch {
+		case condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != placement.Generation:
+			continue
+		case condition.Type == clusterv1beta1.PlacementConditionEditHeld:
+			kind = Edit
+		case condition.Type == clusterv1beta1.PlacementConditionExpressionHeld:
+			kind = Expression
+		default:
+			continue
+		}
+		held := Hold{
+			Type: kind, Kind: "Placement", Namespace: placement.Namespace, Name: placement.Name,
+			Cause: condition.Message, Since: &condition.LastTransitionTime,
+		}
+		held.End = held.ReleaseCommand()
+		out = append(out, held)
 	}
-	out := Hold{
-		Type: Edit, Kind: "Placement", Namespace: placement.Namespace, Name: placement.Name,
-		Cause: held.Message, Since: &held.LastTransitionTime,
-	}
-	out.End = out.ReleaseCommand()
-	return []Hold{out}
+	return out
 }
 
 // Hold is one thing that is held back.

@@ -79,13 +79,7 @@ func newDeliveries(c *metricSet, read func() DeliveryState) *Deliveries {
 			}
 		}, Label{Name: "state", Values: texts(rollout.States())})
 	c.scraped("berth_delivery_held", "Clusters whose ManifestWork waits because --fanout-bytes is used up.", func(set emit) { set(float64(read().Held)) })
-	const holds = "What is held back until its cause ends or a person ends the hold, by kind: see kubectl berth holds."
-	c.scraped("berth_holds", holds, func(set emit) {
-		state := read()
-		for _, kind := range hold.RolloutTypes() {
-			set(float64(state.Holds[kind]), string(kind))
-		}
-	}, Label{Name: "kind", Values: texts(hold.RolloutTypes())})
+	rolloutHolds(c, read)
 	return &Deliveries{
 		writes: c.counter("berth_work_writes_total",
 			"Attempted writes of the ManifestWorks of sets, by verb and result: stored, conflict (another client wrote first), refused (the API server refuses the work) or failed.",

@@ -112,6 +112,7 @@ func problemReasons() []conditionReason {
 		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonMisconfigured},
 		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonBudgetSpent},
 		{clusterv1beta1.PlacementConditionEditHeld, clusterv1beta1.ReasonEmptiesPlacement},
+		{clusterv1beta1.PlacementConditionExpressionHeld, clusterv1beta1.ReasonValueMissing},
 		{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresExpired},
 		{clusterv1beta1.PlacementConditionSpreadExceeded, clusterv1beta1.ReasonMaxSkewExceeded},
 	}

@@ -17,6 +17,8 @@ type placementStates struct {
 	held       prometheus.Gauge
 	placements *prometheus.GaugeVec
 	namespaces *namespaceCollector
+	// holds are the gauges of holds by the condition that reports them.
+	holds map[string]prometheus.Gauge
 }
 
 // placementState is the state of one placement: the number of held clusters and its conditions.
@@ -33,6 +35,7 @@ func newPlacementStates(c *metricSet) *placementStates {
 		placements: c.gauge("berth_placements",
 			"Placements that Berth decides, by type and reason of each of their conditions.", conditionLabels(conditionReasons())...),
 		namespaces: newNamespaceCollector(c),
+		holds:      placementHolds(c),
 	}
 	for _, r := range conditionReasons() {
 		s.placements.WithLabelValues(r.condition, r.reason)
@@ -48,10 +51,16 @@ func (s *placementStates) set(key fleet.Key, now placementState) {
 	for _, r := range before.conditions {
 		s.placements.WithLabelValues(r.condition, r.reason).Dec()
 		s.namespaces.add(key.Namespace, r, -1)
+		if gauge := s.holds[r.condition]; gauge != nil {
+			gauge.Dec()
+		}
 	}
 	for _, r := range now.conditions {
 		s.placements.WithLabelValues(r.condition, r.reason).Inc()
 		s.namespaces.add(key.Namespace, r, 1)
+		if gauge := s.holds[r.condition]; gauge != nil {
+			gauge.Inc()
+		}
 	}
 	if s.known[key] = now; now.held == 0 && len(now.conditions) == 0 {
 		delete(s.known, key)

@@ -4,7 +4,6 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
 )
 
@@ -22,7 +21,7 @@ func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program
 	}
 	snapshot := *now.Snapshot
 	snapshot.Rules = fleet.Rules{} // what is held counts as lost: the caller reports the hold
-	past := plan.ReadLedger(now.Stored.Placement)
+	past := now.Ledger()
 	past.SameSpec = false
 	result := engine.Decide(&snapshot, key, compiled, nil, past)
 	stay := map[string]bool{}

@@ -91,12 +91,12 @@ func (r *Record) replay(key fleet.Key, now live.Input) *Explanation {
 }
 
 func decide(key fleet.Key, now live.Input) *engine.Result {
-	return engine.Decide(now.Snapshot, key, now.Program, now.Faults, plan.ReadLedger(now.Stored.Placement))
+	return engine.Decide(now.Snapshot, key, now.Program, now.Faults, now.Ledger())
 }
 
 func (r *Record) newCase(now live.Input) explain.Case {
 	return explain.Case{
-		Snapshot: now.Snapshot, Placement: now.Stored.Placement, Past: plan.ReadLedger(now.Stored.Placement), Env: r.options.Env,
+		Snapshot: now.Snapshot, Placement: now.Stored.Placement, Past: now.Ledger(), Env: r.options.Env,
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (
 	key := fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
 	past := ledger.Ledger{}
 	if found, ok := stored.Peek(key, now); ok && found.Stored.Placement.UID == placement.UID {
-		past = plan.ReadLedger(found.Stored.Placement)
+		past = found.Ledger()
 		past.SameSpec = past.SameSpec && equality.Semantic.DeepEqual(found.Stored.Placement.Spec, placement.Spec)
 	} else {
 		edit := snapshot.Edit()

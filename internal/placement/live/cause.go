@@ -29,10 +29,12 @@ const (
 	specChanged       = "spec changed"
 	emptyingConfirmed = "an edit that leaves no cluster is confirmed or no longer confirmed"
 	managementChanged = "disabled or enabled"
-	changedExternally = "changed by another client"
-	writeLost         = "a write was not observed"
-	started           = "started"
-	graceEnded        = "the grace after the start has ended"
+
+	expressionsReleased = "clusters on which an expression fails are released"
+	changedExternally   = "changed by another client"
+	writeLost           = "a write was not observed"
+	started             = "started"
+	graceEnded          = "the grace after the start has ended"
 )
 
 func causeOf(kind string, object metav1.Object, what string) explain.Cause {

@@ -138,6 +138,7 @@ func (f *Fleet) DeleteCluster(object *clusterv1.ManagedCluster) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.withdrawals.clusters, object.Name)
+	f.nextEdit().ForgetGoneScores(object.Name)
 	f.clusterChanged(object.Name, f.nextEdit().DeleteCluster(object.Name), nil, true)
 }
 
@@ -178,7 +179,9 @@ func (f *Fleet) HasClusters(clusters []clusterv1.ManagedCluster) bool {
 func (f *Fleet) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.nextEdit().SetScore(object.Namespace, fleet.NewScore(object)) {
+	edit, score := f.nextEdit(), fleet.NewScore(object)
+	f.rememberLost(edit, object.Namespace, score)
+	if edit.SetScore(object.Namespace, score) {
 		f.scoreChanged(object, changed)
 	}
 }
@@ -187,8 +190,22 @@ func (f *Fleet) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 func (f *Fleet) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.nextEdit().DeleteScore(object.Namespace, object.Name) {
+	edit, gone := f.nextEdit(), &fleet.Score{Resource: object.Name, Gone: true}
+	f.rememberLost(edit, object.Namespace, gone)
+	if len(gone.Lost) > 0 && edit.SetScore(object.Namespace, gone) || len(gone.Lost) == 0 && edit.DeleteScore(object.Namespace, object.Name) {
 		f.scoreChanged(object, deleted)
+	}
+}
+
+// rememberLost records in a new score of a selected cluster the values that it no longer has. They count for a time.
+func (f *Fleet) rememberLost(edit *fleet.Edit, cluster string, score *fleet.Score) {
+	if f.rules.ExpressionHold == 0 {
+		return
+	}
+	before := edit.Score(cluster, score.Resource)
+	if _, selected := edit.Cluster(cluster); selected && before != nil {
+		now := f.clock.Now()
+		score.RememberLost(before, now, now.Add(-f.rules.ExpressionHold))
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
 )
@@ -21,6 +23,16 @@ type Input struct {
 	Program *program.Program
 	Faults  field.ErrorList
 	Stored  plan.Stored
+	// Failing has the clusters on which an expression failed in the last decision because a claim or score is missing, each with the instant
+	// at which that began.
+	Failing map[string]time.Time
+}
+
+// Ledger returns the ledger of the last decision.
+func (i Input) Ledger() ledger.Ledger {
+	out := plan.ReadLedger(i.Stored.Placement)
+	out.Failing = i.Failing
+	return out
 }
 
 // Gather begins an attempt and returns the input of a placement as of now. Ok is false if the placement does not exist, is being deleted,
@@ -39,14 +51,33 @@ func (s *Stored) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 	return s.input(key, p, now), true
 }
 
-// Decided records the clusters that the first decision after the start has kept although they do not qualify. What a cluster
-// loses later is known then.
-func (s *Stored) Decided(key fleet.Key, retained []string) {
+// Decided records what only this process knows of a decision: the clusters that the first one after the start has kept although they do not
+// qualify (what a cluster loses later is known then), and since when an expression fails on clusters.
+func (s *Stored) Decided(key fleet.Key, result *engine.Result, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p, known := s.placements[key]; known && !p.decided {
-		p.decided, p.retained = true, append([]string{}, retained...) // not nil, which is all clusters
+	p, known := s.placements[key]
+	if !known {
+		return
 	}
+	if !p.decided {
+		p.decided, p.retained = true, append([]string{}, result.Retained...) // not nil, which is all clusters
+	}
+	if result.Decided {
+		p.failing = since(p.failing, result.Failing, now)
+	}
+}
+
+// since returns the instant from which something is true of each of some clusters, in a new map; nil for no clusters.
+func since(known map[string]time.Time, of []string, now time.Time) map[string]time.Time {
+	if len(of) == 0 {
+		return nil
+	}
+	out := make(map[string]time.Time, len(of))
+	for _, name := range of {
+		out[name] = ledger.Since(known, name, now)
+	}
+	return out
 }
 
 // Peek returns the input of a placement as of now without beginning an attempt, so Finish is not needed. Unlike Gather it
@@ -109,7 +140,7 @@ func (s *Stored) input(key fleet.Key, p *placementState, now time.Time) Input {
 	}
 	return Input{
 		Snapshot: snapshot, Changes: changes, Program: p.program, Faults: p.faults,
-		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]},
+		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]}, Failing: p.failing,
 	}
 }
 

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -23,6 +25,9 @@ type placementState struct {
 	// from that decision on.
 	retained []string
 	decided  bool
+	// failing has the selected clusters on which an expression fails because a claim or score is missing, each with the instant at which that
+	// began. It is replaced, never changed.
+	failing map[string]time.Time
 	// inherited are the decisions of a placement of the same name that was deleted shortly before, until a plan is stored.
 	inherited []fleet.Slice
 	// initialized is set once the slices found at the start count as written by this process.
@@ -79,6 +84,8 @@ func (s *Stored) SetPlacement(object *clusterv1beta1.Placement) {
 		s.specChanged(key, specChanged)
 	case clusterv1beta1.EmptyingConfirmed(before) != clusterv1beta1.EmptyingConfirmed(object):
 		s.enqueue(key, causeFor(kindPlacement, key, emptyingConfirmed))
+	case !clusterv1beta1.ExpressionsReleased(before).Equal(clusterv1beta1.ExpressionsReleased(object)):
+		s.enqueue(key, causeFor(kindPlacement, key, expressionsReleased))
 	case Managed(before) != Managed(object):
 		s.enqueue(key, causeFor(kindPlacement, key, managementChanged))
 	case !p.inProgress && p.changedExternally():

@@ -24,7 +24,10 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-const testGrace = 15 * time.Second
+const (
+	testGrace = 15 * time.Second
+	testHold  = time.Hour
+)
 
 // hub is a hub with its objects, and a manager that decides them. It counts the writes of the manager.
 type hub struct {
@@ -74,7 +77,7 @@ func (h *hub) restart() {
 	ignore := func(fleet.Key, explain.Cause) {}
 	h.Fleet, h.Stored = New(h.env, h.clock, ignore, ignore)
 	h.HoldWithdrawals(testGrace)
-	h.SetRules(fleet.Rules{HoldEmptyingEdits: true})
+	h.SetRules(fleet.Rules{HoldEmptyingEdits: true, ExpressionHold: testHold})
 	for _, cluster := range h.world.Clusters {
 		h.SetCluster(cluster)
 	}
@@ -176,8 +179,8 @@ func (h *hub) decideOne(key fleet.Key) int {
 	if !ok {
 		return 0
 	}
-	result := engine.Decide(input.Snapshot, key, input.Program, input.Faults, plan.ReadLedger(input.Stored.Placement))
-	h.Decided(key, result.Retained)
+	result := engine.Decide(input.Snapshot, key, input.Program, input.Faults, input.Ledger())
+	h.Decided(key, result, h.clock.Now())
 	writes := plan.Diff(result, input.Stored, h.clock.Now())
 	for _, write := range writes.Writes {
 		h.apply(write)

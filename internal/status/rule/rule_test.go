@@ -111,6 +111,7 @@ func firing() map[string][]string {
 		},
 		"BerthRemovalsHeld":    {"berth_held_removals 1"},
 		"BerthHolds":           {"berth_holds{kind=Breach} 1"},
+		"BerthExpressionHeld":  {"berth_holds{kind=Expression} 1"},
 		"BerthWorksRefused":    {"berth_work_writes_total{result=refused} 0", "berth_work_writes_total{result=refused} 1"},
 		"BerthDeliveryHeld":    {"berth_delivery_held 7"},
 		"BerthEvictionsHeld":   {"berth_clusters_evictions_held 1"},

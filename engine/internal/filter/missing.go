@@ -1,0 +1,56 @@
+package filter
+
+import (
+	"time"
+
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// MissingHold decides how long incumbents stay on which an expression fails because a claim or score is missing. A source of claims or scores
+// fails on one cluster after the other, and an expression that fails is not one that is false.
+type MissingHold struct {
+	Snapshot   *fleet.Snapshot
+	Incumbents *bitset.BitSet
+	Past       ledger.Ledger
+}
+
+// Until returns when an incumbent on which an expression fails leaves.
+func (h MissingHold) Until(id fleet.ID) time.Time {
+	since := ledger.Since(h.Past.Failing, h.Snapshot.Name(id), h.Snapshot.Now)
+	if h.Snapshot.Rules.ExpressionHold == 0 || !since.After(h.Past.FailingReleased) {
+		return h.Snapshot.Now
+	}
+	return since.Add(h.Snapshot.Rules.ExpressionHold)
+}
+
+// stays reports whether an incumbent stays now.
+func (h MissingHold) stays(id fleet.ID) bool { return h.Snapshot.Now.Before(h.Until(id)) }
+
+// incumbentsWithout adds to out the incumbents that an expression of a predicate rejected because a claim or score is missing, each with the
+// problem. A list of scores that is empty, or that has lost a score, counts as missing too where the expression is false.
+func (h MissingHold) incumbentsWithout(fell *Rejected, predicate program.Predicate, out map[fleet.ID]string) {
+	note := func(id fleet.ID, problem string) {
+		if _, known := out[id]; !known {
+			out[id] = problem
+		}
+	}
+	for n, to := range fell.byExpression {
+		for id := range to.Clusters[celenv.Missing].Intersection(h.Incumbents).EachSet() {
+			note(id, fell.problem(to, id))
+		}
+		resources, all := predicate.Expressions[n].Scores()
+		if len(resources) == 0 && !all {
+			continue
+		}
+		for id := range to.Clusters[celenv.No].Intersection(h.Incumbents).EachSet() {
+			if resource, lost := h.Snapshot.LostScore(id, resources, all); lost {
+				note(id, "AddOnPlacementScore "+resource+" of this cluster has lost a score")
+			}
+		}
+	}
+}
