@@ -16,9 +16,9 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/suggest"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/reader"
-	"github.com/berth-project/berth/internal/kube/suggest"
 	"github.com/berth-project/berth/internal/source/file"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/berth-project/berth/internal/kube/suggest"
+	"github.com/berth-project/berth/engine/suggest"
 )
 
 // UsageError is an invalid command line.

@@ -16,7 +16,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/suggest"
+	"github.com/berth-project/berth/engine/suggest"
 )
 
 // Kind is a kind of object that commands read from a hub.

@@ -172,4 +172,6 @@ func TestAProviderThatStopsMovesNothing(t *testing.T) {
 	}
 }
 
-func named(i int) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: fmt.Sprint("c", i), Name: "load"} }
+func named(i int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: fmt.Sprint("c", i), Name: "load"}
+}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/berth-project/berth/internal/kube/suggest"
+	"github.com/berth-project/berth/engine/suggest"
 )
 
 // Validation is how unknown fields, and unknown kinds in the API groups of Berth, are handled.

@@ -3,7 +3,7 @@ package suggest_test
 import (
 	"testing"
 
-	"github.com/berth-project/berth/internal/kube/suggest"
+	"github.com/berth-project/berth/engine/suggest"
 )
 
 func TestNearest(t *testing.T) {
