@@ -185,7 +185,9 @@ func TestConformanceReasons(t *testing.T) {
 		"sets that are requested and not bound leave no intersection": {
 			world(placement().Sets("b", "a"), numbered("c", 1)...),
 			[]string{
-				`1 in ""#0:`, "Satisfied=False NoIntersection: None of ManagedClusterSets [b,a] is bound to placement namespace", noMistake,
+				`1 in ""#0:`, "Satisfied=False NoIntersection: None of ManagedClusterSets [b,a] is bound to placement namespace",
+				`Misconfigured=True UnknownReference: ClusterSets:no ManagedClusterSet "b" is bound to the namespace; ` +
+					`ClusterSets:no ManagedClusterSet "a" is bound to the namespace`,
 			},
 		},
 		"sets without members are reported": {
@@ -203,7 +205,10 @@ func TestConformanceReasons(t *testing.T) {
 		},
 		"clusters that no predicate matches": {
 			world(placement().Labels("a", "b"), numbered("c", 1)...),
-			[]string{`1 in ""#0:`, "Satisfied=False NoManagedClusterMatched: No ManagedCluster matches any of the cluster predicate", noMistake},
+			[]string{
+				`1 in ""#0:`, "Satisfied=False NoManagedClusterMatched: No ManagedCluster matches any of the cluster predicate",
+				`Misconfigured=True UnknownReference: Predicate:no cluster in reach has the label "a"`,
+			},
 		},
 		"clusters that match and are tainted differ from clusters that do not match": {
 			world(placement(), enginetest.Cluster("c").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)),

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/internal/group"
 	"github.com/berth-project/berth/engine/ledger"
+	"github.com/berth-project/berth/engine/program"
 )
 
 // Result is the outcome of one run.
@@ -45,6 +46,8 @@ type Result struct {
 	ExpressionHeld Condition
 	// Failing are the selected clusters on which an expression failed because a claim or score is missing, sorted.
 	Failing []string
+	// Unknown is what the spec names and no cluster in reach has, if that is reported.
+	Unknown []program.Reference
 	// RecheckAt is the first instant at which the result may change without a change of an object; zero for never.
 	RecheckAt time.Time
 	// Retained are the selected clusters that stay only because of the grace after a start, sorted.

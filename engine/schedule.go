@@ -16,13 +16,13 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Decide decides a placement on a fleet: it schedules the program or, if the placement has faults or an edit that is held, keeps the
-// previous decisions.
+// Decide decides a placement on a fleet: it schedules the program or, if the placement has faults, an edit that is held or one
+// that refers to nothing, keeps the previous decisions.
 func Decide(s *fleet.Snapshot, key fleet.Key, p *program.Program, faults field.ErrorList, past ledger.Ledger) *Result {
 	if p == nil || len(faults) > 0 {
 		return keepDecisions(s, key, faultMessage(faults))
 	}
-	return holdEmptyingEdit(Schedule(s, p, past), past)
+	return holdEmptyingEdit(reportReferences(Schedule(s, p, past), past), past)
 }
 
 // Schedule decides one placement on a fleet. past is the ledger of its last decision.

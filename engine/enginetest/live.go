@@ -49,7 +49,9 @@ func (l *Live) Decide(key fleet.Key) *engine.Result {
 			panic("enginetest: a run wrote to the empty set that all share")
 		}
 	}()
-	return engine.Decide(s, key, l.programs[key], l.faults[key], plan.ReadLedger(l.World.Placements[key]))
+	result := engine.Decide(s, key, l.programs[key], l.faults[key], plan.ReadLedger(l.World.Placements[key]))
+	l.index.Await(key, result.Unknown)
+	return result
 }
 
 // UsesBalance reports whether other placements' decisions count for a placement. By design they do not trigger a decision.

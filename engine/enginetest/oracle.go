@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -170,11 +171,33 @@ func (r *run) decide() Outcome {
 		out.RecheckAt = earliest(again)
 		return out
 	}
+	misconfigured := misconfiguredIs(strings.Join(first.scope.problems, "; "))
+	if stored, look := r.judgedReferences(); look {
+		unknown := first.unknownReferences()
+		if stored != "" { // what the spec named, and went later, is no mistake of the spec
+			unknown = slices.DeleteFunc(unknown, func(one unknownReference) bool { return !strings.Contains(stored, one.text) })
+		}
+		problem := referenceTexts(unknown, stored)
+		switch {
+		case problem == "":
+		case r.w.HoldReferences && !r.memory.sameSpec && r.losesBy(unknown, r.lost(chosen, next)):
+			out := r.keep("")
+			out.Misconfigured = misconfiguredIs(fmt.Sprintf("%s. The %d selected ManagedClusters stay until a cluster has it or the spec changes. To follow the "+
+				"spec: kubectl berth holds release placement/%s -n %s --hold Reference --reason WHY", problem, out.Selected, r.key.Name, r.key.Namespace))
+			out.Misconfigured.Reason = "ReferenceHeld"
+			r.storeConditions(&out, out.Misconfigured)
+			out.RecheckAt = earliest(again)
+			return out
+		default:
+			misconfigured = misconfiguredIs(strings.Join(append(first.scope.problems, problem), "; "))
+			misconfigured.Reason = "UnknownReference"
+		}
+	}
 	judged := r.verdicts(first, last, next, chosen)
 	out := Outcome{
 		Decided: true, Selected: len(chosen), Verdicts: judged.verdicts,
 		Satisfied:     r.satisfied(last, judged, len(chosen)),
-		Misconfigured: misconfiguredIs(strings.Join(first.scope.problems, "; ")),
+		Misconfigured: misconfigured,
 		RecheckAt:     earliest(again),
 		Failing:       slices.Sorted(maps.Keys(first.failing)),
 	}
@@ -189,6 +212,16 @@ func (r *run) decide() Outcome {
 		r.spreadCondition(last.counter(chosen)))
 	r.storeMemory(&out, next)
 	return out
+}
+
+// choose returns the clusters that are chosen, and what is remembered of it. Ok is false if nothing can be decided.
+func (r *run) choose() (chosen map[string]bool, next memory, ok bool) {
+	first := r.view(r.incumbents)
+	if first.failure != "" {
+		return nil, memory{}, false
+	}
+	chosen, next = r.throttle(first, r.stabilize(first))
+	return chosen, next, first.membership(chosen).failure == ""
 }
 
 // earliest returns the first of some instants, or none.

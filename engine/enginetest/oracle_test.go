@@ -125,6 +125,25 @@ func TestTheEngineHoldsWhatFailsAsTheOracleDoes(t *testing.T) {
 	}
 }
 
+func TestTheEngineHoldsUnknownReferencesAsTheOracleDoes(t *testing.T) {
+	t.Parallel()
+	held := atomic.Int64{}
+	overSeeds(t, *worlds/2, func(t *testing.T, rig harness, seed uint64, at string) {
+		w := enginetest.NewRandom(seed).WithTypos(enginetest.NewRandom(seed).FullWorld(2))
+		s := w.Snapshot()
+		for _, key := range w.Keys() {
+			got := enginetest.EngineOutcome(w, s, key, rig.env)
+			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), got)
+			if got.Misconfigured.Reason == clusterv1beta1.ReasonReferenceHeld {
+				held.Add(1)
+			}
+		}
+	})
+	if *seed == 0 && held.Load() < 100 {
+		t.Errorf("%d placements hold clusters, want at least 100, or the test shows nothing", held.Load())
+	}
+}
+
 func same(t *testing.T, at string, want, got enginetest.Outcome) {
 	t.Helper()
 	if want.JSON() != got.JSON() {

@@ -77,6 +77,44 @@ func (r Random) WithHold(w *World) *World {
 	return w
 }
 
+// WithTypos gives a world the hold of unknown references, and placements with an edit that may name what no cluster has.
+func (r Random) WithTypos(w *World) *World {
+	w.HoldReferences = true
+	for _, key := range w.Keys() {
+		placement := w.Placements[key].DeepCopy()
+		placement.Generation++
+		if r.Chance(70) {
+			r.misspell(&placement.Spec)
+		}
+		w.Add(placement)
+	}
+	return w
+}
+
+// misspell names something in a spec that no cluster has.
+func (r Random) misspell(spec *clusterv1beta1.PlacementSpec) {
+	typo := clusterv1beta1.ClusterSelector{LabelSelector: LabelIs(one(r, "regoin", "envv", "tire"), "eu")}
+	switch r.IntN(6) {
+	case 0:
+		spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: typo}}
+	case 1:
+		spec.Predicates = append(spec.Predicates, clusterv1beta1.ClusterPredicate{RequiredClusterSelector: typo})
+	case 2:
+		spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "t0", ClusterSelector: typo}}
+	case 3:
+		spec.SpreadPolicy = clusterv1beta1.SpreadPolicy{SpreadConstraints: []clusterv1beta1.SpreadConstraintsTerm{{
+			TopologyKey: "regoin", TopologyKeyType: one(r, clusterv1beta1.TopologyKeyTypeLabel, clusterv1beta1.TopologyKeyTypeClaim), MaxSkew: 1,
+			WhenUnsatisfiable: clusterv1beta1.DoNotSchedule,
+		}}}
+	case 4:
+		spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: "Exact", Configurations: []clusterv1beta1.PrioritizerConfig{{
+			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: "AddOn", AddOn: &clusterv1beta1.AddOnScore{ResourceName: "load", ScoreName: "cqu"}},
+		}}}
+	default:
+		spec.ClusterSets = []string{one(r, "s11", "s22", "s1")}
+	}
+}
+
 // reads draws an expression that fails without a claim or score.
 func (r Random) reads() string {
 	return one(r,

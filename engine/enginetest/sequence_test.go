@@ -60,10 +60,14 @@ func (s *sequence) step() string {
 	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
 }
 
-// due reports whether a placement is to be decided again. An instant that is not stored is set anew.
+// due reports whether a placement is to be decided again. An instant that is not stored is set anew, and an edit whose decision is not stored is
+// judged anew.
 func (s *sequence) due(key fleet.Key) bool {
 	last := s.last[key]
 	if last == nil || s.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(s.live.World.Now) {
+		return true
+	}
+	if last.Decided && !plan.ReadLedger(s.live.World.Placements[key]).SameSpec {
 		return true
 	}
 	spec := s.live.World.Placements[key].Spec

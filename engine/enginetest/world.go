@@ -43,6 +43,8 @@ type World struct {
 	// ExpressionHold is how long a selected cluster stays on which an expression fails because a claim or score is missing, Failing since when
 	// it does, by placement and cluster.
 	ExpressionHold time.Duration
+	// HoldReferences holds an edit by which clusters would leave because it names what no cluster in reach has.
+	HoldReferences bool
 	Failing        map[fleet.Key]map[string]time.Time
 }
 
@@ -189,7 +191,7 @@ func (w *World) Snapshot() *fleet.Snapshot {
 		e.SetSlices(key, read)
 	}
 	out := e.Snapshot().At(w.Now)
-	out.Rules.ExpressionHold = w.ExpressionHold
+	out.Rules = fleet.Rules{ExpressionHold: w.ExpressionHold, HoldUnknownReferences: w.HoldReferences}
 	return out
 }
 

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -105,6 +106,9 @@ func (c *Cluster) Value(source Source, key string) (value string, ok bool) {
 	value, ok = c.values(source)[key]
 	return value, ok
 }
+
+// Keys returns the keys of the labels or claims, in no order.
+func (c *Cluster) Keys(source Source) iter.Seq[string] { return maps.Keys(c.values(source)) }
 
 // values returns the labels or the claims; nil for a nil cluster.
 func (c *Cluster) values(source Source) map[string]string {

@@ -93,6 +93,18 @@ func (s *Score) RememberLost(before *Score, now, after time.Time) {
 	slices.SortFunc(s.Lost, func(a, b LostValue) int { return strings.Compare(a.Name, b.Name) })
 }
 
+// names returns the names of the values that the add-on reports, and of the lost ones.
+func (s *Score) names() []string {
+	out := make([]string, 0, len(s.Items)+len(s.Lost))
+	for _, item := range s.Items {
+		out = append(out, item.Name)
+	}
+	for _, lost := range s.Lost {
+		out = append(out, lost.Name)
+	}
+	return out
+}
+
 // hasAll reports whether the score has a value of each name. It runs on every report.
 func (s *Score) hasAll(items []clusterv1alpha1.AddOnPlacementScoreItem) bool {
 	for _, item := range items {

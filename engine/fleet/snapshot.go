@@ -46,6 +46,8 @@ type Snapshot struct {
 type Rules struct {
 	// HoldEmptyingEdits holds an edit that would leave a placement without clusters, until it is confirmed.
 	HoldEmptyingEdits bool
+	// HoldUnknownReferences holds an edit by which clusters would leave because it names what no cluster in reach has.
+	HoldUnknownReferences bool
 	// ExpressionHold is how long an incumbent stays on which an expression fails because a claim or score is missing, and how
 	// long the last value of a score that is missing or out of date counts for an incumbent. 0 means not at all.
 	ExpressionHold time.Duration
@@ -189,6 +191,30 @@ func (s *Snapshot) LastValue(id ID, resource, name string) (value int32, until t
 	value, since, lost := found.LastValue(name, s.Now)
 	until = since.Add(s.Rules.ExpressionHold)
 	return value, until, lost && s.Now.Before(until)
+}
+
+// ScoreNames returns the names of the scores of a resource that a cluster has or had.
+func (s *Snapshot) ScoreNames(id ID, resource string) []string {
+	found := s.score(id, resource)
+	if found == nil {
+		return nil
+	}
+	return found.names()
+}
+
+// AllScoreNames yields each add-on resource of a cluster with the names of the scores that it has or had.
+func (s *Snapshot) AllScoreNames(id ID) iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		r := s.rows.at(id)
+		if r == nil {
+			return
+		}
+		for _, score := range r.scores {
+			if !yield(score.Resource, score.names()) {
+				return
+			}
+		}
+	}
 }
 
 // LostScore returns the first of some resources that reports no score for a cluster, or fewer than before. With all set it looks at every

@@ -19,6 +19,10 @@ type Ledger struct {
 	SameSpec bool
 	// Confirmed is set if a user has confirmed that the spec may leave the placement without clusters.
 	Confirmed bool
+	// UnknownReferences is what has been stored of what the same spec names and no cluster in reach has; empty for nothing.
+	UnknownReferences string
+	// ReferencesConfirmed is set if a user has confirmed that.
+	ReferencesConfirmed bool
 	// Failing has the incumbents on which an expression failed in the last decision because a claim or score is missing, each
 	// with the instant at which that began. It is not stored. FailingReleased is until when that must have begun for them to
 	// leave at once.

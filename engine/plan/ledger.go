@@ -24,6 +24,13 @@ func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 		Confirmed: clusterv1beta1.EmptyingConfirmed(stored),
 
 		FailingReleased: clusterv1beta1.ExpressionsReleased(stored),
+
+		ReferencesConfirmed: clusterv1beta1.ReferencesConfirmed(stored),
+	}
+	if found := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured); found != nil &&
+		found.ObservedGeneration == stored.Generation &&
+		(found.Reason == clusterv1beta1.ReasonUnknownReference || found.Reason == clusterv1beta1.ReasonReferenceHeld) {
+		out.UnknownReferences = found.Message
 	}
 	if disruption := stored.Status.Disruption; disruption != nil {
 		for _, spent := range disruption.Spent {

@@ -49,9 +49,12 @@ func (p *Program) HasPrioritizer(kind Kind) bool {
 	return slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == kind })
 }
 
-// MayKeepDecisions reports whether a decision can end with the stored clusters kept: an expression may fail on every
-// cluster.
+// MayKeepDecisions reports whether a decision can end with stored clusters kept that are in no set of the spec: an expression may fail
+// on every cluster, or a set that the spec names may not exist.
 func (p *Program) MayKeepDecisions() bool {
+	if len(p.ClusterSets) > 0 {
+		return true
+	}
 	for range p.Expressions() {
 		return true
 	}

@@ -36,6 +36,9 @@ type Index struct {
 	facets                                 buckets[fleet.Facet]
 	scores                                 buckets[string]
 
+	// awaiting is what placements name and no cluster in their reach has.
+	awaiting map[fleet.Key][]program.Reference
+
 	// changeSeq numbers the changes.
 	changeSeq uint64
 	// found, keys, lists and buffer are scratch space of the last query. They save allocations.
@@ -59,6 +62,7 @@ func NewIndex() *Index {
 		namespaces: map[string]*namespace{}, namespacesBySet: map[string]map[string]struct{}{},
 		sets: map[*fleet.Set]*indexedSet{}, scopes: map[string]*scope{}, subscriptions: map[string]*subscription{},
 		facts: factTable{byKey: map[factKey]*fact{}}, facets: buckets[fleet.Facet]{}, scores: buckets[string]{},
+		awaiting: map[fleet.Key][]program.Reference{},
 	}
 }
 
@@ -112,6 +116,7 @@ func (i *Index) Remove(key fleet.Key) {
 	}
 	i.size--
 	delete(in.slots, key.Name)
+	delete(i.awaiting, key)
 	i.removePlacement(old)
 	if len(in.slots) == 0 {
 		i.setBindings(key.Namespace, in, nil)

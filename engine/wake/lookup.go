@@ -13,15 +13,20 @@ func (i *Index) ClusterChanged(s *fleet.Snapshot, before, after *fleet.Cluster) 
 	}
 	i.begin(&c, before, after)
 	defer i.facts.reset()
+	return i.appendAwaiting(i.touched(&c, other), &c, after)
+}
+
+// touched returns the placements whose dependencies a change touches.
+func (i *Index) touched(c *clusterChange, other []bucket) []fleet.Key {
 	if c.affectsAll() || i.mayMoveMembers() {
-		i.visitScopes(&c)
+		i.visitScopes(c)
 	}
 	if !c.affectsAll() {
-		i.visitSmallest(&c, i.factBuckets(other), i.guardBuckets(), i.scopeBuckets())
+		i.visitSmallest(c, i.factBuckets(other), i.guardBuckets(), i.scopeBuckets())
 	}
 	out := i.takeTouched()
 	if c.createdOrDeleted {
-		out = i.appendCounting(&c)
+		out = i.appendCounting(c)
 	}
 	return out
 }
@@ -43,7 +48,7 @@ func (i *Index) ScoreChanged(c *fleet.Cluster, resource string) []fleet.Key {
 			}
 		}
 	}
-	return i.takeTouched()
+	return i.appendAwaitingScore(i.takeTouched(), resource)
 }
 
 // begin starts a change. facts.reset ends it.

@@ -26,7 +26,7 @@ func (n naiveIndex) touches(key fleet.Key, p *program.Program) bool {
 			}
 		}
 	}
-	keeps := p == nil || slices.ContainsFunc(selectors(p), hasExpressions)
+	keeps := p == nil || len(p.ClusterSets) > 0 || slices.ContainsFunc(selectors(p), hasExpressions)
 	if !keeps {
 		bound = chosen
 	}

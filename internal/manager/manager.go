@@ -139,7 +139,10 @@ func controllerNames() []string {
 func addPlacement(_ context.Context, a *managerBuilder) error {
 	return placement.Add(a.mgr, placement.Options{
 		Workers: a.options.Workers, WithdrawalGrace: a.options.WithdrawalGrace,
-		Rules: fleet.Rules{HoldEmptyingEdits: a.options.EmptyingEdits == HoldEmptyingEdits, ExpressionHold: a.options.ExpressionHold},
+		Rules: fleet.Rules{
+			HoldEmptyingEdits: a.options.EmptyingEdits == HoldEmptyingEdits, HoldUnknownReferences: a.options.EmptyingEdits != FollowEmptyingEdits,
+			ExpressionHold: a.options.ExpressionHold,
+		},
 		Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
 		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight,
 	})

@@ -180,7 +180,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.ExpressionHold, "expression-hold", o.ExpressionHold, "how long selected clusters stay on which an expression fails because a "+
 		"claim or score is missing, and how long their last scores count; 0: not at all")
 	flags.StringVar(&o.EmptyingEdits, "emptying-edits", o.EmptyingEdits,
-		"what becomes of an edit that would leave a placement without clusters: `hold` keeps them until it is confirmed, warn warns of it, off does neither")
+		"what becomes of an edit that would leave a placement without clusters: `hold` keeps them until it is confirmed, warn warns of it, off does neither; "+
+			"off also follows an edit that names a set, key, name or score that no cluster has")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests to the API server in a burst")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "host:port that serves /metrics; 0: off")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure,

@@ -163,7 +163,7 @@ func (m *managerBuilder) edits() placement.Edits {
 	if m.options.EmptyingEdits == FollowEmptyingEdits {
 		return placement.Edits{}
 	}
-	return placement.Edits{Lost: m.record.Lost, Held: m.options.EmptyingEdits == HoldEmptyingEdits}
+	return placement.Edits{Unknown: m.record.Unknown, Lost: m.record.Lost, Held: m.options.EmptyingEdits == HoldEmptyingEdits}
 }
 
 // routes serves and measures each webhook under its path in config/webhook.

@@ -94,6 +94,19 @@ func ExpressionsReleased(placement *Placement) time.Time {
 	return at
 }
 
+// Annotations by which a user lets an edit be followed that names what no cluster has.
+const (
+	// ConfirmedReferencesAnnotation has the generation of the spec that is confirmed.
+	ConfirmedReferencesAnnotation = "berth-project.io/confirmed-references"
+	// ConfirmedReferencesReasonAnnotation has the reason of the user.
+	ConfirmedReferencesReasonAnnotation = "berth-project.io/confirmed-references-reason"
+)
+
+// ReferencesConfirmed reports whether a user has confirmed that the spec of a placement may name what no cluster has.
+func ReferencesConfirmed(placement *Placement) bool {
+	return placement.Annotations[ConfirmedReferencesAnnotation] == strconv.FormatInt(placement.Generation, 10)
+}
+
 // ReasonValueMissing goes with ExpressionHeld=True.
 const ReasonValueMissing = "ValueMissing"
 
@@ -144,6 +157,11 @@ const (
 const (
 	// ReasonMisconfigured goes with PlacementMisconfigured=True.
 	ReasonMisconfigured = "Misconfigured"
+	// ReasonUnknownReference goes with PlacementMisconfigured=True where the spec names a set, key, name or score that no cluster in reach has, and
+	// is followed all the same.
+	ReasonUnknownReference = "UnknownReference"
+	// ReasonReferenceHeld goes with PlacementMisconfigured=True where selected clusters would leave for that, and stay.
+	ReasonReferenceHeld = "ReferenceHeld"
 	// ReasonSucceedConfigured goes with PlacementMisconfigured=False. The spelling is what existing readers expect.
 	ReasonSucceedConfigured = "Succeedconfigured"
 )

@@ -21,6 +21,8 @@ import (
 
 // Edits is what an edit of a placement would do.
 type Edits struct {
+	// Unknown returns what a spec names and no cluster in its reach has, as texts after the part of the placement to blame; nil without this warning.
+	Unknown func(compiled *program.Program) []string
 	// Lost returns how many clusters the next decision would take away, and how many the placement has. Ok is false where that is not
 	// known. Nil: no edit is warned of.
 	Lost func(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected int, ok bool)
@@ -40,6 +42,9 @@ func Validating(env *celenv.Env, server, cache client.Reader, edits Edits) http.
 			return review.Response{}, err
 		}
 		warnings := Warnings(c.New, compiled, bound)
+		if c.Old == nil || !equality.Semantic.DeepEqual(c.Old.Spec, c.New.Spec) {
+			warnings = append(warnings, edits.unknownWarnings(compiled)...)
+		}
 		if c.Old != nil && !equality.Semantic.DeepEqual(c.Old.Spec, c.New.Spec) {
 			warnings = append(warnings, edits.Warnings(c.New, compiled)...)
 		}

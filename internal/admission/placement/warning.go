@@ -3,6 +3,7 @@ package placement
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -49,6 +50,20 @@ func (e Edits) Warnings(after *clusterv1beta1.Placement, compiled *program.Progr
 	default:
 		return nil
 	}
+}
+
+// unknownWarnings warns of what a spec names and no cluster has. Sets that are not bound have a warning of their own.
+func (e Edits) unknownWarnings(compiled *program.Program) []string {
+	if e.Unknown == nil {
+		return nil
+	}
+	var out []string
+	for _, text := range e.Unknown(compiled) {
+		if part, what, _ := strings.Cut(text, ":"); part != "ClusterSets" {
+			out = append(out, what)
+		}
+	}
+	return out
 }
 
 // contradictionWarning warns of a selector that cannot match any cluster.

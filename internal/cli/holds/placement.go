@@ -46,6 +46,10 @@ func (o *releaseOptions) releasePlacement(ctx context.Context, name string) erro
 			placement.Annotations[clusterv1beta1.ConfirmedGenerationAnnotation] = strconv.FormatInt(placement.Generation, 10)
 			placement.Annotations[clusterv1beta1.ConfirmedReasonAnnotation] = reason
 			lines = append(lines, fmt.Sprintf("its clusters leave by generation %d of its spec", placement.Generation))
+		case hold.Reference:
+			placement.Annotations[clusterv1beta1.ConfirmedReferencesAnnotation] = strconv.FormatInt(placement.Generation, 10)
+			placement.Annotations[clusterv1beta1.ConfirmedReferencesReasonAnnotation] = reason
+			lines = append(lines, fmt.Sprintf("generation %d of its spec is followed", placement.Generation))
 		default:
 			at := ledger.RoundUp(o.clock.Now()).UTC().Format(time.RFC3339)
 			placement.Annotations[clusterv1beta1.ExpressionsReleasedAnnotation] = at

@@ -33,6 +33,7 @@ const releaseLong = `End the holds of an object: what was held back happens.
 | UnprovenGroup | the mandatory group that holds the present template is passed, and the rollout continues; later ones are proven |
 | Edit | the last edit of the placement is followed: its clusters leave, by the disruption policy |
 | Expression | the clusters on which an expression fails now leave, by the disruption policy |
+| Reference | the last edit of the placement is followed, unless it leaves no cluster and is held for that |
 
 To call the change off instead, undo its cause: ` + "`kubectl berth rollout undo`" + `. To forgive one cluster or to pass one group, use
 ` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols, for an Edit and an

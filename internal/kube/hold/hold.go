@@ -22,35 +22,37 @@ const (
 	Edit Type = "Edit"
 	// Expression means that an expression fails on selected clusters, because a claim or score is missing: they stay for a time.
 	Expression Type = "Expression"
+	// Reference means that the last edit of a placement names what no cluster has: its clusters stay.
+	Reference Type = "Reference"
 )
 
 // Types returns every type.
-func Types() []Type { return append(RolloutTypes(), Edit, Expression) }
+func Types() []Type { return append(RolloutTypes(), Edit, Expression, Reference) }
 
 // RolloutTypes returns the types that hold a rollout.
 func RolloutTypes() []Type { return []Type{Breach, UnprovenGroup} }
+
+// PlacementReasons returns the types that hold a placement, by the reason of the condition that reports it.
+func PlacementReasons() map[string]Type {
+	return map[string]Type{
+		clusterv1beta1.ReasonEmptiesPlacement: Edit, clusterv1beta1.ReasonValueMissing: Expression, clusterv1beta1.ReasonReferenceHeld: Reference,
+	}
+}
 
 // OfPlacement returns what is held back of a placement, by its status.
 func OfPlacement(placement *clusterv1beta1.Placement) []Hold {
 	var out []Hold
 	for _, condition := range placement.Status.Conditions {
-		var kind Type
-		switch {
-		case condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != placement.Generation:
-			continue
-		case condition.Type == clusterv1beta1.PlacementConditionEditHeld:
-			kind = Edit
-		case condition.Type == clusterv1beta1.PlacementConditionExpressionHeld:
-			kind = Expression
-		default:
+		kind, held := PlacementReasons()[condition.Reason]
+		if !held || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != placement.Generation {
 			continue
 		}
-		held := Hold{
+		found := Hold{
 			Type: kind, Kind: "Placement", Namespace: placement.Namespace, Name: placement.Name,
 			Cause: condition.Message, Since: &condition.LastTransitionTime,
 		}
-		held.End = held.ReleaseCommand()
-		out = append(out, held)
+		found.End = found.ReleaseCommand()
+		out = append(out, found)
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/internal/kube/hold"
 )
 
@@ -15,15 +14,13 @@ const (
 // kindLabel is a constant label, since the controllers of placements and of works each report their kinds of one metric.
 func kindLabel(kind hold.Type) prometheus.Labels { return prometheus.Labels{"kind": string(kind)} }
 
-// placementHolds creates the gauge of each kind of hold of placements, by the condition that reports it.
+// placementHolds creates the gauge of each kind of hold of placements, by the reason that reports it.
 func placementHolds(c *metricSet) map[string]prometheus.Gauge {
 	c.define(typeGauge, holdsMetric, holdsHelp, []Label{{Name: "kind", Values: texts(hold.Types())}})
 	out := map[string]prometheus.Gauge{}
-	for condition, kind := range map[string]hold.Type{
-		clusterv1beta1.PlacementConditionEditHeld: hold.Edit, clusterv1beta1.PlacementConditionExpressionHeld: hold.Expression,
-	} {
+	for reason, kind := range hold.PlacementReasons() {
 		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: holdsMetric, Help: holdsHelp, ConstLabels: kindLabel(kind)})
-		out[condition], c.collectors = gauge, append(c.collectors, gauge)
+		out[reason], c.collectors = gauge, append(c.collectors, gauge)
 	}
 	return out
 }

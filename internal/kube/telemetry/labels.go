@@ -110,6 +110,8 @@ func problemReasons() []conditionReason {
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonAllManagedClusterSetsEmpty},
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNoManagedClusterMatched},
 		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonMisconfigured},
+		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonUnknownReference},
+		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonReferenceHeld},
 		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonBudgetSpent},
 		{clusterv1beta1.PlacementConditionEditHeld, clusterv1beta1.ReasonEmptiesPlacement},
 		{clusterv1beta1.PlacementConditionExpressionHeld, clusterv1beta1.ReasonValueMissing},

@@ -17,7 +17,7 @@ type placementStates struct {
 	held       prometheus.Gauge
 	placements *prometheus.GaugeVec
 	namespaces *namespaceCollector
-	// holds are the gauges of holds by the condition that reports them.
+	// holds are the gauges of holds by the reason that reports them.
 	holds map[string]prometheus.Gauge
 }
 
@@ -51,14 +51,14 @@ func (s *placementStates) set(key fleet.Key, now placementState) {
 	for _, r := range before.conditions {
 		s.placements.WithLabelValues(r.condition, r.reason).Dec()
 		s.namespaces.add(key.Namespace, r, -1)
-		if gauge := s.holds[r.condition]; gauge != nil {
+		if gauge := s.holds[r.reason]; gauge != nil {
 			gauge.Dec()
 		}
 	}
 	for _, r := range now.conditions {
 		s.placements.WithLabelValues(r.condition, r.reason).Inc()
 		s.namespaces.add(key.Namespace, r, 1)
-		if gauge := s.holds[r.condition]; gauge != nil {
+		if gauge := s.holds[r.reason]; gauge != nil {
 			gauge.Inc()
 		}
 	}

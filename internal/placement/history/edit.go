@@ -7,6 +7,16 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
+// Unknown returns what a placement names and no cluster in its reach has, as texts. It returns nothing where the fleet is not known: only the
+// leader has it at hand.
+func (r *Record) Unknown(compiled *program.Program) []string {
+	leads := r.leader.Load()
+	if leads == nil || compiled == nil {
+		return nil
+	}
+	return engine.UnknownReferences(leads.stored.Fleet(r.options.Clock.Now()), compiled)
+}
+
 // Lost returns how many clusters the next decision would take away if a placement had another spec, and how many it has. Ok is false where
 // that is not known: only the leader has the fleet at hand, and a new placement has no clusters.
 func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected int, ok bool) {

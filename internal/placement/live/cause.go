@@ -30,6 +30,7 @@ const (
 	emptyingConfirmed = "an edit that leaves no cluster is confirmed or no longer confirmed"
 	managementChanged = "disabled or enabled"
 
+	referenceKnown      = "a cluster has what the placement names"
 	expressionsReleased = "clusters on which an expression fails are released"
 	changedExternally   = "changed by another client"
 	writeLost           = "a write was not observed"

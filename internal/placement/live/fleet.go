@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
@@ -83,6 +84,19 @@ func (f *Fleet) setProgram(key fleet.Key, compiled *program.Program) {
 	defer f.mu.Unlock()
 	f.programs[key] = compiled
 	f.index.Put(f.snapshot, key, compiled)
+}
+
+// await records what a placement names and no cluster in its reach has: a cluster that has it enqueues the placement.
+func (f *Fleet) await(key fleet.Key, references []program.Reference) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(references) > 0 {
+		if f.publish(); engine.AnyKnown(f.snapshot, f.programs[key], references) { // since the decision
+			f.enqueue(key, explain.Cause{Kind: kindManager, What: referenceKnown})
+			return
+		}
+	}
+	f.index.Await(key, references)
 }
 
 // deleteProgram records that a placement reads nothing from now on.

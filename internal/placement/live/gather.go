@@ -63,6 +63,7 @@ func (s *Stored) Decided(key fleet.Key, result *engine.Result, now time.Time) {
 	if !p.decided {
 		p.decided, p.retained = true, append([]string{}, result.Retained...) // not nil, which is all clusters
 	}
+	s.fleet.await(key, result.Unknown)
 	if result.Decided {
 		p.failing = since(p.failing, result.Failing, now)
 	}
@@ -90,6 +91,12 @@ func (s *Stored) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
 		return Input{}, false
 	}
 	return s.input(key, p, now), true
+}
+
+// Fleet returns the fleet as it is known now.
+func (s *Stored) Fleet(now time.Time) *fleet.Snapshot {
+	snapshot, _ := s.fleet.Snapshot(now)
+	return snapshot
 }
 
 // compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so

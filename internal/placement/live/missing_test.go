@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +50,9 @@ func (h *hub) score(i int, until time.Time, name string, value int32) {
 	if name != "" {
 		b = b.Value(name, value)
 	}
-	h.SetScore(b.Obj())
+	score := b.Obj()
+	h.world.Add(score)
+	h.SetScore(score)
 }
 
 // condition returns a condition of a placement; nil without it.
@@ -109,11 +112,13 @@ func TestAClusterLeavesAfterTheHold(t *testing.T) {
 		"once it is released": {func(h *hub) {
 			p := h.world.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
 			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(time.Second).Format(time.RFC3339)}
+			p.Generation--
 			h.place(p)
 		}, false},
 		"released before it began": {func(h *hub) {
 			p := h.world.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
 			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(-time.Hour).Format(time.RFC3339)}
+			p.Generation--
 			h.place(p)
 		}, true},
 	} {
@@ -174,4 +179,151 @@ func TestAProviderThatStopsMovesNothing(t *testing.T) {
 
 func named(i int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: fmt.Sprint("c", i), Name: "load"}
+}
+
+// TestAnEditThatNamesNothingIsHeld edits placements as people misspell them, and undoes it.
+func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
+	label := func(key string) []clusterv1beta1.ClusterPredicate {
+		return []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs(key, "live")}}}
+	}
+	for name, test := range map[string]struct {
+		edit    func(spec *clusterv1beta1.PlacementSpec)
+		message string
+	}{
+		"a label": {func(s *clusterv1beta1.PlacementSpec) { s.Predicates = label("evn") }, `no cluster in reach has the label "evn"`},
+		"a claim": {func(s *clusterv1beta1.PlacementSpec) {
+			s.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+				ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"platfrom": "cloud"}},
+			}}}
+		}, `no cluster in reach has the claim "platfrom" (6 have "platform")`},
+		"a name": {func(s *clusterv1beta1.PlacementSpec) {
+			s.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{ClusterNames: []string{"d1"}}}}
+		}, `no cluster in reach has one of the 1 names, such as "d1"`},
+		"a tier": {func(s *clusterv1beta1.PlacementSpec) {
+			s.Tiers = []clusterv1beta1.ClusterTier{{Name: "only", ClusterSelector: label("tier")[0].RequiredClusterSelector}}
+		}, `no cluster in reach has the label "tier"`},
+		"a topology key": {func(s *clusterv1beta1.PlacementSpec) {
+			s.SpreadPolicy.SpreadConstraints = []clusterv1beta1.SpreadConstraintsTerm{{
+				TopologyKey: "zone", TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel, WhenUnsatisfiable: clusterv1beta1.DoNotSchedule,
+			}}
+		}, `no cluster in reach has the label "zone"`},
+		"a score": {func(s *clusterv1beta1.PlacementSpec) {
+			s.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{
+				Mode: clusterv1beta1.PrioritizerPolicyModeExact,
+				Configurations: []clusterv1beta1.PrioritizerConfig{{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+					Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: "load", ScoreName: "fere"},
+				}}},
+			}
+		}, `no cluster in reach has the score "fere" in an AddOnPlacementScore "load" (6 have "load/free")`},
+		"a set": {func(s *clusterv1beta1.PlacementSpec) { s.ClusterSets = []string{"sae"} }, `no ManagedClusterSet "sae" is bound to the namespace`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newScoredHub(t)
+			before := h.decisions()["ranked"]
+			key := fleet.Key{Namespace: "ns", Name: "ranked"}
+			original := h.world.Placements[key].Spec
+			edit := func(change func(spec *clusterv1beta1.PlacementSpec)) {
+				p := h.world.Placements[key].DeepCopy()
+				change(&p.Spec)
+				h.place(p)
+				h.decide(t)
+			}
+			edit(test.edit)
+			h.restart()
+			h.decide(t)
+			if got := h.decisions()["ranked"]; !slices.Equal(got, before) {
+				t.Fatalf("the decision is %v, want %v", got, before)
+			}
+			found := h.condition("ranked", clusterv1beta1.PlacementConditionMisconfigured)
+			if found.Status != metav1.ConditionTrue || found.Reason != clusterv1beta1.ReasonReferenceHeld || !strings.Contains(found.Message, test.message) {
+				t.Errorf("the condition is %s %s: %s; want it held with %q", found.Status, found.Reason, found.Message, test.message)
+			}
+			edit(func(spec *clusterv1beta1.PlacementSpec) { *spec = *original.DeepCopy() })
+			if found := h.condition("ranked", clusterv1beta1.PlacementConditionMisconfigured); found.Status != metav1.ConditionFalse {
+				t.Errorf("after the undo the condition is %s: %s", found.Status, found.Message)
+			}
+			if got := h.decisions()["ranked"]; !slices.Equal(got, before) {
+				t.Errorf("after the undo the decision is %v, want %v", got, before)
+			}
+		})
+	}
+}
+
+// TestWhatEndsTheHoldOfAReference holds an edit that selects by a label which no cluster has.
+func TestWhatEndsTheHoldOfAReference(t *testing.T) {
+	key := fleet.Key{Namespace: "ns", Name: "label"}
+	all := []string{"c1", "c2", "c3", "c4", "c5", "c6"}
+	for name, test := range map[string]struct {
+		do     func(h *hub)
+		want   []string
+		reason string
+	}{
+		"nothing": {func(*hub) {}, all, clusterv1beta1.ReasonReferenceHeld},
+		"a cluster gets the label": {func(h *hub) {
+			h.put(enginetest.Cluster("c2").In("sky").Label("evn", "live").Obj())
+		}, []string{"c2"}, clusterv1beta1.ReasonSucceedConfigured},
+		"a new cluster has it": {func(h *hub) {
+			h.put(enginetest.Cluster("c9").In("sky").Label("evn", "live").Obj())
+		}, []string{"c9"}, clusterv1beta1.ReasonSucceedConfigured},
+		"a cluster out of reach has it": {func(h *hub) {
+			h.put(enginetest.Cluster("c9").Label("evn", "live").Obj())
+		}, all, clusterv1beta1.ReasonReferenceHeld},
+		"it is released, and leaves none": {func(h *hub) {
+			p := h.world.Placements[key].DeepCopy()
+			p.Annotations = map[string]string{clusterv1beta1.ConfirmedReferencesAnnotation: fmt.Sprint(p.Generation)}
+			p.Generation-- // place counts an edit
+			h.place(p)
+		}, all, clusterv1beta1.ReasonUnknownReference},
+		"it is released, and may leave none": {func(h *hub) {
+			p := h.world.Placements[key].DeepCopy()
+			p.Annotations = map[string]string{clusterv1beta1.ConfirmEmptyAnnotation: "true"}
+			p.Generation--
+			h.place(p)
+		}, nil, clusterv1beta1.ReasonUnknownReference},
+		"a denied cluster leaves": {func(h *hub) {
+			delete(h.world.Clusters, "c1")
+			h.DeleteCluster(enginetest.Cluster("c1").Obj())
+		}, all[1:], clusterv1beta1.ReasonReferenceHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			p := h.world.Placements[key].DeepCopy()
+			p.Spec.Predicates[0].RequiredClusterSelector.LabelSelector = enginetest.LabelIs("evn", "live")
+			h.place(p)
+			h.decide(t)
+			test.do(h)
+			h.decide(t)
+			if got := h.decisions()["label"]; !slices.Equal(got, test.want) {
+				t.Errorf("the decision is %v, want %v", got, test.want)
+			}
+			if found := h.condition("label", clusterv1beta1.PlacementConditionMisconfigured); found.Reason != test.reason {
+				t.Errorf("the condition is %s %s: %s; want %s", found.Status, found.Reason, found.Message, test.reason)
+			}
+		})
+	}
+}
+
+// TestANewPlacementThatNamesNothingIsDecided reports what it names, until a cluster has it. What goes later is no mistake of the spec.
+func TestANewPlacementThatNamesNothingIsDecided(t *testing.T) {
+	h := newHub(t)
+	p := enginetest.Placement("ns", "new").Obj()
+	p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("gpu", "yes")}}}
+	h.place(p)
+	reason := func() string {
+		h.decide(t)
+		return h.condition("new", clusterv1beta1.PlacementConditionMisconfigured).Reason
+	}
+	if got := reason(); got != clusterv1beta1.ReasonUnknownReference {
+		t.Errorf("the reason is %s, want %s", got, clusterv1beta1.ReasonUnknownReference)
+	}
+	h.put(enginetest.Cluster("c7").In("sea").Label("gpu", "yes").Obj())
+	if got := reason(); got != clusterv1beta1.ReasonSucceedConfigured {
+		t.Errorf("the reason is %s once a cluster has the label", got)
+	}
+	h.put(enginetest.Cluster("c7").In("sea").Obj())
+	h.clock.Step(testGrace)
+	h.endGraces()
+	if got := reason(); got != clusterv1beta1.ReasonSucceedConfigured {
+		t.Errorf("the reason is %s once the label is gone again", got)
+	}
 }

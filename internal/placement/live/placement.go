@@ -82,7 +82,8 @@ func (s *Stored) SetPlacement(object *clusterv1beta1.Placement) {
 	case before.Generation != object.Generation:
 		p.specCount++
 		s.specChanged(key, specChanged)
-	case clusterv1beta1.EmptyingConfirmed(before) != clusterv1beta1.EmptyingConfirmed(object):
+	case clusterv1beta1.EmptyingConfirmed(before) != clusterv1beta1.EmptyingConfirmed(object),
+		clusterv1beta1.ReferencesConfirmed(before) != clusterv1beta1.ReferencesConfirmed(object):
 		s.enqueue(key, causeFor(kindPlacement, key, emptyingConfirmed))
 	case !clusterv1beta1.ExpressionsReleased(before).Equal(clusterv1beta1.ExpressionsReleased(object)):
 		s.enqueue(key, causeFor(kindPlacement, key, expressionsReleased))

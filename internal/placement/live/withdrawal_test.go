@@ -77,7 +77,7 @@ func (h *hub) restart() {
 	ignore := func(fleet.Key, explain.Cause) {}
 	h.Fleet, h.Stored = New(h.env, h.clock, ignore, ignore)
 	h.HoldWithdrawals(testGrace)
-	h.SetRules(fleet.Rules{HoldEmptyingEdits: true, ExpressionHold: testHold})
+	h.SetRules(fleet.Rules{HoldEmptyingEdits: true, HoldUnknownReferences: true, ExpressionHold: testHold})
 	for _, cluster := range h.world.Clusters {
 		h.SetCluster(cluster)
 	}
@@ -94,6 +94,9 @@ func (h *hub) restart() {
 	}
 	for _, s := range h.world.Slices {
 		h.SetSlice(s)
+	}
+	for _, score := range h.world.Scores {
+		h.SetScore(score)
 	}
 	h.Ready()
 }
@@ -539,7 +542,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		h.decide(t)
 	}
 	typo := func(p *clusterv1beta1.Placement) {
-		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("evn", "live")}}}
+		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "lvie")}}}
 	}
 	annotate := func(h *hub, key, value string) { // no edit: the generation stays
 		p := h.world.Placements[all].DeepCopy()
@@ -564,7 +567,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		}, []string{"c1"}, false},
 		"a cluster matches later": {func(h *hub) {
 			edit(h, typo)
-			h.put(enginetest.Cluster("c7").In("sea").Label("evn", "live").Obj())
+			h.put(enginetest.Cluster("c7").In("sea").Label("env", "lvie").Obj())
 		}, []string{"c7"}, false},
 		"the generation is confirmed": {func(h *hub) {
 			edit(h, typo)
