@@ -52,7 +52,10 @@ func KeyOf(placement *clusterv1beta1.Placement) fleet.Key {
 	return fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
 }
 
-// Snapshot returns the fleet of the objects at an instant.
+// expressionHold is the default of --expression-hold of a manager. The flags of the manager of a hub are not known here.
+const expressionHold = time.Hour
+
+// Snapshot returns the fleet of the objects at an instant, with the rules of a manager without flags.
 func (b *Bundle) Snapshot(now time.Time) *fleet.Snapshot {
 	edit := fleet.Empty().Edit()
 	for _, cluster := range b.Clusters {
@@ -76,7 +79,9 @@ func (b *Bundle) Snapshot(now time.Time) *fleet.Snapshot {
 		}
 		edit.SetSlices(key, decided)
 	}
-	return edit.Snapshot().At(now)
+	out := edit.Snapshot().At(now)
+	out.Rules = fleet.Rules{HoldUnknownReferences: true, ExpressionHold: expressionHold}
+	return out
 }
 
 // CompareSlices orders the stored slices of a placement by number, then name. Names without a number come first.
