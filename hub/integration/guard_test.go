@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,4 +124,44 @@ func page(ctx context.Context, address string) (string, error) {
 		err = fmt.Errorf("%s: %d", address, code)
 	}
 	return text, err
+}
+
+// TestDefinitionsAreProtected uses a hub on which no manager ever ran. An administrator deletes a definition of Berth once it is annotated, and
+// a definition of others at once.
+func TestDefinitionsAreProtected(t *testing.T) {
+	admin := kit.New(t, shared)
+	definition := func(name string) *apiextensionsv1.CustomResourceDefinition {
+		return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	const works = "manifestworks.work.open-cluster-management.io"
+	kit.Await(t, "the policy is in effect", func(ctx context.Context) error {
+		if admin.Delete(ctx, definition(works), client.DryRunAll) == nil {
+			return kit.ErrNotYet
+		}
+		return nil
+	})
+	want := "every ManifestWork of the hub would be deleted"
+	command := "kubectl annotate crd " + works + " berth-project.io/allow-delete=yes"
+	err := admin.Delete(t.Context(), definition(works), client.DryRunAll)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), command) {
+		t.Errorf("a definition of Berth: %v, want it refused with %q and %q", err, want, command)
+	}
+	err = admin.DeleteAllOf(t.Context(), definition(""), client.DryRunAll)
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("all definitions: %v, want them refused", err)
+	}
+	for _, other := range []string{"boats.test.berth.dev"} {
+		if err := admin.Delete(t.Context(), definition(other), client.DryRunAll); err != nil {
+			t.Errorf("the definition %s of others: %v", other, err)
+		}
+	}
+	const profiles = "placementdecisions.multicluster.x-k8s.io"
+	for value, allowed := range map[string]bool{"": false, "yes": true} {
+		annotate := fmt.Sprintf(`{"metadata":{"annotations":{"berth-project.io/allow-delete":%q}}}`, value)
+		kit.NoError(t, admin.Patch(t.Context(), definition(profiles), kit.Merge(annotate)))
+		if err := admin.Delete(t.Context(), definition(profiles), client.DryRunAll); (err == nil) != allowed {
+			t.Errorf("annotated with %q: %v, want it allowed: %v", value, err, allowed)
+		}
+	}
+	kit.NoError(t, admin.Patch(t.Context(), definition(profiles), kit.Merge(`{"metadata":{"annotations":{"berth-project.io/allow-delete":null}}}`)))
 }

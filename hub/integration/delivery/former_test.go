@@ -345,7 +345,7 @@ func (f *testFleet) undefine(name, file string) (create func()) {
 	definition.SetAPIVersion("apiextensions.k8s.io/v1")
 	definition.SetKind("CustomResourceDefinition")
 	definition.SetName(name)
-	f.MustDelete(definition)
+	f.MustDeleteDefinition(name)
 	f.AwaitGone(definition)
 	return func() {
 		data := kit.Must(fs.ReadFile(config.CRDs(), file)).In(f.t)

@@ -176,7 +176,7 @@ func TestTheAPIServerAcceptsCharts(t *testing.T) {
 			"scores.config.sources[0].name=main", "scores.config.sources[0].url=https://127.0.0.1:9090", "scores.config.scores[0].name=cpu", "scores.config.scores[0].query=up",
 			"profiles.enabled=true", "profiles.accessProvider=example", "inventory.enabled=true", "inventory.namespaces={fleet}", "kueue.enabled=true", "addons.enabled=true", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
 		"everything off": manager.with("registration.enabled=false", "delivery.enabled=false", "webhooks.enabled=false", "views.enabled=false", "metrics.enabled=false",
-			"networkPolicy.enabled=false", "crds.enabled=false"),
+			"networkPolicy.enabled=false", "crds.enabled=false", "crds.protected=false"),
 		"a certificate of cert-manager": manager.with("certManager.enabled=true"),
 		"pinned by digest":              manager.with("image.digest=sha256:"+strings.Repeat("a", 64), "imagePullSecrets[0].name=registry", `nodeSelector.kubernetes\.io/os=linux`),
 		"the agent by default":          agent,

@@ -36,7 +36,7 @@ func TestDefinitionsAreInstalledUpgradedAndKept(t *testing.T) {
 	shipped := &apiextensionsv1.CustomResourceDefinition{}
 	admin.MustGet(client.ObjectKey{Name: placements}, shipped)
 
-	admin.MustDelete(shipped.DeepCopy())
+	admin.MustDeleteDefinition(placements)
 	kit.Await(t, "the definition is gone", gone(admin, placements))
 	if output := mustRun(t, hub, manager, "crds", "apply", "--dry-run"); count(output, "created (dry run)") != 1 {
 		t.Errorf("dry run without a definition:\n%s", output)

@@ -80,7 +80,7 @@ func TestManagerRefusesIncompleteHub(t *testing.T) {
 	prune("managedclustersets", func(version map[string]any) { version["served"] = false })
 	awaitFailure(t, manage(), "field status.allocatable in v1", "version v1beta2 of managedclustersets.cluster.open-cluster-management.io")
 
-	kit.NoError(t, definitions.Delete(t.Context(), "addonplacementscores.cluster.open-cluster-management.io", metav1.DeleteOptions{}))
+	kit.New(t, hub).MustDeleteDefinition("addonplacementscores.cluster.open-cluster-management.io")
 	kit.Await(t, "the definition is deleted", func(ctx context.Context) error {
 		_, err := definitions.Get(ctx, "addonplacementscores.cluster.open-cluster-management.io", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
