@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -151,15 +149,6 @@ func (c *Client) MustDelete(objects ...client.Object) {
 	for _, object := range objects {
 		c.must(c.Delete(c.t.Context(), object))
 	}
-}
-
-// MustDeleteDefinition deletes a CustomResourceDefinition as an administrator who means it. It does not wait for the objects.
-func (c *Client) MustDeleteDefinition(name string) {
-	c.t.Helper()
-	definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	c.must(c.Patch(c.t.Context(), definition, Merge(`{"metadata":{"annotations":{"berth-project.io/allow-delete":"yes"}}}`)))
-	c.MustDelete(definition)
 }
 
 // MustDeleteExisting deletes the objects that exist.

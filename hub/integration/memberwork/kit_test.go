@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	agentclient "github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/metrics"
@@ -36,6 +37,8 @@ const ocmInterval = 200 * time.Millisecond
 // fixture is one cluster: its namespace on the hub, one of the same name on the member, and its agent.
 type fixture struct {
 	t *testing.T
+	// at is the hub.
+	at *hubtest.Hub
 	// cluster names the cluster, and the namespace on the member.
 	cluster string
 	// hub and on are clients of administrators of the hub and of the member.
@@ -67,11 +70,17 @@ func (h *held) String() string {
 	return "nothing is known"
 }
 
-// newFixture returns a cluster with a running agent.
+// newFixture returns a cluster of the hub of all tests, with a running agent.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, hub: kit.New(t, hub), on: kit.New(t, member), requests: &recorder{}, metrics: metrics.New()}
-	f.cluster = hub.Namespace(t)
+	return newFixtureOn(t, hub)
+}
+
+// newFixtureOn returns a cluster of a hub, with a running agent.
+func newFixtureOn(t *testing.T, at *hubtest.Hub) *fixture {
+	t.Helper()
+	f := &fixture{t: t, at: at, hub: kit.New(t, at), on: kit.New(t, member), requests: &recorder{}, metrics: metrics.New()}
+	f.cluster = at.Namespace(t)
 	f.url = f.cluster
 	f.create(f.on, kit.Namespace(f.cluster))
 	f.create(f.hub, kit.RoleBinding(f.cluster, "work", kit.ClusterRole(registration.WorkRole), kit.Group(registration.AgentGroup(f.cluster))))
@@ -85,7 +94,7 @@ func (f *fixture) start() {
 	if f.stop != nil {
 		f.stop()
 	}
-	toHub := hub.ConfigFor(f.t, registration.AgentUser(f.cluster, "a1"), registration.AgentGroup(f.cluster), registration.AgentsGroup)
+	toHub := f.at.ConfigFor(f.t, registration.AgentUser(f.cluster, "a1"), registration.AgentGroup(f.cluster), registration.AgentsGroup)
 	toMember := member.Config()
 	if f.identity != nil {
 		toMember = rest.CopyConfig(f.identity)

@@ -58,6 +58,8 @@ type Controller struct {
 	works *works
 	watch *watches
 
+	definitions definitions
+
 	evaluator *report.Evaluator
 	// hubEvents and memberEvents report events on both sides.
 	hubEvents, memberEvents *event.Recorder
@@ -89,6 +91,8 @@ type state struct {
 	since      map[plan.Stage]time.Time
 	// missing is since when this process has read that the hub lacks the work; zero while the hub has it.
 	missing time.Time
+	// wished is the UID of the work whose deletion is known not to be the end of its definition.
+	wished string
 	// kept is why objects of a work that goes stay on the member.
 	kept map[object.ID]string
 	// conflicts are the objects of other works that an event was sent about.

@@ -36,6 +36,9 @@ func (p *pass) unmanaged() (time.Time, error) {
 	if !apierrors.IsNotFound(err) {
 		return time.Time{}, err //nolint:wrapcheck // a hub that refuses the agent may have the work
 	}
+	if again, err := p.withoutDefinition(); err != nil || !again.IsZero() {
+		return again, err
+	}
 	now := p.Clock.Now()
 	due := p.state.evictAt(now, p.grace())
 	if p.record.Status.EvictionStartTime == nil {
@@ -100,13 +103,18 @@ func (c *Controller) grace() time.Duration {
 	return DefaultEvictionGrace
 }
 
-// returned ends the grace period of a work that the hub has again.
+// returned ends the grace period of a work that the hub has again, and removes the mark of a definition that was gone.
 func (p *pass) returned() error {
-	if p.record == nil || p.record.Status.EvictionStartTime == nil {
+	if p.record == nil || p.record.Status.EvictionStartTime == nil && p.record.Annotations[DefinitionGoneAnnotation] == "" {
 		return nil
 	}
+	if err := p.markGone(""); err != nil {
+		return err
+	}
 	var err error
-	p.record, err = p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": nil})
+	if p.record.Status.EvictionStartTime != nil {
+		p.record, err = p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": nil})
+	}
 	p.decide(false)
 	return err
 }

@@ -94,8 +94,16 @@ func (p *pass) keep() (time.Time, error) {
 	return earliest(again, step.Again, p.Clock.Now().Add(p.interval())), nil
 }
 
-// leave removes the objects of a work that is being deleted, and then its finalizer.
+// leave removes the objects of a work that is being deleted, and then its finalizer. The objects of a work that goes with its definition stay.
 func (p *pass) leave() (time.Time, error) {
+	wished, err := p.wished()
+	if err != nil {
+		return time.Time{}, err
+	}
+	if !wished {
+		p.moved(metrics.StateLost)
+		return time.Time{}, p.removeFinalizer()
+	}
 	p.leaving = true
 	p.moved(metrics.StateDeleting)
 	step, err := p.steps()
