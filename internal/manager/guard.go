@@ -27,6 +27,9 @@ func (m *managerBuilder) warnings() []string {
 	for _, lack := range m.preflight.Report().Missing {
 		out = append(out, lack.String())
 	}
+	if message := m.definitions.Message(); message != "" {
+		out = append(out, message)
+	}
 	for _, unguarded := range m.guards.Unguarded() {
 		out = append(out, unguarded.String())
 	}

@@ -53,6 +53,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/expectederror"
+	"github.com/berth-project/berth/internal/kube/presence"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/version"
 	"github.com/berth-project/berth/internal/manager/guard"
@@ -116,6 +117,8 @@ type managerBuilder struct {
 	tainted chan struct{}
 	// preflight compares the hub with the requirements.
 	preflight *preflight.Monitor
+	// definitions keeps the manager from taking for a wish what goes with a definition.
+	definitions *presence.Guard
 	// guards finds roles without their guard.
 	guards *guard.Monitor
 	// ocm finds the registration controller of Open Cluster Management; nil where no controller registers clusters.
@@ -144,7 +147,7 @@ func addPlacement(_ context.Context, a *managerBuilder) error {
 			ExpressionHold: a.options.ExpressionHold,
 		},
 		Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
-		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight,
+		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight, Definitions: a.definitions,
 	})
 }
 
@@ -193,6 +196,10 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 	if err != nil {
 		return err
 	}
+	definitions, err := guardDefinitions(restConfig, options)
+	if err != nil {
+		return err
+	}
 	leases := health.NewLeaseWatch()
 	mgr, err := ctrl.NewManager(restConfig, managerOptions(ctx, options, scheme, newCaches(leases, options.ProfileManager), lock))
 	if err != nil {
@@ -203,7 +210,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 		return err
 	}
 	remembered := history.New(history.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
-	if err := (&managerBuilder{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases, preflight: hub}).addAll(ctx); err != nil {
+	if err := (&managerBuilder{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases, preflight: hub, definitions: definitions}).addAll(ctx); err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)
@@ -216,6 +223,9 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 // addAll adds all parts of the manager.
 func (m *managerBuilder) addAll(ctx context.Context) error {
 	if err := m.addPreflight(); err != nil {
+		return err
+	}
+	if err := addPresence(m.mgr, m.definitions); err != nil {
 		return err
 	}
 	if err := m.addGuards(); err != nil {

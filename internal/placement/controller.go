@@ -57,6 +57,17 @@ type Options struct {
 	Tainted <-chan struct{}
 	// Hub reports missing fields of the CustomResourceDefinitions. Nil: all fields exist.
 	Hub Hub
+	// Definitions reports whether a definition, or what went with it, is missing. Nil: none ever is.
+	Definitions Definitions
+}
+
+// Definitions reports whether the objects on the hub are what somebody wants.
+type Definitions interface {
+	// Holds returns true while a definition is missing, and until what went with it is back. Then nothing is decided, and what is deleted
+	// is not taken for a wish.
+	Holds() bool
+	// Changed receives a value whenever the result of Holds changes.
+	Changed() <-chan struct{}
 }
 
 // Hub reports what the CustomResourceDefinitions on the hub lack.
@@ -73,7 +84,7 @@ func Add(mgr manager.Manager, options Options) error {
 	source := newSource(mgr.GetCache(), mgr.GetAPIReader(), options)
 	decider := &reconciler{
 		client: mgr.GetClient(), stored: source.stored, scores: source.scores, record: options.Record,
-		hub: options.Hub, clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
+		hub: options.Hub, definitions: options.Definitions, clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
 		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
 	}
 	loop, err := controller.New(Name, mgr, controller.Options{
@@ -97,15 +108,17 @@ func Add(mgr manager.Manager, options Options) error {
 
 // reconciler reconciles placements.
 type reconciler struct {
-	client   client.Client
-	stored   *live.Stored
-	scores   *scoreDebouncer
-	record   *history.Record
-	hub      Hub
-	clock    clock.WithTicker
-	metrics  *telemetry.Metrics
-	recorder events.EventRecorder
-	orphans  orphanCounts
+	client client.Client
+	stored *live.Stored
+	scores *scoreDebouncer
+	record *history.Record
+	hub    Hub
+	// definitions is nil where none ever is missing.
+	definitions Definitions
+	clock       clock.WithTicker
+	metrics     *telemetry.Metrics
+	recorder    events.EventRecorder
+	orphans     orphanCounts
 	// conflicts delays the next attempt after a conflict with another client.
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
 	// releaseCore frees the core of a request. The writes that follow need none.

@@ -38,7 +38,7 @@ type attempt struct {
 // not decide the placement.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	dropped, complete := r.droppedFields()
-	if !complete {
+	if !complete || r.definitions != nil && r.definitions.Holds() {
 		r.releaseCore(request)
 		return reconcile.Result{RequeueAfter: hubRetry}, nil
 	}

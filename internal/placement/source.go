@@ -44,15 +44,21 @@ type source struct {
 	tainted <-chan struct{}
 	// hub reports changes of the CustomResourceDefinitions. Nil: they never change.
 	hub Hub
+	// definitions reports whether a definition is missing. Nil: none ever is.
+	definitions Definitions
 }
 
 func newSource(cache cache.Cache, hub client.Reader, options Options) *source {
-	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub}
+	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub, definitions: options.Definitions}
 	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
 	s.fleet, s.stored = live.New(options.Env, options.Clock, s.enqueueNow, s.enqueueDebounced)
 	s.stored.HoldWithdrawals(options.WithdrawalGrace)
 	s.stored.SetRules(options.Rules)
 	s.withdrawals = withdrawals{fleet: s.fleet, hub: hub, clock: options.Clock}
+	if options.Definitions != nil {
+		s.stored.KeepWhile(options.Definitions.Holds)
+		s.withdrawals.held = options.Definitions.Holds
+	}
 	if options.BuiltIn {
 		s.fleet.AssumeBuiltInSets()
 	}
@@ -144,11 +150,17 @@ func (s *source) audit(ctx context.Context) {
 	if s.hub != nil {
 		changed = s.hub.Changed()
 	}
+	var held <-chan struct{}
+	if s.definitions != nil {
+		held = s.definitions.Changed()
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
+			s.stored.Refresh(causeDefinitionsChanged)
+		case <-held:
 			s.stored.Refresh(causeDefinitionsChanged)
 		case <-ticker.C():
 			s.stored.Audit()

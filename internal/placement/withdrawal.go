@@ -33,6 +33,8 @@ type withdrawals struct {
 	// hub reads from the API server, without a cache.
 	hub   client.Reader
 	clock clock.WithTicker
+	// held returns true while nothing ends, because a definition is missing. Nil: never.
+	held func() bool
 }
 
 // run ends withdrawals until the context ends.
@@ -47,7 +49,7 @@ func (w *withdrawals) run(ctx context.Context) {
 		case <-ticker.C():
 		}
 		now := w.clock.Now()
-		if now.Before(next) {
+		if now.Before(next) || w.held != nil && w.held() {
 			continue
 		}
 		if err := w.end(ctx, now); err != nil && ctx.Err() == nil {

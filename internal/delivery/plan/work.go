@@ -35,7 +35,7 @@ const (
 	foreign ownership = iota
 	// owned works carry the UID of the set.
 	owned
-	// adoptable works were made by OCM's controller for this set.
+	// adoptable works were made by OCM's controller for this set, or by a set of this name that went with its definition.
 	adoptable
 )
 
@@ -49,6 +49,8 @@ func ownershipOf(set metav1.Object, work metav1.Object) ownership {
 	case uid == string(set.GetUID()) && uid != "":
 		return owned
 	case uid == "" && labels[labelPlacement] != "" && work.GetGenerateName() == set.GetName():
+		return adoptable
+	case uid == "" && work.GetAnnotations()[workv1.TemplateHashAnnotation] != "":
 		return adoptable
 	default:
 		return foreign

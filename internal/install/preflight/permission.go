@@ -77,7 +77,7 @@ func permissions() []permission {
 // managerPermissions are the permissions in config/rbac.
 func managerPermissions() []permission {
 	return []permission{
-		{part: PartManager, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get"},
+		{part: PartManager, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get,list,watch"},
 		{part: PartLease, group: "coordination.k8s.io", resources: "leases", namespace: system, verbs: "get,create,update"},
 		{part: PartPlacement, group: group, resources: "managedclusters,managedclustersets,managedclustersetbindings,addonplacementscores,placements", verbs: "list,watch"},
 		{part: PartPlacement, group: group, resources: "placements/status,placements/finalizers,placementdecisions/status", verbs: "update"},

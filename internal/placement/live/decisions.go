@@ -53,12 +53,37 @@ func (s *Stored) decided(key fleet.Key) []fleet.Slice {
 // inheritance is the decisions of a deleted placement. A placement that is made again under its name before the grace ends starts from them.
 type inheritance struct {
 	slices []fleet.Slice
-	until  time.Time
+	// until is zero while the definition of placements or of slices is gone.
+	until time.Time
+}
+
+// ended reports whether the grace is over.
+func (i inheritance) ended(now time.Time) bool { return !i.until.IsZero() && !now.Before(i.until) }
+
+// goesWithDefinition reports whether what is deleted now goes with its definition.
+func (s *Stored) goesWithDefinition() bool { return s.keeps != nil && s.keeps() }
+
+// beginInheritances begins the grace of the inheritances that waited for a definition, once all are there.
+func (s *Stored) beginInheritances(now time.Time) {
+	if s.goesWithDefinition() {
+		return
+	}
+	for key, of := range s.inheritances {
+		if of.until.IsZero() {
+			of.until = now.Add(s.grace)
+			s.inheritances[key] = of
+		}
+	}
 }
 
 // bequeath keeps the decisions of a placement that is being deleted for a placement of the same name.
 func (s *Stored) bequeath(key fleet.Key) {
-	if decided := s.decided(key); s.ready && s.grace > 0 && len(decided) > 0 {
+	decided, with := s.decided(key), s.goesWithDefinition()
+	switch {
+	case !s.ready || len(decided) == 0:
+	case with:
+		s.inheritances[key] = inheritance{slices: decided}
+	case s.grace > 0:
 		s.inheritances[key] = inheritance{decided, s.clock.Now().Add(s.grace)}
 	}
 }
@@ -67,7 +92,7 @@ func (s *Stored) bequeath(key fleet.Key) {
 func (s *Stored) inherit(key fleet.Key) []fleet.Slice {
 	found, known := s.inheritances[key]
 	delete(s.inheritances, key)
-	if !known || !s.clock.Now().Before(found.until) {
+	if !known || found.ended(s.clock.Now()) {
 		return nil
 	}
 	return found.slices

@@ -35,6 +35,8 @@ type Stored struct {
 	// grace is how long a placement of the name of a deleted one inherits its decisions, which inheritances has; 0: never.
 	grace        time.Duration
 	inheritances map[fleet.Key]inheritance
+	// keeps returns true while what is deleted goes with its definition. Nil: never.
+	keeps func() bool
 	// unmanaged lists the clusters in slices that Berth wrote and does not decide now: their placement is disabled, being
 	// deleted or gone.
 	unmanaged map[fleet.Key]map[string]struct{}
@@ -64,6 +66,14 @@ func (s *Stored) HoldWithdrawals(grace time.Duration) {
 	defer s.mu.Unlock()
 	s.grace = grace
 	s.fleet.holdWithdrawals(grace)
+}
+
+// KeepWhile makes decisions that go while keeps returns true count until the placement is decided again, whatever time passes: they go with
+// their definition. Keeps is called with a lock held, and must not call the Stored. Call it before the first object is recorded.
+func (s *Stored) KeepWhile(keeps func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeps = keeps
 }
 
 // SetRules sets the rules of the hub. Call it before the first decision.
@@ -108,7 +118,8 @@ func (s *Stored) Audit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	maps.DeleteFunc(s.inheritances, func(_ fleet.Key, of inheritance) bool { return !now.Before(of.until) })
+	s.beginInheritances(now)
+	maps.DeleteFunc(s.inheritances, func(_ fleet.Key, of inheritance) bool { return of.ended(now) })
 	for name, slice := range s.slices {
 		if slice.own.Expire(slice.cached, now) {
 			s.enqueue(slice.owner, causeFor(kindSlice, name, writeLost))
