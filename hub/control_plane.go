@@ -144,7 +144,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	if err := p.startWorkloads(ctx); err != nil {
 		return err
 	}
-	if err := p.startManager(ctx, others); err != nil {
+	if err := p.startManager(ctx, manifests, others); err != nil {
 		return err
 	}
 	return p.publish(ctx, users)
@@ -152,7 +152,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 
 // startManager starts the manager and installs what it may change. A hub that has moved to another Kubernetes runs no manager, and refuses the
 // objects.
-func (p *controlPlane) startManager(ctx context.Context, others manifest.Bundle) error {
+func (p *controlPlane) startManager(ctx context.Context, manifests, others manifest.Bundle) error {
 	movedTo, err := export.MovedTo(ctx, p.admin)
 	switch {
 	case err != nil:
@@ -163,9 +163,17 @@ func (p *controlPlane) startManager(ctx context.Context, others manifest.Bundle)
 	case p.opts.Manager == nil:
 		return others.Install(ctx, p.admin)
 	}
-	p.parts.Go(ctx, "the manager", stopTimeout, func(ctx context.Context) error {
-		return p.opts.Manager(ctx, p.dir.Path(managerKubeconfig))
-	})
+	going, err := manifests.Going(ctx, p.admin)
+	if err != nil {
+		return err
+	}
+	p.parts.Go(ctx, "the manager", stopTimeout, func(ctx context.Context) error { return p.runManager(ctx, manifests) })
+	if len(going) > 0 {
+		p.parts.Go(ctx, "the return of definitions", stopTimeout, func(ctx context.Context) error {
+			return p.awaitDefinitions(ctx, going, manifests, others)
+		})
+		return nil
+	}
 	if err := p.awaitManager(ctx); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -81,7 +82,7 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 		return cli.Manager{}, err
 	}
 	registered := make(chan struct{})
-	options.OnRegistered = func() { close(registered) }
+	options.OnRegistered = sync.OnceFunc(func() { close(registered) }) // a manager may be started again
 	serves := options.EnabledServers()
 	manifests := []fs.FS{apiserver.Local()}
 	if serves.Webhooks {

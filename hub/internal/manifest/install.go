@@ -177,13 +177,18 @@ func (i *installer) awaitServed(ctx context.Context, definitions []object) error
 	return err
 }
 
-// checkServed returns an error while a definition is not served, and refreshes the mapper.
+// checkServed returns an error while a definition is not served, and refreshes the mapper. It leaves out definitions that are being deleted.
 func (i *installer) checkServed(ctx context.Context, definitions []object) error {
+	var staying []object
 	for _, definition := range definitions {
 		current, err := i.client.Resource(definitionResource()).Get(ctx, definition.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && current.GetDeletionTimestamp() != nil {
+			continue // it was being deleted before it was applied
+		}
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", definition, err)
 		}
+		staying = append(staying, definition)
 		if err := established(current); err != nil {
 			return fmt.Errorf("%s: %w", definition, err)
 		}
@@ -193,7 +198,7 @@ func (i *installer) checkServed(ctx context.Context, definitions []object) error
 		return fmt.Errorf("discovering resources: %w", err)
 	}
 	i.mapper = restmapper.NewDiscoveryRESTMapper(groups)
-	for _, definition := range definitions {
+	for _, definition := range staying {
 		if err := i.checkDiscovery(definition); err != nil {
 			return err
 		}
