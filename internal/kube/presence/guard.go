@@ -69,7 +69,7 @@ type Guard struct {
 
 	mu    sync.Mutex
 	phase Phase
-	// gone are the definitions that were missing last.
+	// gone are the definitions that were missing since the phase was Present.
 	gone []string
 	// went has the objects that were there when their definition went, by definition. Only Run uses it.
 	went map[string]map[types.NamespacedName]client.Object
@@ -184,10 +184,15 @@ func (g *Guard) current() Phase {
 func (g *Guard) enter(phase Phase, gone []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.phase, g.gone = phase, gone
+	g.phase = phase
 	if phase == Present {
+		g.gone = nil
 		clear(g.went)
+		return
 	}
+	g.gone = slices.Concat(g.gone, gone) // not in place: a message may be made of it
+	slices.Sort(g.gone)
+	g.gone = slices.Compact(g.gone)
 }
 
 // report logs a phase and wakes who decides.

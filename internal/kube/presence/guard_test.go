@@ -87,11 +87,18 @@ func TestDecisionsWaitForWhatWentWithADefinition(t *testing.T) {
 	f.cache.uids = nil
 	f.observe(clusters, false)
 	f.require(Gone)
-	if f.released != 2 {
+	if f.released != 2 { // once for each look
 		t.Errorf("finalizers were released %d times, want 2", f.released)
 	}
+	f.observe(works, false)
+	f.require(Gone)
 	f.observe(clusters, true)
+	f.require(Gone)
+	f.observe(works, true)
 	f.require(Returning)
+	if message := f.Message(); !strings.Contains(message, clusters+", "+works+": the definition is back") {
+		t.Errorf("the message is %q, want both definitions in it", message)
+	}
 	f.cache.uids = map[string]types.UID{"a": "1", "b": "4"} // the cache is behind
 	f.require(Returning)
 	f.cache.uids = map[string]types.UID{"a": "3"}
