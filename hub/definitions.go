@@ -14,8 +14,8 @@ import (
 // definitionInterval is how often a hub looks at definitions that are being deleted.
 const definitionInterval = time.Second
 
-// runManager runs the manager. One that ends while a definition is missing, because it needs the definition, is started again: the API server
-// goes on meanwhile.
+// runManager runs the manager. One that ends while a definition is missing, because it needs the definition, is started again: the API
+// server goes on meanwhile.
 func (p *controlPlane) runManager(ctx context.Context, manifests manifest.Bundle) error {
 	for {
 		err := p.opts.Manager(ctx, p.dir.Path(managerKubeconfig))
@@ -32,12 +32,12 @@ func (p *controlPlane) runManager(ctx context.Context, manifests manifest.Bundle
 	}
 }
 
-// awaitDefinitions puts the definitions back that were being deleted when the hub started, each once it is gone, and installs the objects once
-// the manager is ready. It runs until the hub stops.
+// awaitDefinitions puts the definitions back that were being deleted when the hub started, each once it is gone, and installs the objects
+// once the manager is ready. It runs until the hub stops.
 func (p *controlPlane) awaitDefinitions(ctx context.Context, going []string, manifests, others manifest.Bundle) error {
 	log := klog.FromContext(ctx)
-	log.Error(nil, "Definitions of this hub are being deleted. The API server runs, and nothing is decided or delivered until they are gone and put back, "+
-		"which the hub does. If one does not go, finalizers on its objects keep it: kubectl get crd NAME -o yaml names them. "+
+	log.Error(nil, "Definitions of this hub are being deleted. The API server runs, and nothing is decided or delivered until they are gone "+
+		"and put back, which the hub does. If one does not go, finalizers on its objects keep it: kubectl get crd NAME -o yaml names them. "+
 		"Then apply the objects again, from a file or a backup", "definitions", strings.Join(going, ", "))
 	definitions, _ := manifests.Split()
 	err := wait.PollUntilContextCancel(ctx, definitionInterval, true, func(ctx context.Context) (bool, error) {
@@ -53,7 +53,8 @@ func (p *controlPlane) awaitDefinitions(ctx context.Context, going []string, man
 		return len(going) == 0, nil
 	})
 	if err == nil {
-		log.Info("All definitions are back. Apply the objects that went with them, from a file or a backup", "definitions", strings.Join(going, ", "))
+		log.Info("All definitions are back. Apply the objects that went with them, from a file or a backup",
+			"definitions", strings.Join(going, ", "))
 		err = p.awaitManager(ctx)
 	}
 	if err == nil {

@@ -126,8 +126,8 @@ func page(ctx context.Context, address string) (string, error) {
 	return text, err
 }
 
-// TestDefinitionsAreProtected uses a hub on which no manager ever ran. An administrator deletes a definition of Berth once it is annotated, and
-// a definition of others at once.
+// TestDefinitionsAreProtected uses a hub on which no manager ever ran. An administrator deletes a definition of Berth once it is
+// annotated, and a definition of others at once.
 func TestDefinitionsAreProtected(t *testing.T) {
 	admin := kit.New(t, shared)
 	definition := func(name string) *apiextensionsv1.CustomResourceDefinition {
@@ -163,5 +163,5 @@ func TestDefinitionsAreProtected(t *testing.T) {
 			t.Errorf("annotated with %q: %v, want it allowed: %v", value, err, allowed)
 		}
 	}
-	kit.NoError(t, admin.Patch(t.Context(), definition(profiles), kit.Merge(`{"metadata":{"annotations":{"berth-project.io/allow-delete":null}}}`)))
+	admin.MustMerge(definition(profiles), `{"metadata":{"annotations":{"berth-project.io/allow-delete":null}}}`)
 }

@@ -147,7 +147,8 @@ func addPlacement(_ context.Context, a *managerBuilder) error {
 			ExpressionHold: a.options.ExpressionHold,
 		},
 		Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
-		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight, Definitions: a.definitions,
+		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight,
+		Definitions: a.definitions,
 	})
 }
 
@@ -210,7 +211,10 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 		return err
 	}
 	remembered := history.New(history.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
-	if err := (&managerBuilder{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases, preflight: hub, definitions: definitions}).addAll(ctx); err != nil {
+	builder := &managerBuilder{
+		mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases, preflight: hub, definitions: definitions,
+	}
+	if err := builder.addAll(ctx); err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)

@@ -31,8 +31,8 @@ func followedDefinitions() []string {
 	}
 }
 
-// guardDefinitions returns a guard over the writes of the manager, and wraps the transport of its configuration with it. The guard itself uses
-// the transport as it was.
+// guardDefinitions returns a guard over the writes of the manager, and wraps the transport of its configuration with it. The guard itself
+// uses the transport as it was.
 func guardDefinitions(hub *rest.Config, options Options) (*presence.Guard, error) {
 	own := rest.CopyConfig(hub)
 	own.QPS, own.RateLimiter = -1, nil
@@ -45,10 +45,12 @@ func guardDefinitions(hub *rest.Config, options Options) (*presence.Guard, error
 		return nil, fmt.Errorf("reaching the hub: %w", err)
 	}
 	releases := release.Options{
-		Hub: to, Clock: clock.RealClock{}, Clusters: options.runsController(acceptance.Name), Sets: options.Delivers(), WorkTimeout: options.WorkCleanupTimeout,
+		Hub: to, Clock: clock.RealClock{}, WorkTimeout: options.WorkCleanupTimeout,
+		Clusters: options.runsController(acceptance.Name), Sets: options.Delivers(),
 	}
 	out := presence.NewGuard(presence.Options{
-		Watcher: watcher, Kinds: returningKinds(options), Release: releases.Release, Clock: clock.RealClock{}, Log: options.Logger.WithName("definitions"),
+		Watcher: watcher, Kinds: returningKinds(options), Release: releases.Release, Clock: clock.RealClock{},
+		Log: options.Logger.WithName("definitions"),
 	})
 	hub.Wrap(out.Wrap)
 	return out, nil
@@ -58,11 +60,12 @@ func guardDefinitions(hub *rest.Config, options Options) (*presence.Guard, error
 func returningKinds(options Options) []presence.Kind {
 	var out []presence.Kind
 	if options.runsController(placement.Name) {
+		const group = ".cluster.open-cluster-management.io"
 		out = append(out,
-			presence.Kind{Definition: "managedclusters.cluster.open-cluster-management.io", List: &clusterv1.ManagedClusterList{}, Back: clusterIsBack},
-			presence.Kind{Definition: "managedclustersets.cluster.open-cluster-management.io", List: &clusterv1beta2.ManagedClusterSetList{}},
-			presence.Kind{Definition: "managedclustersetbindings.cluster.open-cluster-management.io", List: &clusterv1beta2.ManagedClusterSetBindingList{}},
-			presence.Kind{Definition: "placements.cluster.open-cluster-management.io", List: &clusterv1beta1.PlacementList{}})
+			presence.Kind{Definition: "managedclusters" + group, List: &clusterv1.ManagedClusterList{}, Back: clusterIsBack},
+			presence.Kind{Definition: "managedclustersets" + group, List: &clusterv1beta2.ManagedClusterSetList{}},
+			presence.Kind{Definition: "managedclustersetbindings" + group, List: &clusterv1beta2.ManagedClusterSetBindingList{}},
+			presence.Kind{Definition: "placements" + group, List: &clusterv1beta1.PlacementList{}})
 	}
 	if options.Delivers() {
 		out = append(out, presence.Kind{
@@ -72,7 +75,8 @@ func returningKinds(options Options) []presence.Kind {
 	return out
 }
 
-// clusterIsBack reports whether a cluster that was made anew is as healthy as before, and reports its claims: its agent needs a while for that.
+// clusterIsBack reports whether a cluster that was made anew is as healthy as before, and reports its claims: its agent needs a while for
+// that.
 func clusterIsBack(before, now client.Object) bool {
 	was, ok := before.(*clusterv1.ManagedCluster)
 	is, ok2 := now.(*clusterv1.ManagedCluster)

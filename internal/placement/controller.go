@@ -84,7 +84,8 @@ func Add(mgr manager.Manager, options Options) error {
 	source := newSource(mgr.GetCache(), mgr.GetAPIReader(), options)
 	decider := &reconciler{
 		client: mgr.GetClient(), stored: source.stored, scores: source.scores, record: options.Record,
-		hub: options.Hub, definitions: options.Definitions, clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
+		hub: options.Hub, definitions: options.Definitions, clock: options.Clock, metrics: options.Metrics,
+		recorder:  mgr.GetEventRecorder("placement-controller"),
 		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
 	}
 	loop, err := controller.New(Name, mgr, controller.Options{

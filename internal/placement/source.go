@@ -49,7 +49,9 @@ type source struct {
 }
 
 func newSource(cache cache.Cache, hub client.Reader, options Options) *source {
-	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub, definitions: options.Definitions}
+	s := &source{
+		cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub, definitions: options.Definitions,
+	}
 	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
 	s.fleet, s.stored = live.New(options.Env, options.Clock, s.enqueueNow, s.enqueueDebounced)
 	s.stored.HoldWithdrawals(options.WithdrawalGrace)

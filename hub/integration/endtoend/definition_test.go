@@ -148,7 +148,10 @@ func TestDefinitionsThatGoTakeNothingWithThem(t *testing.T) {
 		definitions []string
 		lists       []client.ObjectList
 	}{{
-		[]string{"managedclustersets" + clusterGroup, "managedclusters" + clusterGroup, "manifestworkreplicasets" + workGroup, "manifestworks" + workGroup},
+		[]string{
+			"managedclustersets" + clusterGroup, "managedclusters" + clusterGroup,
+			"manifestworkreplicasets" + workGroup, "manifestworks" + workGroup,
+		},
 		[]client.ObjectList{&clusterv1beta2.ManagedClusterSetList{}, &clusterv1.ManagedClusterList{}, &workv1alpha1.ManifestWorkReplicaSetList{}},
 	}, {
 		[]string{"manifestworkreplicasets" + workGroup},

@@ -177,7 +177,8 @@ func (i *installer) awaitServed(ctx context.Context, definitions []object) error
 	return err
 }
 
-// checkServed returns an error while a definition is not served, and refreshes the mapper. It leaves out definitions that are being deleted.
+// checkServed returns an error while a definition is not served, and refreshes the mapper. It leaves out definitions that are being
+// deleted.
 func (i *installer) checkServed(ctx context.Context, definitions []object) error {
 	var staying []object
 	for _, definition := range definitions {

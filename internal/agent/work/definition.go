@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/internal/agent/client"
 )
 
-// DefinitionGoneAnnotation on a record names the definition that went together with the work. The objects stay, and the work that is made anew
-// under its name takes them over.
+// DefinitionGoneAnnotation on a record names the definition that went together with the work. The objects stay, and the work that is made
+// anew under its name takes them over.
 const DefinitionGoneAnnotation = "berth-project.io/definition-gone"
 
 // definitionInterval is when to look again for a definition that the hub lacks.
@@ -24,8 +24,8 @@ const definitionInterval = 10 * time.Second
 // definitionsPath is the path of the definitions on the hub.
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 
-// definitionNames returns the definitions whose end takes works with it: that of works, and that of the cluster, whose works the hub deletes with
-// the cluster.
+// definitionNames returns the definitions whose end takes works with it: that of works, and that of the cluster, whose works the hub
+// deletes with the cluster.
 func definitionNames() []string {
 	return []string{"manifestworks.work.open-cluster-management.io", "managedclusters.cluster.open-cluster-management.io"}
 }
@@ -38,8 +38,8 @@ type definitions struct {
 	refused bool
 }
 
-// goneDefinition returns a definition that the hub lacks or is deleting; empty where it has all of them. A read that began at or after an instant
-// suffices. A hub that lets the agent read no definition, as one of Open Cluster Management, counts as one that has them: its
+// goneDefinition returns a definition that the hub lacks or is deleting; empty where it has all of them. A read that began at or after an
+// instant suffices. A hub that lets the agent read no definition, as one of Open Cluster Management, counts as one that has them: its
 // deletions must not wait for ever.
 func (c *Controller) goneDefinition(ctx context.Context, since time.Time) (string, error) {
 	c.definitions.mu.Lock()
@@ -81,8 +81,8 @@ func (c *Controller) readDefinition(ctx context.Context, name string) (bool, err
 	return found.DeletionTimestamp == nil, nil
 }
 
-// wished returns whether the deletion of the work is a wish of somebody, and not the end of its definition. The API server marks a definition
-// before it deletes the first object. So one look suffices for a work.
+// wished returns whether the deletion of the work is a wish of somebody, and not the end of its definition. The API server marks a
+// definition before it deletes the first object. So one look suffices for a work.
 func (p *pass) wished() (bool, error) {
 	if p.state.wished == string(p.work.UID) {
 		return true, nil

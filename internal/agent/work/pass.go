@@ -94,7 +94,8 @@ func (p *pass) keep() (time.Time, error) {
 	return earliest(again, step.Again, p.Clock.Now().Add(p.interval())), nil
 }
 
-// leave removes the objects of a work that is being deleted, and then its finalizer. The objects of a work that goes with its definition stay.
+// leave removes the objects of a work that is being deleted, and then its finalizer. The objects of a work that goes with its definition
+// stay.
 func (p *pass) leave() (time.Time, error) {
 	wished, err := p.wished()
 	if err != nil {

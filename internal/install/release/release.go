@@ -1,7 +1,7 @@
 // Package release removes finalizers from objects that go with their definition, so that the definition can go and be put back.
 //
-// It removes those of Berth's own controllers, without what these do before: the works and permissions of a cluster stay, and so do the works of
-// a set, which a set made anew under its name takes over. The invariant: nothing is deleted.
+// It removes those of Berth's own controllers, without what these do before: the works and permissions of a cluster stay, and so do the
+// works of a set, which a set made anew under its name takes over. The invariant: nothing is deleted.
 package release
 
 import (
@@ -58,7 +58,9 @@ func (o Options) Release(ctx context.Context, definitions []string) error {
 }
 
 // each visits the objects of a kind that are being deleted. A kind that is gone has none.
-func (o Options) each(ctx context.Context, kind schema.GroupVersionKind, visit func(context.Context, *metav1.PartialObjectMetadata) error) error {
+func (o Options) each(
+	ctx context.Context, kind schema.GroupVersionKind, visit func(context.Context, *metav1.PartialObjectMetadata) error,
+) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	var errs []error

@@ -228,7 +228,8 @@ func (g *Guard) remember(ctx context.Context, objects client.Reader, gone []stri
 func (g *Guard) returned(ctx context.Context, objects client.Reader) bool {
 	now := g.options.Clock.Now()
 	if !now.Before(g.until) {
-		g.options.Log.Info("WARNING: objects that went with a definition have not come back, and count as deleted from now on", "waited", ReturnGrace)
+		g.options.Log.Info("WARNING: objects that went with a definition have not come back, and count as deleted from now on",
+			"waited", ReturnGrace)
 		return true
 	}
 	for _, kind := range g.options.Kinds {

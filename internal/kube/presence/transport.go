@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// unconcernedGroups are the API groups whose objects no definition of Berth concerns: the lease and the identity of the manager, its servers,
-// the certificates of agents, and events.
+// unconcernedGroups are the API groups whose objects no definition of Berth concerns: the lease and the identity of the manager, its
+// servers, the certificates of agents, and events.
 func unconcernedGroups() []string {
 	return []string{
 		"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io", "authorization.k8s.io",

@@ -47,7 +47,9 @@ func NewWatcher(hub *rest.Config, at clock.PassiveClock, names ...string) (*Watc
 		return nil, fmt.Errorf("making a client of definitions: %w", err)
 	}
 	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-	return &Watcher{definitions: metadataClient.Resource(resource), clock: at, there: map[string]bool{}, follows: names, changed: func() {}}, nil
+	return &Watcher{
+		definitions: metadataClient.Resource(resource), clock: at, there: map[string]bool{}, follows: names, changed: func() {},
+	}, nil
 }
 
 // Run follows the definitions until the context ends. It calls changed after each change of what Gone returns.

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// TestDecisionsThatGoWithTheirDefinitionAreKept deletes the placement "all" or its slices while a definition is gone, and cordons all clusters:
-// only clusters that count as selected before stay.
+// TestDecisionsThatGoWithTheirDefinitionAreKept deletes the placement "all" or its slices while a definition is gone, and cordons all
+// clusters: only clusters that count as selected before stay.
 func TestDecisionsThatGoWithTheirDefinitionAreKept(t *testing.T) {
 	all, six := fleet.Key{Namespace: "ns", Name: "all"}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}
 	undefinePlacements := func(h *hub) *clusterv1beta1.Placement {
