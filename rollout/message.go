@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
@@ -31,21 +32,46 @@ func (s Step) Message() string {
 	case PhaseAdvancing:
 		return fmt.Sprintf("Starting %s, %d of %d under way then", clusters(len(s.Apply)), s.InFlight, s.Total)
 	case PhaseFinished:
-		if s.Failures > 0 {
-			return fmt.Sprintf("Rolled out to %d of %s, %d failed", s.Total-s.Failures, clusters(s.Total), s.Failures)
-		}
-		return "Rolled out to " + clusters(s.Total)
+		return s.ended()
 	case PhasePaused:
 		return fmt.Sprintf("Paused with %s to start", clusters(len(s.Wait)))
 	case PhaseUnproven:
+		if len(s.Wait) == 0 {
+			return fmt.Sprintf("No cluster of %s can prove the change: the rollout does not end before a person passes it", s.unproven())
+		}
 		const text = "No cluster of %s can prove the change: %s to start wait until a person passes it"
 		return fmt.Sprintf(text, s.unproven(), clusters(len(s.Wait)))
 	case PhaseUnapproved:
 		return fmt.Sprintf("Group %s waits for approval, with %s to start", s.Group, clusters(len(s.Wait)))
 	case PhaseSoaking:
 		return fmt.Sprintf("%s soaking, %d to start", clusters(s.InFlight), len(s.Wait))
+	case PhaseWaiting:
+		if s.InFlight+len(s.Wait) == 0 {
+			return s.ended() // others are missed
+		}
+	}
+	return fmt.Sprintf("%s under way, %d to start", clusters(s.InFlight), len(s.Wait))
+}
+
+// ended returns what became of the clusters of a rollout in which nothing is left to do.
+func (s Step) ended() string {
+	var others []string
+	for _, one := range []struct {
+		count int
+		what  string
+	}{{s.Failures, "failed"}, {s.Forgiven, "forgiven"}, {s.Skipped - s.Forgiven, "left out"}} {
+		if one.count > 0 {
+			others = append(others, fmt.Sprintf("%d %s", one.count, one.what))
+		}
+	}
+	done := s.Total - s.Failures - s.Skipped
+	switch {
+	case len(others) == 0:
+		return "Rolled out to " + clusters(done)
+	case s.Skipped > 0 && s.Skipped == s.Total:
+		return "Ended: " + strings.Join(others, ", ") + ", none succeeded"
 	default:
-		return fmt.Sprintf("%s under way, %d to start", clusters(s.InFlight), len(s.Wait))
+		return fmt.Sprintf("Rolled out to %d of %s, %s", done, clusters(s.Total), strings.Join(others, ", "))
 	}
 }
 
@@ -105,6 +131,9 @@ func (s Step) Explain(v Verdict) string {
 	case TimedOut:
 		return "the deadline has passed"
 	case Skipped:
+		if v.Forgiven {
+			return "failed, and is forgiven"
+		}
 		return "is left out"
 	case Left:
 		return "is no longer selected"

@@ -126,7 +126,9 @@ func (p *planner) classify(statuses []Status) {
 			}
 			known[cluster] = hasVerdict
 			code, until := status.code(p.rules, p.now)
-			p.verdicts = append(p.verdicts, Verdict{Cluster: cluster, Group: s.key, Code: code, Until: until, Failed: status.Failed})
+			p.verdicts = append(p.verdicts, Verdict{
+				Cluster: cluster, Group: s.key, Code: code, Until: until, Failed: status.Failed, Forgiven: status.Forgiven && code == Skipped,
+			})
 			s.count(code, status.Failed)
 		}
 		s.last = len(p.verdicts)

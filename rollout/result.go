@@ -24,6 +24,9 @@ func (p *planner) step(groups []decision.Group) Step {
 			out.Wait = append(out.Wait, v.Cluster)
 		case TimedOut:
 			out.TimedOut = append(out.TimedOut, v.Cluster)
+		case Skipped:
+			out.Keep = append(out.Keep, v.Cluster)
+			out.skip(v)
 		default:
 			out.Keep = append(out.Keep, v.Cluster)
 		}
@@ -50,6 +53,14 @@ func (p *planner) step(groups []decision.Group) Step {
 	}
 	out.Phase = p.phase(out)
 	return out
+}
+
+// skip counts a cluster that is left out.
+func (s *Step) skip(v Verdict) {
+	s.Skipped++
+	if v.Forgiven {
+		s.Forgiven++
+	}
 }
 
 // phase returns the first phase that applies.

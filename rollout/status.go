@@ -63,6 +63,8 @@ type Status struct {
 	Soaking bool
 	// Failed means that the cluster failed earlier and has not succeeded since: it counts as a failure whatever its state is.
 	Failed bool
+	// Forgiven means that a Skip cluster failed, and that a person decided that its failure does not count.
+	Forgiven bool
 }
 
 // severity orders states by their distance from success.

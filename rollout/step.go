@@ -84,7 +84,8 @@ const (
 	PhaseFailed Phase = "Failed"
 	// PhaseAdvancing means that clusters start with this step.
 	PhaseAdvancing Phase = "Advancing"
-	// PhaseFinished means that every cluster has the change, was skipped, or failed within maxFailures.
+	// PhaseFinished means that every cluster has the change, was skipped, or failed within maxFailures. Where all were skipped the rollout has
+	// ended, and nothing has succeeded.
 	PhaseFinished Phase = "Finished"
 	// PhasePaused means that the rollout is paused while clusters still have to start.
 	PhasePaused Phase = "Paused"
@@ -115,6 +116,8 @@ type Verdict struct {
 	Code  Code
 	// Failed means that the cluster failed earlier and has not succeeded since, whatever its code is.
 	Failed bool
+	// Forgiven means that the cluster is skipped because a person decided that its failure does not count.
+	Forgiven bool
 	// Until is when minSuccessTime or the deadline ends; zero for other codes.
 	Until time.Time
 }
@@ -143,6 +146,8 @@ type Step struct {
 	// Total counts the selected clusters, InFlight the clusters under way or soaking after this step, Failures the failing
 	// and timed out ones.
 	Total, InFlight, Failures int
+	// Skipped counts the clusters that are left out, Forgiven those of them whose failure a person forgave.
+	Skipped, Forgiven int
 	// Breached means that more clusters failed than maxFailures, of those that started. Elsewhere means that another rollout of the same
 	// change is breached.
 	Breached, Elsewhere bool

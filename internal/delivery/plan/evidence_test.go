@@ -455,6 +455,64 @@ func TestAPersonForgives(t *testing.T) {
 	w.expectTemplate(t, "a b")
 }
 
+// TestForgivenClustersEndARollout: where every cluster is forgiven the rollout ends, and the former template stays the last that finished.
+func TestForgivenClustersEndARollout(t *testing.T) {
+	for sentence, tc := range map[string]struct{ strategy, reports, message string }{
+		"all failed":        {"{type: All}", failing, "Ended: 3 forgiven, none succeeded"},
+		"all are late":      {"{type: All, all: {progressDeadline: 8s}}", moving, "Ended: 3 forgiven, none succeeded"},
+		"one after another": {oneByOne, failing, "Ended: 3 forgiven, none succeeded"},
+		"mandatory": {
+			"{type: Progressive, progressive: {maxConcurrency: 3, mandatoryDecisionGroups: [{groupIndex: 0}]}}", failing, "Ended: 3 forgiven, none succeeded",
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := finishedWorld(t, "a b c", "p="+tc.strategy)
+			former := w.set.Status.CurrentRevision
+			w.forgiven = true
+			for range 4 {
+				w.pass(t)
+				w.agents(t, "a b c", tc.reports, w.now)
+				w.runTo(t, w.now.Add(time.Minute))
+			}
+			w.expectTemplate(t, "a b c")
+			w.expectCondition(t, "Progressing", "False", "Finished", tc.message)
+			if w.set.Status.CurrentRevision != former || w.set.Status.Rollout.FinishedTime != nil {
+				t.Errorf("current revision %s, record finished %v: nothing has succeeded", w.set.Status.CurrentRevision, w.set.Status.Rollout.FinishedTime)
+			}
+			w.selects("p", "a b c d")
+			w.agents(t, "a b c", healthy, w.now)
+			for range 4 {
+				w.pass(t)
+				w.agents(t, "a b c d", healthy, w.now)
+				w.runTo(t, w.now.Add(time.Minute))
+			}
+			if w.set.Status.CurrentRevision == former {
+				t.Error("the rollout does not finish once all have succeeded")
+			}
+		})
+	}
+}
+
+// TestOnePhaseForTheEnd: the phase of a rollout is Finished only where the record has its end, or where it ended without a success.
+func TestOnePhaseForTheEnd(t *testing.T) {
+	w := finishedWorld(t, "a b c", "p={type: All}")
+	w.pass(t)
+	w.agents(t, "a b", healthy, w.now)
+	w.selects("p", "a b")
+	w.members = map[string]evidence.Member{"c": {Gone: true}}
+	w.forgiven = true
+	w.runTo(t, w.now.Add(time.Minute))
+	w.expectCondition(t, "Progressing", "False", "Finished", "Rolled out to 2 clusters")
+
+	w = newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 2}}")
+	w.selects("p", "a b c")
+	w.pass(t)
+	w.selects("p", "a b")
+	w.agents(t, "a b", healthy, w.now)
+	w.runTo(t, w.now.Add(time.Minute))
+	w.expectCondition(t, "Progressing", "True", "Waiting", "1 cluster of the start away, so the rollout has not finished")
+}
+
 // TestAPercentageIsOfTheStart: a cluster that joins does not lift a breach.
 func TestAPercentageIsOfTheStart(t *testing.T) {
 	w := finishedWorld(t, "a b c d e", "p={type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 20%}}")

@@ -852,7 +852,12 @@ func (s *story) checkDeadlines(next *facts, out *plan.Result) {
 	for _, verdict := range out.Verdicts {
 		s.tally.holds[string(verdict.Code)]++
 		known := next.clusters[verdict.Cluster]
-		if verdict.Code != rollout.TimedOut || known == nil {
+		if known == nil {
+			continue
+		}
+		// A failure that is forgiven before it comes is never seen as one. The deadline takes the place of such a cluster like that of any.
+		forgiven := verdict.Code == rollout.Skipped && s.pardoned[next.hash+verdict.Cluster] && !known.failed && !known.reached
+		if verdict.Code != rollout.TimedOut && !forgiven {
 			continue
 		}
 		strategy := s.strategy(verdict.Placement)

@@ -86,6 +86,9 @@ func (p *planner) roll() {
 	}
 	out := evidence.Run(p.evidence())
 	p.record, p.begins, p.restart, p.departs = out.Record, out.Begins, out.Restart, out.Departs
+	for i := range p.placements {
+		p.placements[i].step.Phase, p.placements[i].step.Unproven = out.Steps[i].Phase, out.Steps[i].Unproven
+	}
 	p.endReturn()
 	if out.Away > 0 {
 		for i := range p.placements {

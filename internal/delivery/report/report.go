@@ -112,10 +112,6 @@ func New(in deliveryplan.Input) Report {
 	out.Summary = plan.Status.Summary
 	out.setCondition(plan.Status.Conditions)
 	out.setLost(plan.Status.Rollout)
-	if out.Phase == string(rollout.PhaseFinished) && !finishRecorded(in, &plan) {
-		out.Phase = string(rollout.PhaseWaiting)
-		out.Message = "Every cluster is done, and the manager has not recorded the end of the rollout yet"
-	}
 	for i := range out.Placements {
 		placement := &out.Placements[i]
 		for _, counts := range plan.Status.PlacementsSummary {
@@ -126,6 +122,9 @@ func New(in deliveryplan.Input) Report {
 				placement.read(step, in.Set)
 			}
 		}
+	}
+	if !finishRecorded(in, &plan) {
+		out.awaitRecord()
 	}
 	b := newBuilder(in, plan)
 	for _, verdict := range plan.Verdicts {
@@ -153,13 +152,31 @@ func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl) {
 	}
 }
 
-// finishRecorded reports whether the status of a set has the end of the rollout. Until then no cluster returns to the template.
+// finishRecorded reports whether the status of a set has the end of the rollout, where the rollout finishes. Until then no cluster returns to
+// the template.
 func finishRecorded(in deliveryplan.Input, plan *deliveryplan.Result) bool {
 	stored, planned := in.Set.Status.Rollout, plan.Status.Rollout
-	if stored == nil || planned == nil {
+	switch {
+	case planned == nil || planned.FinishedTime == nil:
+		return true
+	case stored == nil:
 		return in.Set.Status.CurrentRevision == in.Hash
+	default:
+		return stored.Revision == planned.Revision && stored.FinishedTime != nil
 	}
-	return stored.Revision == planned.Revision && stored.FinishedTime != nil
+}
+
+// awaitRecord takes the end of a rollout back that is not stored yet.
+func (r *Report) awaitRecord() {
+	const finished, waiting = string(rollout.PhaseFinished), string(rollout.PhaseWaiting)
+	if r.Phase == finished {
+		r.Phase, r.Message = waiting, "Every cluster is done, and the manager has not recorded the end of the rollout yet"
+	}
+	for i := range r.Placements {
+		if of := &r.Placements[i]; of.Phase == finished {
+			of.Phase = waiting
+		}
+	}
 }
 
 // FromStatus returns the report of a set from its status alone, for readers that may read no work.

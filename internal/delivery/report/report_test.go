@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
@@ -205,5 +206,40 @@ func TestAWorkOfItsOwn(t *testing.T) {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestTheEndOfForgivenClusters: a rollout whose every cluster is forgiven has ended for the report, for its placements and for a live view.
+func TestTheEndOfForgivenClusters(t *testing.T) {
+	w := fleet(t, "{type: All}")
+	for _, cluster := range []string{"a", "b", "c"} {
+		w.Degrade(cluster, "boom")
+	}
+	w.Step()
+	in := w.Input()
+	in.Control = &rolloutv1alpha1.RolloutControl{}
+	for _, cluster := range []string{"a", "b", "c"} {
+		in.Control.Spec.Forgiven = append(in.Control.Spec.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: cluster, Revision: in.Hash})
+	}
+	got := report.New(in)
+	const want = "Ended: 3 forgiven, none succeeded"
+	if of := got.Placements[0]; got.Phase != "Finished" || got.Message != want || of.Phase != "Finished" || of.Message != want || of.Failed != 0 {
+		t.Errorf("%s: %s; %+v", got.Phase, got.Message, of)
+	}
+	if condition := plan.Plan(in).Status.Conditions; !slices.ContainsFunc(condition, func(c metav1.Condition) bool { return c.Message == want }) {
+		t.Errorf("no condition has the message of the report: %+v", condition)
+	}
+}
+
+// TestTheEndIsStoredFirst: the report is not ahead of the record, for the set and for its placements.
+func TestTheEndIsStoredFirst(t *testing.T) {
+	w := fleet(t, "{type: All}")
+	w.Succeed("a", "b", "c")
+	if got := report.New(w.Input()); got.Phase != "Waiting" || got.Placements[0].Phase != "Waiting" {
+		t.Errorf("%s, %s before the record has the end", got.Phase, got.Placements[0].Phase)
+	}
+	w.Step()
+	if got := report.New(w.Input()); got.Phase != "Finished" || got.Placements[0].Phase != "Finished" {
+		t.Errorf("%s, %s", got.Phase, got.Placements[0].Phase)
 	}
 }

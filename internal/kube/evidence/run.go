@@ -204,17 +204,14 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 	case rollout.StateSucceeded:
 		out.Soaking, out.Since = true, entry.SucceededTime.Time
 	case rollout.StateFailed, rollout.StateTimedOut:
-		if entry.Phase == clusterv1alpha1.ClusterForgiven {
-			out.State = rollout.StateSkip
-		}
 	default:
 		out.State = rollout.StateProgressing
 		if !entry.Reached {
 			out.Since = entry.StartedTime.Time
 		}
-		if entry.Phase == clusterv1alpha1.ClusterForgiven {
-			out.Since = time.Time{}
-		}
+	}
+	if entry.Phase == clusterv1alpha1.ClusterForgiven && out.State != rollout.StateSucceeded {
+		out.State, out.Forgiven = rollout.StateSkip, true // also one that is late: it may never succeed
 	}
 	return out, true
 }
@@ -273,45 +270,85 @@ func (r *run) retry(frozen []bool) {
 	}
 }
 
-// finish ends the rollout where nothing is left to do.
+// finish ends the rollout where nothing is left to do, and gives the steps their last phase: what the phase shows is what is on record. A
+// rollout in which all clusters are left out or forgiven has ended, and not finished: the former template stays the last one that did.
 func (r *run) finish() {
 	r.wakeAt(r.nextWatch())
 	for _, step := range r.out.Steps {
 		r.wakeAt(step.Until)
 	}
-	if r.record.FinishedTime != nil || len(r.in.Placements) == 0 {
+	if r.record.FinishedTime != nil || !r.ended() {
 		return
 	}
-	expected, through, finished := int32(0), int32(0), false
-	for i, placement := range r.in.Placements {
-		of, phase := r.placement(placement.Name), r.out.Steps[i].Phase
-		finished = finished || phase == rollout.PhaseFinished
-		ended := (phase == rollout.PhaseFinished || phase == rollout.PhaseEmpty) && !r.out.Steps[i].Breached
-		closed := slices.ContainsFunc(of.Gates, func(gate clusterv1alpha1.GateRecord) bool { return gate.Passed == "" })
-		if !placement.Complete || !ended || closed {
-			return
+	expected, through, succeeded := r.progress()
+	gate := r.closedGate()
+	switch {
+	case slices.ContainsFunc(r.in.Placements, func(p Placement) bool { return !p.Complete }):
+		r.setPhase(rollout.PhaseWaiting)
+	case gate != nil && succeeded > 0:
+		r.setPhase(rollout.PhaseUnproven)
+		for i := range r.out.Steps {
+			r.out.Steps[i].Unproven = gate
 		}
-		expected += of.Total
+	case through < expected:
+		r.out.Away = int(expected - through)
+		r.setPhase(rollout.PhaseWaiting)
+	case succeeded > 0:
+		r.record.FinishedTime = new(metav1.NewMicroTime(r.in.Now))
+	}
+}
+
+// ended reports whether no placement has anything left to do, and not all are empty.
+func (r *run) ended() bool {
+	finished := false
+	for _, step := range r.out.Steps {
+		if step.Phase != rollout.PhaseFinished && step.Phase != rollout.PhaseEmpty || step.Breached {
+			return false
+		}
+		finished = finished || step.Phase == rollout.PhaseFinished
+	}
+	return finished
+}
+
+// setPhase sets the phase of the steps in which nothing is left to do.
+func (r *run) setPhase(phase rollout.Phase) {
+	for i := range r.out.Steps {
+		if step := &r.out.Steps[i]; step.Phase == rollout.PhaseFinished {
+			step.Phase = phase
+		}
+	}
+}
+
+// closedGate returns the first mandatory group that was not passed; nil for none.
+func (r *run) closedGate() *clusterv1alpha1.MandatoryDecisionGroup {
+	for _, placement := range r.in.Placements {
+		for _, gate := range r.placement(placement.Name).Gates {
+			if gate.Passed == "" {
+				return new(effective(gate))
+			}
+		}
+	}
+	return nil
+}
+
+// progress counts the clusters that have to be through at the end, those that are, and those that succeeded.
+func (r *run) progress() (expected, through, succeeded int32) {
+	for i, placement := range r.in.Placements {
+		expected += r.placement(placement.Name).Total
 		through += int32(min(placement.Elsewhere, 1<<29)) //nolint:gosec // it is bounded
 		for _, verdict := range r.out.Steps[i].Verdicts {
-			if verdict.Code == rollout.Skipped {
+			if verdict.Code == rollout.Skipped && !verdict.Forgiven {
 				through++
 			}
 		}
 	}
-	succeeded := int32(0)
 	for i := range r.record.Placements { // those that were taken out too: their clusters may be under another now
 		for _, group := range r.record.Placements[i].Groups {
 			through += group.Started - group.Departed
 			succeeded += group.Succeeded
 		}
 	}
-	switch {
-	case through < expected:
-		r.out.Away = int(expected - through)
-	case succeeded > 0 && finished:
-		r.record.FinishedTime = new(metav1.NewMicroTime(r.in.Now))
-	}
+	return expected, through, succeeded
 }
 
 // wakeAt makes the run end at an instant; the zero time is never.
