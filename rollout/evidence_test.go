@@ -92,3 +92,36 @@ func TestAFailureCountsUntilSuccess(t *testing.T) {
 		t.Errorf("%s, %+v", got, step)
 	}
 }
+
+// TestTheSentenceOfABreach: lost clusters are named apart, for they are no part of the selected ones.
+func TestTheSentenceOfABreach(t *testing.T) {
+	const one, perGroup = `{type: Progressive, progressive: {maxConcurrency: 1}}`, `{type: ProgressivePerGroup}`
+	for sentence, tc := range map[string]struct {
+		strategy, groups, statuses string
+		total, lost                int
+		want                       string
+	}{
+		"a failure": {one, "0:a,b,c,d", "a=Failed", 4, 0, "1 cluster of 4 failed, more than maxFailures allows: no more clusters start"},
+		"a loss":    {one, "0:b,c,d", "", 4, 1, "1 cluster was lost; maxFailures allows 0 of the 4 at the start: no more clusters start"},
+		"both": {
+			one, "0:a,b,c,d", "a=Failed b=Failed", 4, 1, "2 clusters failed and 1 was lost; maxFailures allows 0 of the 4 at the start: no more clusters start",
+		},
+		"two losses": {
+			one, "0:a,b", "a=Failed", 4, 2, "1 cluster failed and 2 were lost; maxFailures allows 0 of the 4 at the start: no more clusters start",
+		},
+		"by group":        {perGroup, "0:a,b 1:c", "a=Failed", 4, 1, "1 cluster failed and 1 was lost, more than maxFailures allows: no more clusters start"},
+		"a part succeeds": {`{type: Progressive, progressive: {maxFailures: 50%}}`, "0:a,b", "a=Succeeded b=Succeeded", 4, 1, "Rolled out to 2 clusters, 1 lost"},
+		"all failed":      {one, "0:a,b", "a=Failed b=Failed", 4, 1, "2 clusters failed and 1 was lost; maxFailures allows 0 of the 4 at the start, and none is left to start"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			of := rollout.Evidence{Gates: gates(""), Total: tc.total}
+			if tc.lost > 0 {
+				of.Lost = map[decision.GroupKey]int{{Index: 0}: tc.lost}
+			}
+			step := of.Next(strategy(t, tc.strategy), groups(t, tc.groups), statuses(t, tc.statuses), now)
+			if got := step.Message(); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

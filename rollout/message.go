@@ -23,12 +23,12 @@ func (s Step) Message() string {
 		if s.Elsewhere {
 			return fmt.Sprintf("Another placement of this rollout is breached: %s to start wait", clusters(len(s.Wait)))
 		}
-		return fmt.Sprintf("%s of %d failed, %s: no more clusters start", clusters(s.Failures), s.Total, s.limit())
+		return s.failed() + ": no more clusters start"
 	case PhaseFailed:
 		if !s.Breached {
-			return fmt.Sprintf("No cluster succeeded: %d of %s failed", s.Failures, clusters(s.Total))
+			return "No cluster succeeded: " + s.failures()
 		}
-		return fmt.Sprintf("%s of %d failed, %s, and none is left to start", clusters(s.Failures), s.Total, s.limit())
+		return s.failed() + ", and none is left to start"
 	case PhaseAdvancing:
 		return fmt.Sprintf("Starting %s, %d of %d under way then", clusters(len(s.Apply)), s.InFlight, s.Total)
 	case PhaseFinished:
@@ -59,7 +59,7 @@ func (s Step) ended() string {
 	for _, one := range []struct {
 		count int
 		what  string
-	}{{s.Failures, "failed"}, {s.Forgiven, "forgiven"}, {s.Skipped - s.Forgiven, "left out"}} {
+	}{{s.Failures, "failed"}, {s.Lost, "lost"}, {s.Forgiven, "forgiven"}, {s.Skipped - s.Forgiven, "left out"}} {
 		if one.count > 0 {
 			others = append(others, fmt.Sprintf("%d %s", one.count, one.what))
 		}
@@ -68,10 +68,41 @@ func (s Step) ended() string {
 	switch {
 	case len(others) == 0:
 		return "Rolled out to " + clusters(done)
+	case done == s.Total:
+		return "Rolled out to " + clusters(done) + ", " + strings.Join(others, ", ")
 	case s.Skipped > 0 && s.Skipped == s.Total:
 		return "Ended: " + strings.Join(others, ", ") + ", none succeeded"
 	default:
 		return fmt.Sprintf("Rolled out to %d of %s, %s", done, clusters(s.Total), strings.Join(others, ", "))
+	}
+}
+
+// failed returns what failed, and the limit that a breach has exceeded. Lost clusters are no part of the selected ones: with them the limit is
+// named by its number.
+func (s Step) failed() string {
+	switch {
+	case s.Lost == 0:
+		return fmt.Sprintf("%s of %d failed, %s", clusters(s.Failures), s.Total, s.limit())
+	case s.Mandatory || s.Base == 0:
+		return s.failures() + ", " + s.limit()
+	default:
+		return fmt.Sprintf("%s; maxFailures allows %d of the %d at the start", s.failures(), s.MaxFailures, s.Base)
+	}
+}
+
+// failures counts the clusters that failed, and those that are lost.
+func (s Step) failures() string {
+	verb := "was"
+	if s.Lost > 1 {
+		verb = "were"
+	}
+	switch {
+	case s.Lost == 0:
+		return fmt.Sprintf("%d of %s failed", s.Failures, clusters(s.Total))
+	case s.Failures == 0:
+		return fmt.Sprintf("%s %s lost", clusters(s.Lost), verb)
+	default:
+		return fmt.Sprintf("%s failed and %d %s lost", clusters(s.Failures), s.Lost, verb)
 	}
 }
 
@@ -114,6 +145,9 @@ func (s Step) Explain(v Verdict) string {
 	case WaitsForRepair:
 		if s.Elsewhere {
 			return "another placement of this rollout is breached"
+		}
+		if s.Lost > 0 {
+			return s.failed()
 		}
 		return fmt.Sprintf("%s failed, %s", clusters(s.Failures), s.limit())
 	case WaitsForStrategy:

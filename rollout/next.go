@@ -66,7 +66,9 @@ type planner struct {
 	removed  []string
 	// inFlightLimit is how many clusters may be in flight, inFlight how many are before this step.
 	inFlightLimit, inFlight, failures int
-	breached                          bool
+	// lost counts the clusters that are lost.
+	lost     int
+	breached bool
 }
 
 // orderGroups puts the groups in the order of the rollout: mandatory groups as the strategy lists them, then the others by index.
@@ -181,7 +183,7 @@ func (p *planner) checkLimits(size threshold) {
 		p.inFlightLimit = min(p.inFlightLimit, limit)
 	}
 	for _, lost := range p.evidence.Lost {
-		p.failures += lost
+		p.lost += lost
 	}
 	p.breached = !p.evidence.Finished && (p.elsewhere() || p.exceeded(cmp.Or(p.evidence.Total, total)))
 }
@@ -202,7 +204,7 @@ func (p *planner) elsewhere() bool { return p.evidence.Breached && !p.evidence.F
 // exceeded reports whether more clusters failed than maxFailures allows, of a total.
 func (p *planner) exceeded(total int) bool {
 	perGroup := p.kind == clusterv1alpha1.ProgressivePerGroup
-	if !perGroup && (p.ordered() || p.judgesAll()) && p.failures > p.maxFailures.of(total) {
+	if !perGroup && (p.ordered() || p.judgesAll()) && p.failures+p.lost > p.maxFailures.of(total) {
 		return true
 	}
 	if p.mandatoryFailed() {

@@ -1,9 +1,11 @@
 package rollout
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
 )
 
@@ -11,10 +13,14 @@ import (
 func (p *planner) step(groups []decision.Group) Step {
 	out := Step{
 		Verdicts: p.verdicts, Group: decision.GroupKey{Index: decision.NoIndex},
-		Total: len(p.verdicts), InFlight: p.inFlight, Failures: p.failures, MaxConcurrency: p.inFlightLimit,
+		Total: len(p.verdicts), InFlight: p.inFlight, Failures: p.failures, Lost: p.lost, MaxConcurrency: p.inFlightLimit,
 		Breached: p.breached && !p.elsewhere(), Elsewhere: p.elsewhere(),
 		Mandatory: p.breached && !p.elsewhere() && p.mandatoryFailed(),
 		Unmatched: unmatched(p.references(), groups), Errors: p.errs,
+	}
+	if p.kind != clusterv1alpha1.ProgressivePerGroup {
+		out.Base = cmp.Or(p.evidence.Total, out.Total)
+		out.MaxFailures = p.maxFailures.of(out.Base)
 	}
 	for _, v := range p.verdicts {
 		switch v.Code {
@@ -78,7 +84,7 @@ func (p *planner) phase(s Step) Phase {
 		return PhaseBreached
 	case len(s.Apply) > 0:
 		return PhaseAdvancing
-	case len(s.Wait) == 0 && s.InFlight == 0 && s.Failures > 0 && !p.evidence.Finished && !hasDone(s.Verdicts):
+	case len(s.Wait) == 0 && s.InFlight == 0 && s.Failures+s.Lost > 0 && !p.evidence.Finished && !hasDone(s.Verdicts):
 		return PhaseFailed
 	case len(s.Wait) == 0 && s.InFlight == 0:
 		return PhaseFinished

@@ -146,6 +146,10 @@ type Step struct {
 	// Total counts the selected clusters, InFlight the clusters under way or soaking after this step, Failures the failing
 	// and timed out ones.
 	Total, InFlight, Failures int
+	// Lost counts the clusters that started and were no longer selected before they succeeded. They are failures too, and no part of Total.
+	Lost int
+	// MaxFailures is how many of Base clusters, those at the start, may fail or be lost. Both are 0 where the limit is of each group.
+	MaxFailures, Base int
 	// Skipped counts the clusters that are left out, Forgiven those of them whose failure a person forgave.
 	Skipped, Forgiven int
 	// Breached means that more clusters failed than maxFailures, of those that started. Elsewhere means that another rollout of the same

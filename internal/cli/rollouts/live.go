@@ -112,7 +112,7 @@ func moves(phase rollout.Phase, inFlight int) bool {
 }
 
 // numbers are the clusters of all placements of a report.
-type numbers struct{ total, done, inFlight, failed int }
+type numbers struct{ total, done, inFlight, failed, lost int }
 
 func numbersOf(r *report.Report) numbers {
 	var out numbers
@@ -121,6 +121,7 @@ func numbersOf(r *report.Report) numbers {
 		out.done += p.Done
 		out.inFlight += p.InFlight
 		out.failed += p.Failed
+		out.lost += p.Lost
 	}
 	return out
 }
@@ -129,14 +130,17 @@ func numbersOf(r *report.Report) numbers {
 func progressLine(r *report.Report) string {
 	n := numbersOf(r)
 	width := len(fmt.Sprint(n.total))
-	group := ""
+	rest := ""
+	if n.lost > 0 {
+		rest = fmt.Sprintf(", %d lost", n.lost)
+	}
 	for _, p := range r.Placements {
 		if p.Group != "" {
-			group = ", group " + p.Group
+			rest += ", group " + p.Group
 			break
 		}
 	}
-	return fmt.Sprintf("%-9s  %*d of %d done, %*d under way, %d failed%s", r.Phase, width, n.done, n.total, width, n.inFlight, n.failed, group)
+	return fmt.Sprintf("%-9s  %*d of %d done, %*d under way, %d failed%s", r.Phase, width, n.done, n.total, width, n.inFlight, n.failed, rest)
 }
 
 // frame returns the view of a terminal.

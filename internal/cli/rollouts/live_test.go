@@ -113,7 +113,11 @@ func TestWatchEnds(t *testing.T) {
 		waits        bool
 	}{
 		"under way": {lenient, nil, false, "", "", false},
-		"finished":  {"{type: All}", func(w *plantest.World) { w.Succeed("a", "b") }, true, "", "", false},
+		"finished": {"{type: All}", func(w *plantest.World) {
+			w.Succeed("a", "b")
+			w.Step()
+		}, true, "", "", false},
+		"finished, and not recorded yet": {"{type: All}", func(w *plantest.World) { w.Succeed("a", "b") }, false, "", "", false},
 		"breached": {
 			lenient, func(w *plantest.World) { w.Degrade("a", "no image") }, true, "fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
 			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`", false,

@@ -95,7 +95,7 @@ func TestAVersionThatKillsClustersStops(t *testing.T) {
 		w.runTo(t, w.now.Add(time.Hour))
 	}
 	w.expectTemplate(t, "")
-	w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster of 4 failed")
+	w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster was lost; maxFailures allows 0 of the 4 at the start")
 	if entry := w.entry("a"); entry.Phase != clusterv1alpha1.ClusterLost || entry.Reason != "fell silent before it succeeded" {
 		t.Errorf("%+v", entry)
 	}

@@ -67,6 +67,8 @@ type Placement struct {
 	Done     int `json:"done"`
 	InFlight int `json:"inFlight,omitempty"`
 	Failed   int `json:"failed,omitempty"`
+	// Lost counts those that started and were no longer selected before they succeeded. They count as failures, and are no part of Selected.
+	Lost int `json:"lost,omitempty"`
 	// Next is what a user does to let a rollout go on that stands still; empty while it moves by itself.
 	Next string `json:"next,omitempty"`
 }
@@ -231,7 +233,7 @@ func (p *Placement) count(of workv1alpha1.PlacementSummary) {
 // read takes the step of the placement's rollout.
 func (p *Placement) read(step deliveryplan.Rollout, set *workv1alpha1.ManifestWorkReplicaSet) {
 	p.Phase, p.Message = string(step.Phase), step.Message
-	p.Failed, p.Done, p.InFlight = step.Failures, 0, step.InFlight-len(step.Apply)
+	p.Failed, p.Lost, p.Done, p.InFlight = step.Failures, step.Lost, 0, step.InFlight-len(step.Apply)
 	for _, verdict := range step.Verdicts {
 		if verdict.Code == rollout.Done || verdict.Code == rollout.Skipped {
 			p.Done++
