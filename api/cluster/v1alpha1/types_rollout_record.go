@@ -43,7 +43,40 @@ type RolloutRecord struct {
 	// +listType=map
 	// +listMapKey=name
 	Clusters []ClusterRolloutRecord `json:"clusters,omitempty"`
+
+	// What holds the rollout until it ends by itself or a person ends it.
+	//
+	// +optional
+	Holds []RolloutHold `json:"holds,omitempty"`
 }
+
+// RolloutHold is why clusters of a placement do not start.
+type RolloutHold struct {
+	// `Breach`: more clusters failed or were lost than maxFailures allows.
+	// `UnprovenGroup`: no cluster of a mandatory group can prove the change.
+	Type RolloutHoldType `json:"type"`
+
+	// Name of the placement.
+	Placement string `json:"placement"`
+
+	// The mandatory group; empty for a breach.
+	MandatoryDecisionGroup `json:",inline"`
+
+	// When the hold began. It stays while the hold lasts, whatever else changes.
+	Since metav1.Time `json:"since"`
+}
+
+// RolloutHoldType is a type of holds of a rollout.
+//
+// +kubebuilder:validation:Enum=Breach;UnprovenGroup
+type RolloutHoldType string
+
+const (
+	// HoldBreach means that more clusters failed or were lost than maxFailures allows.
+	HoldBreach RolloutHoldType = "Breach"
+	// HoldUnprovenGroup means that no cluster of a mandatory group can prove the change.
+	HoldUnprovenGroup RolloutHoldType = "UnprovenGroup"
+)
 
 // PlacementRolloutRecord is the part of a record about one placement.
 type PlacementRolloutRecord struct {

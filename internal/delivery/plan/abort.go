@@ -57,6 +57,7 @@ func (p *planner) stop(s *placementState, returning bool) {
 		return
 	}
 	s.freeze(rollout.PhaseBreached, rollout.WaitsForRepair)
+	s.step.Unproven = nil // passing it starts no cluster
 	s.returning = returning
 	returned, total := 0, 0
 	for _, c := range p.clusters {

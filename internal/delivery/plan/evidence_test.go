@@ -513,6 +513,52 @@ func TestOnePhaseForTheEnd(t *testing.T) {
 	w.expectCondition(t, "Progressing", "True", "Waiting", "1 cluster of the start away, so the rollout has not finished")
 }
 
+// TestHoldsAreOnRecord: a breach and an unproven group hold a set both, and each keeps the time when it began.
+func TestHoldsAreOnRecord(t *testing.T) {
+	w := finishedWorld(t, "a b c d", "p="+oneByOne)
+	w.pass(t)
+	w.expectHolds(t, "")
+	w.agents(t, "a", failing, w.now)
+	w.pass(t)
+	breached := w.now.Format(time.TimeOnly)
+	w.expectHolds(t, "Breach "+breached)
+	w.runTo(t, w.now.Add(time.Hour))
+	w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, canaries)
+	w.pass(t)
+	unproven := w.now.Format(time.TimeOnly)
+	w.expectHolds(t, "Breach "+breached+", UnprovenGroup canary "+unproven)
+	w.runTo(t, w.now.Add(time.Hour))
+	w.selects("p", "-")
+	w.runTo(t, w.now.Add(time.Hour))
+	w.expectCondition(t, "Progressing", "False", "Undecided", "")
+	w.paused = true
+	w.selects("p", "a b c d")
+	w.runTo(t, w.now.Add(time.Hour))
+	w.expectHolds(t, "Breach "+breached+", UnprovenGroup canary "+unproven)
+	w.paused, w.passed = false, []string{"canary"}
+	w.pass(t)
+	w.expectHolds(t, "Breach "+breached)
+	w.forgiven = true
+	w.pass(t)
+	w.expectHolds(t, "")
+}
+
+// expectHolds compares what holds the set, such as "Breach 10:00:00, UnprovenGroup canary 11:00:00".
+func (w *world) expectHolds(t *testing.T, want string) {
+	t.Helper()
+	var got []string
+	for _, hold := range w.set.Status.Rollout.Holds {
+		text := string(hold.Type)
+		if hold.GroupName != "" {
+			text += " " + hold.GroupName
+		}
+		got = append(got, text+" "+hold.Since.UTC().Format(time.TimeOnly))
+	}
+	if text := strings.Join(got, ", "); text != want {
+		t.Errorf("held by %q, want %q", text, want)
+	}
+}
+
 // TestAPercentageIsOfTheStart: a cluster that joins does not lift a breach.
 func TestAPercentageIsOfTheStart(t *testing.T) {
 	w := finishedWorld(t, "a b c d e", "p={type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 20%}}")

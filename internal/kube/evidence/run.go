@@ -48,6 +48,7 @@ func Run(in Input) Output {
 	r.start()
 	r.retry(frozen)
 	r.finish()
+	r.holds()
 	r.count()
 	r.out.Record = r.record
 	return r.out
