@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console"
@@ -254,6 +255,9 @@ func TestHoldsAreShown(t *testing.T) {
 	set.Status.Conditions = []metav1.Condition{{
 		Type: workv1alpha1.Progressing, Status: metav1.ConditionFalse, Reason: "Breached", Message: "2 <b>clusters</b> failed", LastTransitionTime: metav1.NewTime(now),
 	}}
+	set.Status.Rollout = &clusterv1alpha1.RolloutRecord{
+		Holds: []clusterv1alpha1.RolloutHold{{Type: clusterv1alpha1.HoldBreach, Placement: "fleet", Since: metav1.NewTime(now)}},
+	}
 	bundle := demo(t)
 	bundle.WorkSets = append(bundle.WorkSets, set)
 	code, body := newSite(t, fileSession(bundle)).get(t, "/hub")

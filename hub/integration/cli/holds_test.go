@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -42,4 +46,38 @@ func TestHolds(t *testing.T) {
 	awaitOutput(t, []string{"rollout", "status", "api", "-n", s.namespace}, "Finished")
 	expect(list, cli.ExitOK, "nothing is held back\n")
 	expect(release("--reason", "a test"), cli.ExitRefused, "nothing is held back of the set "+s.namespace+"/api")
+}
+
+// TestReleaseOfTwoHolds: a set that a breach and a mandatory group hold is released from both at once, and continues.
+func TestReleaseOfTwoHolds(t *testing.T) {
+	t.Setenv("COLUMNS", "400")
+	s := newDeliveryFixture(t)
+	s.startViews(t, "replicaset")
+	set := s.set(t, "{type: Progressive, progressive: {maxConcurrency: 1}}", "1")
+	s.create(t, set)
+	list := []string{"holds", "-n", s.namespace}
+	a, b := s.clusters()[0], s.clusters()[1]
+	s.report(t, a, "spec.selector: field is immutable")
+	awaitOutput(t, list, "hold     Breach")
+	stored := &workv1alpha1.ManifestWorkReplicaSet{}
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(set), stored); err != nil {
+		t.Fatal(err)
+	}
+	stored.Spec.PlacementRefs[0].RolloutStrategy.Progressive.MandatoryDecisionGroups.MandatoryDecisionGroups = []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}}
+	if err := s.client.Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	awaitOutput(t, list, "hold     Breach", "hold     UnprovenGroup")
+	got := run(t.Context(), "holds", "release", "manifestworkreplicaset/api", "-n", s.namespace, "--reason", "a test")
+	for _, want := range []string{
+		"manifestworkreplicaset/api: Breach is released: 1 failure forgiven: " + a + "\n",
+		"manifestworkreplicaset/api: UnprovenGroup is released: the group with groupName canary of Placement fleet is passed\n",
+	} {
+		if got.code != cli.ExitOK || !strings.Contains(got.out, want) {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+	s.report(t, b, "")
+	s.report(t, s.hidden, "")
+	awaitOutput(t, []string{"rollout", "status", "api", "-n", s.namespace}, "Finished")
 }

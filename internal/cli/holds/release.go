@@ -165,7 +165,7 @@ func (o *releaseOptions) release(
 	if err != nil {
 		return "", err
 	}
-	passed, err := rollouts.PassUnproven(set, reason)
+	passed, err := rollouts.PassHeld(set, of, reason)
 	if err != nil {
 		return "", err
 	}

@@ -1,62 +1,26 @@
 package rollouts
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/kube/hold"
 )
 
-// TestPassUnproven: a release passes the group that holds the rollout, for the present template and by the name that the group had. Later groups
-// have to be proven, and groups of several placements have to be named.
-func TestPassUnproven(t *testing.T) {
-	gate := func(name string, passed clusterv1alpha1.GatePassage) clusterv1alpha1.GateRecord {
-		return clusterv1alpha1.GateRecord{MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: name}, Passed: passed}
+// TestPassHeld: a release passes the group of a hold, for the present template.
+func TestPassHeld(t *testing.T) {
+	set, history := versions(t, "", "a")
+	group := clusterv1alpha1.MandatoryDecisionGroup{GroupName: "canary"}
+	got, err := PassHeld(set, &hold.Hold{Placement: "p", Group: &group}, "why")
+	want := rolloutv1alpha1.GroupApproval{
+		MandatoryDecisionGroup: group, Placement: "p", Revision: history[0].Hash, For: rolloutv1alpha1.ApprovalProof, Reason: "why",
 	}
-	byIndex := clusterv1alpha1.GateRecord{Resolved: "canary"}
-	cases := map[string]struct {
-		placements []clusterv1alpha1.PlacementRolloutRecord
-		want, err  string
-	}{
-		"the first of two": {
-			placements: []clusterv1alpha1.PlacementRolloutRecord{{Name: "p", Gates: []clusterv1alpha1.GateRecord{gate("canary", ""), gate("early", "")}}},
-			want:       "p/canary",
-		},
-		"the second, where the first is passed": {
-			placements: []clusterv1alpha1.PlacementRolloutRecord{
-				{Name: "p", Gates: []clusterv1alpha1.GateRecord{gate("canary", clusterv1alpha1.GateProven), gate("early", "")}},
-			},
-			want: "p/early",
-		},
-		"an index": {placements: []clusterv1alpha1.PlacementRolloutRecord{{Name: "p", Gates: []clusterv1alpha1.GateRecord{byIndex}}}, want: "p/canary"},
-		"two placements": {
-			placements: []clusterv1alpha1.PlacementRolloutRecord{
-				{Name: "p", Gates: []clusterv1alpha1.GateRecord{gate("canary", "")}}, {Name: "q", Gates: []clusterv1alpha1.GateRecord{gate("early", "")}},
-			},
-			err: "2 placements of the set shop/web have a mandatory group that is not passed: name the group",
-		},
-		"no record": {err: "0 placements"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			set, history := versions(t, "", "a")
-			if c.placements != nil { // the record is of the template and its overrides
-				set.Status.Rollout = &clusterv1alpha1.RolloutRecord{Revision: history[0].Hash + ".overrides", Placements: c.placements}
-			}
-			got, err := PassUnproven(set, "why")
-			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Errorf("err = %v, want %q", err, c.err)
-				}
-				return
-			}
-			if name := got.Placement + "/" + got.GroupName; err != nil || name != c.want || got.Revision != history[0].Hash || got.Reason != "why" {
-				t.Errorf("%+v, %v, want %s", got, err, c.want)
-			}
-		})
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -1,35 +1,57 @@
 package report
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/rollout"
 )
 
-// Holds returns what is held back of a set, by its status.
+// Holds returns what is held back of a set, by its status: a breach, and each mandatory group that is not proven.
 func Holds(set *workv1alpha1.ManifestWorkReplicaSet) []hold.Hold {
-	condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing)
-	if condition == nil || condition.Status != metav1.ConditionFalse {
+	condition, record := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing), set.Status.Rollout
+	if condition == nil || record == nil {
 		return nil
 	}
+	var out []hold.Hold
+	breach := -1
+	for _, held := range record.Holds {
+		one := newHold(set, held, condition)
+		switch {
+		case held.Type != clusterv1alpha1.HoldBreach:
+			out = append(out, one)
+		case condition.Reason == string(rollout.PhaseFailed): // no cluster is left to start
+		case breach < 0: // one stands for all placements: the failures of a set are forgiven together
+			breach = len(out)
+			out = append(out, one)
+		case one.Since.Before(out[breach].Since):
+			out[breach] = one
+		}
+	}
+	return out
+}
+
+// newHold returns a hold on record with its cause and what ends it.
+func newHold(set *workv1alpha1.ManifestWorkReplicaSet, held clusterv1alpha1.RolloutHold, condition *metav1.Condition) hold.Hold {
 	out := hold.Hold{
-		Kind: "ManifestWorkReplicaSet", Namespace: set.Namespace, Name: set.Name,
-		Cause: condition.Message, Since: &condition.LastTransitionTime,
+		Type: hold.Type(held.Type), Kind: "ManifestWorkReplicaSet", Namespace: set.Namespace, Name: set.Name,
+		Placement: held.Placement, Cause: condition.Message, Since: &held.Since,
 	}
-	switch rollout.Phase(condition.Reason) {
-	case rollout.PhaseBreached:
-		out.Type = hold.Breach
-	case rollout.PhaseUnproven:
-		out.Type = hold.UnprovenGroup
-	default:
-		return nil
+	if held.Type == clusterv1alpha1.HoldUnprovenGroup {
+		out.Group = &held.MandatoryDecisionGroup
+		if condition.Reason != string(rollout.PhaseUnproven) {
+			const text = "No cluster of the mandatory group with %s of Placement %s can prove the change: later groups wait until a person passes it"
+			out.Cause = fmt.Sprintf(text, rollout.Reference(*out.Group), held.Placement)
+		}
 	}
 	out.End = out.ReleaseCommand()
 	if set.Status.AbortedTime != nil {
 		out.End = "another template: the rollout was aborted, and its clusters have returned"
 	}
-	return []hold.Hold{out}
+	return out
 }

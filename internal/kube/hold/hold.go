@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
@@ -64,9 +65,12 @@ type Hold struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
+	// Placement is the placement whose rollout is held back, and Group its mandatory group; absent for other types.
+	Placement string                                  `json:"placement,omitempty"`
+	Group     *clusterv1alpha1.MandatoryDecisionGroup `json:"group,omitempty"`
 	// Cause is what happened, and what follows.
 	Cause string `json:"cause"`
-	// Since is when the object began to stand still. Until is when the hold ends by itself; absent where it does not.
+	// Since is when the hold began, whatever else changed since. Until is when the hold ends by itself; absent where it does not.
 	Since *metav1.Time `json:"since,omitempty"`
 	Until *metav1.Time `json:"until,omitempty"`
 	// End is the command that ends the hold, or what ends it where no command does.
