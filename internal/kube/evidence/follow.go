@@ -14,6 +14,8 @@ func (r *run) follow() {
 	for _, entry := range r.sortedEntries() {
 		c := r.clusters[entry.Name]
 		switch selected := c != nil && c.Placement != NoPlacement; {
+		case selected && entry.Phase == clusterv1alpha1.ClusterInFlight && r.goes(entry):
+			r.leave(entry) // what its work reports on the way out is no failure
 		case selected:
 			r.see(entry, c)
 		case c != nil && c.Held || !r.decided(entry.Placement):
@@ -25,6 +27,12 @@ func (r *run) follow() {
 	}
 	r.depart()
 	r.editionsSeen()
+}
+
+// goes reports whether the ManagedCluster of a cluster is being deleted or is gone, and the cluster was healthy when it was last seen. That is
+// never so for a cluster without a ManagedCluster. A decision still has it for a moment.
+func (r *run) goes(entry *clusterv1alpha1.ClusterRolloutRecord) bool {
+	return r.in.Members[entry.Name].Gone && entry.Available
 }
 
 // depart takes the clusters that leave and are not on record: those that had succeeded, and those that had not started. The latter are not
@@ -61,6 +69,9 @@ func (r *run) see(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
 	member := r.in.Members[entry.Name]
 	switch entry.Phase {
 	case clusterv1alpha1.ClusterLeft: // it comes as if it were new
+		if r.goes(entry) {
+			return
+		}
 		r.group(entry.Placement, groupOf(entry)).Started--
 		delete(r.entries, entry.Name)
 		return

@@ -195,6 +195,9 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 			out.State = rollout.StateSucceeded // it succeeded before
 		}
 		return out, c.State != rollout.StateToApply
+	case entry.Phase == clusterv1alpha1.ClusterLeft && r.goes(entry):
+		out.State = rollout.StateSkip
+		return out, true
 	case entry.Phase == clusterv1alpha1.ClusterLost || entry.Phase == clusterv1alpha1.ClusterLeft:
 		return out, false
 	case !entry.Written && c.State == rollout.StateToApply:
@@ -338,7 +341,7 @@ func (r *run) progress() (expected, through, succeeded int32) {
 		expected += r.placement(placement.Name).Total
 		through += int32(min(placement.Elsewhere, 1<<29)) //nolint:gosec // it is bounded
 		for _, verdict := range r.out.Steps[i].Verdicts {
-			if verdict.Code == rollout.Skipped && !verdict.Forgiven {
+			if verdict.Code == rollout.Skipped && r.entries[verdict.Cluster] == nil { // else it has started
 				through++
 			}
 		}
