@@ -13,7 +13,8 @@ import (
 	"github.com/berth-project/berth/rollout"
 )
 
-// settleTime is how long a rollout must stand still before a live view ends: a placement that was just created has decided nothing yet.
+// settleTime is how long a rollout must stand still before a live view ends, while the manager has not planned the present spec, or a
+// placement, which may be new, has decided nothing yet.
 const settleTime = 5 * time.Second
 
 // maxRows bounds the placements and the reasons in a frame.
@@ -66,9 +67,9 @@ func (l *Live) Show(r *report.Report, now time.Time) (string, Outcome) {
 	return out, outcome
 }
 
-// outcome reports whether a rollout has finished, or has stood still for a moment.
+// outcome reports whether a rollout has finished or stands still. It waits a moment where the manager may not have seen the present state.
 func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
-	finished, waits := true, true
+	finished, waits, settled := true, true, r.Observed
 	var reason, next string
 	namespace, _, _ := strings.Cut(r.Set, "/")
 	for _, p := range r.Placements {
@@ -77,6 +78,7 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 			continue // other placements rule its clusters, and the rollout of the set has finished
 		}
 		finished = finished && phase == rollout.PhaseFinished
+		settled = settled && phase != rollout.PhaseUndecided
 		if moves(phase, p.InFlight) {
 			l.still = time.Time{}
 			return Outcome{}
@@ -93,7 +95,7 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 	if l.still.IsZero() {
 		l.still = now
 	}
-	if now.Sub(l.still) < settleTime {
+	if !settled && now.Sub(l.still) < settleTime {
 		return Outcome{}
 	}
 	return Outcome{Ended: true, Reason: reason, Next: next, Waits: waits}

@@ -111,25 +111,34 @@ func TestWatchEnds(t *testing.T) {
 		ended        bool
 		reason, next string
 		waits        bool
+		// later means that the view waits a moment before it ends.
+		later bool
 	}{
-		"under way": {lenient, nil, false, "", "", false},
+		"under way": {lenient, nil, false, "", "", false, false},
 		"finished": {"{type: All}", func(w *plantest.World) {
 			w.Succeed("a", "b")
 			w.Step()
-		}, true, "", "", false},
-		"finished, and not recorded yet": {"{type: All}", func(w *plantest.World) { w.Succeed("a", "b") }, false, "", "", false},
+		}, true, "", "", false, false},
+		"finished, and not recorded yet": {"{type: All}", func(w *plantest.World) { w.Succeed("a", "b") }, false, "", "", false, false},
 		"breached": {
 			lenient, func(w *plantest.World) { w.Degrade("a", "no image") }, true, "fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
-			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`", false,
+			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`", false, false,
 		},
-		"paused with a cluster under way": {lenient, func(w *plantest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", "", false},
+		"paused with a cluster under way": {lenient, func(w *plantest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", "", false, false},
 		"paused": {
 			lenient, func(w *plantest.World) {
 				w.Succeed("a")
 				w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
-			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`", true,
+			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`", true, false,
 		},
-		"no decision": {lenient, func(w *plantest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "waits for its placement: see `kubectl berth explain placement fleet -n shop`", false},
+		"no decision": {lenient, func(w *plantest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "waits for its placement: see `kubectl berth explain placement fleet -n shop`", false, true},
+		"paused, and not planned since": {
+			lenient, func(w *plantest.World) {
+				w.Succeed("a")
+				w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
+				w.Set.Generation++
+			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`", true, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := plantest.New(t, now, tc.strategy, plantest.Group{Clusters: []string{"a", "b"}})
@@ -139,7 +148,7 @@ func TestWatchEnds(t *testing.T) {
 			}
 			live := rollouts.NewLive(printer.Screen{}, false)
 			found := report.New(w.Input())
-			if _, outcome := live.Show(&found, now); outcome.Ended != (tc.ended && tc.reason == "") {
+			if _, outcome := live.Show(&found, now); outcome.Ended != (tc.ended && !tc.later) {
 				t.Errorf("at once: %+v", outcome)
 			}
 			_, outcome := live.Show(&found, now.Add(5*time.Second))

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,6 +29,8 @@ type Report struct {
 	// Phase and Message are those of the condition Progressing.
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Observed means that the manager has planned the present spec, and that its record is of the present template.
+	Observed bool `json:"observed,omitempty"`
 	// CurrentRevision is the template of the last finished rollout, UpdateRevision the present one.
 	CurrentRevision string                                     `json:"currentRevision,omitempty"`
 	UpdateRevision  string                                     `json:"updateRevision,omitempty"`
@@ -189,6 +192,7 @@ func FromStatus(set *workv1alpha1.ManifestWorkReplicaSet) Report {
 	}
 	out.setCondition(set.Status.Conditions)
 	out.setLost(set.Status.Rollout)
+	out.Observed = observed(set)
 	seen := map[string]bool{}
 	for _, ref := range set.Spec.PlacementRefs {
 		if seen[ref.Name] {
@@ -202,6 +206,16 @@ func FromStatus(set *workv1alpha1.ManifestWorkReplicaSet) Report {
 		out.Placements = append(out.Placements, placement)
 	}
 	return out
+}
+
+// observed reports whether the status of a set is of its present spec.
+func observed(set *workv1alpha1.ManifestWorkReplicaSet) bool {
+	condition, record := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing), set.Status.Rollout
+	if condition == nil || condition.ObservedGeneration != set.Generation || record == nil {
+		return false
+	}
+	template, _, _ := strings.Cut(record.Revision, "-")
+	return template == set.Status.UpdateRevision
 }
 
 // setLost takes the clusters that are lost or left from a record.
