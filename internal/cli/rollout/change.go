@@ -32,7 +32,7 @@ rolloutcontrols, and where the set itself is paused to update the set, and execu
 
 const approveLong = `Approve decision groups in the rollouts of a ManifestWorkReplicaSet, for its present template.
 
-A group must be in the decision of a placement, or mandatory. A group whose rollout waits for approvals may start. A mandatory group that holds the rollout, since it is empty, missing, or has no
+A group must be in the decision of a placement, or mandatory, and not have passed; a group that nothing waits for yet is approved in advance. A group whose rollout waits for approvals may start. A mandatory group that holds the rollout, since it is empty, missing, or has no
 cluster that succeeded, is passed. A whole number is the index of a group, any other text its name; an index is stored as the name that
 the group has now. The approval is stored in the RolloutControl with the name of the set, with your user name. You need the
 permission to update rolloutcontrols.
@@ -96,7 +96,11 @@ func newApprove(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 			}
 			return rollouts.ChangeControl(ctx, hub, set, start)
 		}
-		return o.steering().Approve(ctx, hub, set, o.groups)
+		changed, advance, err := o.steering().Approve(ctx, hub, set, o.groups)
+		if changed {
+			o.done += rollouts.InAdvance(advance)
+		}
+		return changed, err
 	}
 	cmd := o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
 		Use: "approve SET (--group GROUP | --without-former) [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong, Args: oneWorkSet,

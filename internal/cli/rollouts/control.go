@@ -19,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
@@ -112,49 +113,114 @@ func PauseAll(paused bool, reason string) ControlChange {
 }
 
 // ApproveGroups returns the approvals of groups, by name or index, for the present template of a set: a group whose rollout waits for
-// approvals may start, and a mandatory group that is not proven is passed. A group must be in the decision or be mandatory.
-func ApproveGroups(d Delivery, placement string, groups []string, reason string) ([]rolloutv1alpha1.GroupApproval, error) {
+// approvals may start, and a mandatory group that is not proven is passed. A group must be in the decision or be mandatory, and not have
+// passed. Advance has the groups that nothing waits for yet.
+func ApproveGroups(d Delivery, placement string, groups []string, reason string) (
+	out []rolloutv1alpha1.GroupApproval, advance []string, err error,
+) {
 	if len(groups) == 0 {
-		return nil, errNoGroup
+		return nil, nil, errNoGroup
 	}
 	refs, err := refsTo(d.Set, placement)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	revision, err := plan.TemplateHash(&d.Set.Spec.ManifestWorkTemplate)
 	if err != nil {
-		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", d.Set.Namespace, d.Set.Name, err)
+		return nil, nil, fmt.Errorf("hashing the template of the set %s/%s: %w", d.Set.Namespace, d.Set.Name, err)
 	}
-	var out []rolloutv1alpha1.GroupApproval
 	for _, text := range groups {
-		before, known := len(out), false
+		before, known, waits := len(out), false, false
 		for _, i := range refs {
 			ref := &d.Set.Spec.PlacementRefs[i]
 			group, exists := namedGroup(d.Placements[ref.Name], referenceTo(text))
 			mandatory := d.isMandatory(ref, group)
 			known = known || exists || mandatory
 			approval := rolloutv1alpha1.GroupApproval{MandatoryDecisionGroup: group, Placement: ref.Name, Revision: revision, Reason: reason}
+			starts := exists && ref.RolloutStrategy.Approval != nil && (!d.started(ref.Name, group, revision) || d.approved(approval))
 			switch {
-			case exists && ref.RolloutStrategy.Approval != nil && !d.standsUnproven():
+			case starts && !d.standsUnproven():
 				approval.For = rolloutv1alpha1.ApprovalStart
 			case mandatory && !passed(d.Set, ref.Name, group, revision):
 				approval.For = rolloutv1alpha1.ApprovalProof
-			case exists && ref.RolloutStrategy.Approval != nil:
+			case starts:
 				approval.For = rolloutv1alpha1.ApprovalStart
 			default:
 				continue
 			}
+			waits = waits || d.waits(approval) || d.approved(approval)
 			out = append(out, approval)
 		}
 		switch {
 		case !known:
-			return nil, fmt.Errorf("the set %s/%s has no group %q: the groups are %s", d.Set.Namespace, d.Set.Name, text, d.groupNames(refs))
+			return nil, nil, fmt.Errorf("the set %s/%s has no group %q: the groups are %s", d.Set.Namespace, d.Set.Name, text, d.groupNames(refs))
 		case len(out) == before:
-			return nil, fmt.Errorf("nothing in the set %s/%s waits for the group %q: no strategy has approval, and the group is not mandatory or is passed",
-				d.Set.Namespace, d.Set.Name, text)
+			return nil, nil, fmt.Errorf("nothing in the set %s/%s waits for the group %q: no strategy has approval, or the group has passed. "+
+				"The groups are %s", d.Set.Namespace, d.Set.Name, text, d.groupNames(refs))
+		case !waits:
+			advance = append(advance, text)
 		}
 	}
-	return out, nil
+	return out, advance, nil
+}
+
+// approved reports whether a group is approved already, for what an approval is or for anything where it is for nothing yet.
+func (d Delivery) approved(approval rolloutv1alpha1.GroupApproval) bool {
+	return d.Control != nil && slices.ContainsFunc(d.Control.Spec.Approvals, func(other rolloutv1alpha1.GroupApproval) bool {
+		return other.MandatoryDecisionGroup == approval.MandatoryDecisionGroup && other.Placement == approval.Placement &&
+			other.Revision == approval.Revision && (approval.For == "" || other.For == approval.For)
+	})
+}
+
+// started reports whether every cluster of a group has started with the present template, or its rollout has finished.
+func (d Delivery) started(placement string, group clusterv1alpha1.MandatoryDecisionGroup, revision string) bool {
+	record := d.Set.Status.Rollout
+	if record == nil || !strings.HasPrefix(record.Revision, revision) {
+		return false
+	}
+	if record.FinishedTime != nil {
+		return true
+	}
+	started, selected := int32(0), 0
+	for _, of := range record.Placements {
+		for _, counts := range of.Groups {
+			key := decision.GroupKey{Index: int(counts.Index), Name: counts.Name}
+			if of.Name == placement && rollout.RefersTo(group, key) {
+				started += counts.Started - counts.Departed
+			}
+		}
+	}
+	for _, each := range d.Placements[placement].Decisions.Groups() {
+		if rollout.RefersTo(group, each.GroupKey) {
+			selected += len(each.Clusters)
+		}
+	}
+	return selected > 0 && int(started) >= selected
+}
+
+// waits reports whether the rollout stands still for what an approval is of, by the status of the set.
+func (d Delivery) waits(approval rolloutv1alpha1.GroupApproval) bool {
+	condition := meta.FindStatusCondition(d.Set.Status.Conditions, workv1alpha1.Progressing)
+	if condition == nil || condition.ObservedGeneration != d.Set.Generation {
+		return false
+	}
+	if approval.For == rolloutv1alpha1.ApprovalProof {
+		record := d.Set.Status.Rollout
+		return record != nil && slices.ContainsFunc(record.Holds, func(held clusterv1alpha1.RolloutHold) bool {
+			return held.Type == clusterv1alpha1.HoldUnprovenGroup && held.Placement == approval.Placement &&
+				held.MandatoryDecisionGroup == approval.MandatoryDecisionGroup
+		})
+	}
+	if condition.Reason != string(rollout.PhaseUnapproved) {
+		return false
+	}
+	for _, group := range d.Placements[approval.Placement].Decisions.Groups() {
+		reference := clusterv1alpha1.MandatoryDecisionGroup{GroupName: group.Name, GroupIndex: int32(group.Index)} //nolint:gosec // it is small
+		if len(group.Clusters) > 0 && !d.started(approval.Placement, reference, approval.Revision) {
+			return rollout.RefersTo(approval.MandatoryDecisionGroup, group.GroupKey)
+		}
+	}
+	return false
 }
 
 // namedGroup returns a reference by the name of the group, where it has one, and whether the group exists.

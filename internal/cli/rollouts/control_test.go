@@ -89,7 +89,7 @@ func TestApproveTakesAGroupThatExists(t *testing.T) {
 			set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{ref}
 			set.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.Progressing, Status: metav1.ConditionFalse, Reason: test.phase}}
 			read := Delivery{Set: set, Placements: map[string]plan.Placement{"p": {Decisions: decision.Of(group(0, "canary"), group(1, ""))}}}
-			got, err := ApproveGroups(read, "", []string{test.group}, "why")
+			got, _, err := ApproveGroups(read, "", []string{test.group}, "why")
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("err = %v, want %q", err, test.err)
@@ -105,6 +105,59 @@ func TestApproveTakesAGroupThatExists(t *testing.T) {
 			}
 			if text := name + " " + string(got[0].For); text != test.want || got[0].Revision != history[0].Hash || got[0].Reason != "why" || len(got) != 1 {
 				t.Errorf("%+v, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestApproveInAdvance: a group that nothing waits for yet is named, and a group that has passed is refused with the groups that there are.
+func TestApproveInAdvance(t *testing.T) {
+	count := func(index, started int32, name string) clusterv1alpha1.GroupRolloutRecord {
+		return clusterv1alpha1.GroupRolloutRecord{Index: index, Name: name, Started: started}
+	}
+	for sentence, test := range map[string]struct {
+		group, phase string
+		started      []clusterv1alpha1.GroupRolloutRecord
+		approved     bool
+		finished     bool
+		advance, err string
+	}{
+		"its turn":                 {group: "canary", phase: "Unapproved"},
+		"the turn of another":      {group: "1", phase: "Unapproved", advance: "1"},
+		"its turn after another":   {group: "1", phase: "Unapproved", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}},
+		"while another is rolled":  {group: "1", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}, advance: "1"},
+		"it has started":           {group: "0", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}, err: "has passed. The groups are 0 (canary), 1"},
+		"it was approved, started": {group: "0", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}, approved: true},
+		"the rollout has finished": {group: "1", phase: "Finished", finished: true, err: "has passed. The groups are 0 (canary), 1"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			set, history := versions(t, "a", "a")
+			ref := workv1alpha1.LocalPlacementReference{Name: "p"}
+			ref.RolloutStrategy.Type, ref.RolloutStrategy.Approval = clusterv1alpha1.Progressive, &clusterv1alpha1.RolloutApproval{}
+			set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{ref}
+			set.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.Progressing, Reason: test.phase, ObservedGeneration: set.Generation}}
+			set.Status.Rollout = &clusterv1alpha1.RolloutRecord{
+				Revision: history[0].Hash, Placements: []clusterv1alpha1.PlacementRolloutRecord{{Name: "p", Groups: test.started}},
+			}
+			if test.finished {
+				set.Status.Rollout.FinishedTime = &metav1.MicroTime{}
+			}
+			read := Delivery{Set: set, Placements: map[string]plan.Placement{"p": {Decisions: decision.Of(group(0, "canary"), group(1, ""))}}}
+			if test.approved {
+				read.Control = &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Approvals: []rolloutv1alpha1.GroupApproval{{
+					MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: "canary"}, Placement: "p", Revision: history[0].Hash,
+					For: rolloutv1alpha1.ApprovalStart,
+				}}}}
+			}
+			_, advance, err := ApproveGroups(read, "", []string{test.group}, "why")
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("err = %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil || strings.Join(advance, " ") != test.advance {
+				t.Errorf("%q in advance, %v; want %q", advance, err, test.advance)
 			}
 		})
 	}

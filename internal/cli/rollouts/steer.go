@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/printer"
 )
 
 var errReasonInSet = errors.New("--reason and --placement exclude each other: a set has no place for the reason of a pause; leave one of them out")
@@ -39,17 +40,35 @@ func (s Steering) Resume(ctx context.Context, hub client.Client, set *workv1alph
 	return changed || inSet, err
 }
 
-// Approve approves groups, by name or index, for the present template.
-func (s Steering) Approve(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, groups []string) (changed bool, err error) {
+// Approve approves groups, by name or index, for the present template. Advance has those that nothing waits for yet.
+func (s Steering) Approve(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, groups []string) (
+	changed bool, advance []string, err error,
+) {
 	read, err := ReadNew(ctx, hub, set)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	approvals, err := ApproveGroups(read, s.Placement, groups, s.Reason)
+	if read.Control, err = ReadControl(ctx, hub, client.ObjectKeyFromObject(set)); err != nil {
+		return false, nil, err
+	}
+	approvals, advance, err := ApproveGroups(read, s.Placement, groups, s.Reason)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	return ChangeControl(ctx, hub, set, AddApprovals(approvals))
+	changed, err = ChangeControl(ctx, hub, set, AddApprovals(approvals))
+	return changed, advance, err
+}
+
+// InAdvance is how a command reports groups that were approved and that nothing waits for yet. It is empty without any.
+func InAdvance(groups []string) string {
+	switch len(groups) {
+	case 0:
+		return ""
+	case 1:
+		return " in advance: the group " + groups[0] + " waits for nothing yet"
+	default:
+		return " in advance: the groups " + printer.JoinNames(groups, maxListed) + " wait for nothing yet"
+	}
 }
 
 // pauseInSet pauses or resumes rollouts in the set itself.

@@ -57,10 +57,11 @@ func (w *Writer) Roll(ctx context.Context, wanted console.RolloutChange) (string
 	}
 	steer := rollouts.Steering{Placement: wanted.Placement}
 	var changed bool
+	var advance []string
 	var err error
 	switch wanted.Action {
 	case "approve":
-		changed, err = steer.Approve(ctx, w.works, set, []string{wanted.Group})
+		changed, advance, err = steer.Approve(ctx, w.works, set, []string{wanted.Group})
 	case "pause":
 		changed, err = steer.Pause(ctx, w.works, set)
 	default:
@@ -74,7 +75,7 @@ func (w *Writer) Roll(ctx context.Context, wanted console.RolloutChange) (string
 		"approve": "approved",
 	}[wanted.Action]
 	if !changed {
-		done += " already"
+		return done + " already.", nil
 	}
-	return done + ".", nil
+	return done + rollouts.InAdvance(advance) + ".", nil
 }
