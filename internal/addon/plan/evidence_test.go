@@ -136,6 +136,32 @@ func TestAConfigurationThatKillsClustersStops(t *testing.T) {
 	w.expect(t, "a=2 b=2 c=1 d=1 e=1", "True/Progressing")
 }
 
+// TestADeadlineRunsFromTheStart: of each cluster from when it starts, whenever the rollout began, and never again once it succeeded.
+func TestADeadlineRunsFromTheStart(t *testing.T) {
+	w := rolledOut(t, "a b", "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 5m, progressDeadline: 10m}}")
+	w.watch(t, 8*time.Minute)
+	w.reports("a", true)
+	w.watch(t, time.Minute)
+	again := w.stored["a"].DeepCopy()
+	again.Status.ConfigReferences[0].LastAppliedConfig = nil
+	w.store(again, false)
+	w.watch(t, 5*time.Minute)
+	if entry := w.entry("a"); entry.Phase != clusterv1alpha1.ClusterInFlight || entry.SucceededTime != nil {
+		t.Errorf("%+v, want that no deadline runs after its success", entry)
+	}
+	w.reports("a", true)
+	w.watch(t, 7*time.Minute)
+	began := w.entry("b").StartedTime.Time
+	w.expect(t, "a=2 b=2", "True/Progressing")
+	w.watch(t, began.Add(9*time.Minute).Sub(w.now))
+	w.expect(t, "a=2 b=2", "True/Progressing") // it has 10 minutes of its own
+	w.watch(t, 3*time.Minute)
+	w.expect(t, "a=2 b=2", "False/Failed")
+	if entry := w.entry("b"); entry.Phase != clusterv1alpha1.ClusterFailed || !strings.HasPrefix(entry.Reason, "the deadline passed at") {
+		t.Errorf("%+v, want that its deadline passed", entry)
+	}
+}
+
 // TestAFailureCountsUntilTheClusterSucceeds: a retry lets no other cluster start.
 func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
 	for sentence, change := range map[string]func(*testing.T, *world){
