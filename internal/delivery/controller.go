@@ -81,6 +81,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: options,
 		pool: make(apply.Pool, maxConcurrent), pace: newPace(options.FanoutBytes), sets: map[client.ObjectKey]*setState{},
+		away: map[client.ObjectKey]time.Time{},
 	}
 	r.recorder, r.metrics = mgr.GetEventRecorder("replicaset-controller"), telemetry.NewDeliveries(options.Registry, r.deliveryState)
 	if err := r.watch(ctx, mgr); err != nil {
@@ -107,8 +108,10 @@ type reconciler struct {
 	recorder events.EventRecorder
 	metrics  *telemetry.Deliveries
 
-	mu   sync.Mutex // guards sets
+	mu   sync.Mutex // guards sets and away
 	sets map[client.ObjectKey]*setState
+	// away has when this process first saw that the set of a RolloutControl is away.
+	away map[client.ObjectKey]time.Time
 }
 
 // state returns the state of a set.
@@ -145,10 +148,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, cached); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.remove(request.NamespacedName)
-			return reconcile.Result{}, nil
+			after, err := r.orphan(ctx, request.NamespacedName)
+			return reconcile.Result{RequeueAfter: after}, err
 		}
 		return reconcile.Result{}, fmt.Errorf("reading ManifestWorkReplicaSet %s: %w", request, err)
 	}
+	r.returned(request.NamespacedName)
 	s := r.state(request.NamespacedName)
 	set := s.latest(cached)
 	var after time.Duration

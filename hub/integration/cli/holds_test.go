@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
 )
 
@@ -80,4 +84,33 @@ func TestReleaseOfTwoHolds(t *testing.T) {
 	s.report(t, b, "")
 	s.report(t, s.hidden, "")
 	awaitOutput(t, []string{"rollout", "status", "api", "-n", s.namespace}, "Finished")
+}
+
+// TestDecisionsSurviveAReplacement: a set that is deleted and created again, as `kubectl replace --force` does, is still paused.
+func TestDecisionsSurviveAReplacement(t *testing.T) {
+	t.Setenv("COLUMNS", "400")
+	s := newDeliveryFixture(t)
+	s.startViews(t, "replicaset")
+	s.create(t, s.set(t, "{type: Progressive, progressive: {maxConcurrency: 1}}", "1"))
+	if got := run(t.Context(), "rollout", "pause", "api", "-n", s.namespace, "--reason", "Friday"); got.code != cli.ExitOK {
+		t.Fatalf("%+v", got)
+	}
+	status := []string{"rollout", "status", "api", "-n", s.namespace}
+	awaitOutput(t, status, "Friday", "Paused")
+	set := &workv1alpha1.ManifestWorkReplicaSet{}
+	key := client.ObjectKey{Namespace: s.namespace, Name: "api"}
+	if err := s.client.Get(t.Context(), key, set); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.Delete(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	kit.Await(t, "the set is gone", func(ctx context.Context) error {
+		if err := s.client.Get(ctx, key, set); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reading it: %w", err)
+		}
+		return nil
+	})
+	s.create(t, s.set(t, "{type: Progressive, progressive: {maxConcurrency: 1}}", "1"))
+	awaitOutput(t, status, "Friday", "Paused")
 }

@@ -59,7 +59,8 @@ func ReadControl(ctx context.Context, hub client.Reader, key client.ObjectKey) (
 // ControlChange stores a decision in the name of a user, and reports whether there is anything to change.
 type ControlChange func(spec *rolloutv1alpha1.RolloutControlSpec, by string) bool
 
-// ChangeControl stores what the caller decides about the rollout of a set.
+// ChangeControl stores what the caller decides about the rollout of a set. The object has the name of the set and no owner: a set that is
+// deleted and created again, as by `kubectl replace --force`, has the same decisions.
 func ChangeControl(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, change ControlChange) (changed bool, err error) {
 	key := client.ObjectKeyFromObject(set)
 	by, err := userName(ctx, hub)
@@ -72,13 +73,11 @@ func ChangeControl(ctx context.Context, hub client.Client, set *workv1alpha1.Man
 		switch {
 		case err == nil:
 			if changed = change(&control.Spec, by); changed {
+				control.OwnerReferences = slices.DeleteFunc(control.OwnerReferences, ofSet)
 				err = hub.Update(ctx, control)
 			}
 		case apierrors.IsNotFound(err):
 			control.Namespace, control.Name = key.Namespace, key.Name
-			owner := metav1.NewControllerRef(set, workv1alpha1.GroupVersion.WithKind("ManifestWorkReplicaSet"))
-			owner.BlockOwnerDeletion = nil                            // it needs a permission of its own
-			control.OwnerReferences = []metav1.OwnerReference{*owner} // a later set of the name begins without it
 			if changed = change(&control.Spec, by); !changed {
 				return nil
 			}
@@ -91,6 +90,9 @@ func ChangeControl(ctx context.Context, hub client.Client, set *workv1alpha1.Man
 	})
 	return changed && err == nil, err //nolint:wrapcheck // it names the object
 }
+
+// ofSet reports whether an owner is a set, as former versions stored it.
+func ofSet(owner metav1.OwnerReference) bool { return owner.Kind == "ManifestWorkReplicaSet" }
 
 // userName returns the name of the caller as the hub has it; empty for a caller who may not read it.
 func userName(ctx context.Context, hub client.Client) (string, error) {

@@ -173,7 +173,7 @@ func deliveryPermissions() []permission {
 		{part: partReplicaSet, group: workGroup, resources: "manifestworks", verbs: "get,list,watch,create,patch,delete"},
 		{part: partReplicaSet, group: group, resources: "placements,placementdecisions,managedclusters", verbs: "list,watch"},
 		{part: partReplicaSet, group: "apps", resources: "controllerrevisions", verbs: "list,watch,create,patch,delete"},
-		{part: partReplicaSet, group: "rollout.berth-project.io", resources: "rolloutcontrols", verbs: "list,watch"},
+		{part: partReplicaSet, group: "rollout.berth-project.io", resources: "rolloutcontrols", verbs: "list,watch,delete"},
 		{part: partReplicaSet, group: "rollout.berth-project.io", resources: "formertemplates", verbs: "list,watch,create,patch,delete"},
 		{part: partReplicaSet, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
 		{part: partReplicaSet, group: "coordination.k8s.io", resources: "leases", names: "work-manager-lock", verbs: "get"},
