@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,7 +43,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 	}
 	typo := func() {
 		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"evn": "live"}},
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"env": "lvie"}},
 		}}}
 	}
 	want := []string{"this edit leaves none of 4 selected clusters; they stay until it is confirmed: " +
@@ -63,4 +64,40 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		p.Annotations = map[string]string{clusterv1beta1.ConfirmedGenerationAnnotation: fmt.Sprint(p.Generation)}
 	})
 	hub.AwaitSelected(namespace, "p")
+}
+
+// TestAnEditThatNamesNothingIsHeld misspells a label that every cluster has.
+func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
+	requireWebhooks(t)
+	stopManager()
+	startManager(t, "--emptying-edits=hold")
+	t.Cleanup(stopManager)
+	hub, administrator, namespace := kit.New(t, shared), admin(t), shared.Namespace(t)
+	administrator.mustCreate(t, set(namespace, nil))
+	administrator.mustCreate(t, binding(namespace, namespace, namespace))
+	var clusters []string
+	for i := range 4 {
+		clusters = append(clusters, fmt.Sprintf("%s-%d", namespace, i))
+		administrator.mustCreate(t, cluster(clusters[i], labels(clusterv1beta2.ClusterSetLabel, namespace, "environment", "live")))
+	}
+	administrator.mustCreate(t, placement(namespace, "p", map[string]any{}))
+	hub.AwaitSelected(namespace, "p", clusters...)
+	administrator.takeWarnings()
+	p := kit.Placement(namespace, "p")
+	hub.MustGet(client.ObjectKeyFromObject(p), p)
+	before := p.DeepCopy()
+	p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"enviroment": "live"}},
+	}}}
+	patch := kit.Must(client.MergeFrom(before).Data(p)).In(t)
+	check(t, administrator.merge(t.Context(), placement(namespace, "p", map[string]any{}), string(patch)), 0, "")
+	unknown := `no cluster in reach has the label "enviroment" (4 have "environment")`
+	if warnings := administrator.takeWarnings(); !slices.Contains(warnings, unknown) {
+		t.Errorf("the warnings are %q, want one of them %q", warnings, unknown)
+	}
+	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, clusterv1beta1.ReasonReferenceHeld)
+	hub.AwaitSelected(namespace, "p", clusters...)
+	administrator.mustCreate(t, cluster(namespace+"-right", labels(clusterv1beta2.ClusterSetLabel, namespace, "enviroment", "live")))
+	hub.AwaitSelected(namespace, "p", namespace+"-right")
+	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, clusterv1beta1.ReasonSucceedConfigured)
 }
