@@ -493,6 +493,25 @@ func TestForgivenClustersEndARollout(t *testing.T) {
 	}
 }
 
+// TestAForgivenClusterThatIsTriedAgainHasAPlace: it is under way, and no other starts beside it.
+func TestAForgivenClusterThatIsTriedAgainHasAPlace(t *testing.T) {
+	w := finishedWorld(t, "a b c", "p="+oneByOne)
+	w.pass(t)
+	w.silence("b c", "a")
+	w.runTo(t, w.now.Add(time.Hour))
+	w.members = nil
+	w.selects("p", "a b c")
+	w.agents(t, "a", healthy, w.now) // the old work is gone
+	w.pass(t)
+	w.expectTemplate(t, "a")
+	w.forgiven = true
+	w.runTo(t, w.now.Add(time.Hour))
+	w.expectTemplate(t, "a")
+	w.agents(t, "a", healthy, w.now)
+	w.pass(t)
+	w.expectTemplate(t, "a b")
+}
+
 // TestOnePhaseForTheEnd: the phase of a rollout is Finished only where the record has its end, or where it ended without a success.
 func TestOnePhaseForTheEnd(t *testing.T) {
 	w := finishedWorld(t, "a b c", "p={type: All}")

@@ -214,10 +214,21 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 			out.Since = entry.StartedTime.Time
 		}
 	}
-	if entry.Phase == clusterv1alpha1.ClusterForgiven && out.State != rollout.StateSucceeded {
-		out.State, out.Forgiven = rollout.StateSkip, true // also one that is late: it may never succeed
+	return r.forgive(out, entry, c), true
+}
+
+// forgive leaves a forgiven cluster out that fails or is late, since it may never succeed. One that is under way takes a place without a deadline.
+func (r *run) forgive(status rollout.Status, entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) rollout.Status {
+	if entry.Phase != clusterv1alpha1.ClusterForgiven || status.State == rollout.StateSucceeded {
+		return status
 	}
-	return out, true
+	deadline := r.paceOf(c.Placement).Deadline
+	late := deadline > 0 && !entry.Reached && c.State != rollout.StateToApply && !r.in.Now.Before(entry.StartedTime.Add(deadline))
+	if late || status.State != rollout.StateProgressing {
+		status.State, status.Forgiven = rollout.StateSkip, true
+	}
+	status.Since = time.Time{}
+	return status
 }
 
 // start puts the clusters that start now on record.
