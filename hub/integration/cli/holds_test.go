@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
@@ -95,22 +96,31 @@ func TestDecisionsSurviveAReplacement(t *testing.T) {
 	if got := run(t.Context(), "rollout", "pause", "api", "-n", s.namespace, "--reason", "Friday"); got.code != cli.ExitOK {
 		t.Fatalf("%+v", got)
 	}
-	status := []string{"rollout", "status", "api", "-n", s.namespace}
-	awaitOutput(t, status, "Friday", "Paused")
 	set := &workv1alpha1.ManifestWorkReplicaSet{}
 	key := client.ObjectKey{Namespace: s.namespace, Name: "api"}
-	if err := s.client.Get(t.Context(), key, set); err != nil {
-		t.Fatal(err)
+	awaitPaused := func() {
+		t.Helper()
+		kit.Await(t, "the manager holds the set by the pause", func(ctx context.Context) error {
+			if err := s.client.Get(ctx, key, set); err != nil {
+				return err
+			}
+			if found := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing); found == nil || found.Reason != "Paused" {
+				return fmt.Errorf("%w: %+v", errNotYet, found)
+			}
+			return nil
+		})
+		awaitOutput(t, []string{"rollout", "status", "api", "-n", s.namespace}, "Friday", "Paused")
 	}
+	awaitPaused()
 	if err := s.client.Delete(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
 	kit.Await(t, "the set is gone", func(ctx context.Context) error {
 		if err := s.client.Get(ctx, key, set); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("reading it: %w", err)
+			return fmt.Errorf("%w: reading it: %w", errNotYet, err)
 		}
 		return nil
 	})
 	s.create(t, s.set(t, "{type: Progressive, progressive: {maxConcurrency: 1}}", "1"))
-	awaitOutput(t, status, "Friday", "Paused")
+	awaitPaused()
 }
