@@ -23,13 +23,16 @@ func TestHeldEditIsListedAndReleased(t *testing.T) {
 			t.Errorf("%q: %+v, want exit code %d and %q", args, got, code, text)
 		}
 	}
-	expect(release, cli.ExitRefused, "no edit of the placement "+s.namespace+"/"+name+" is held")
+	expect(release, cli.ExitRefused, "nothing of the placement "+s.namespace+"/"+name+" is held: ")
 	s.client.MustMerge(kit.Placement(s.namespace, name),
 		`{"spec":{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"sitee":"x"}}}}]}}`)
+	awaitOutput(t, list, "hold     Reference", `no cluster in reach has the label "sitee" (2 have "site")`)
+	s.client.AwaitSelected(s.namespace, name, s.clusters()[0])
+	expect(append(release, "--hold", "Reference"), cli.ExitOK, "placement/"+name+": Reference is released: generation 2 of its spec is followed\n")
 	awaitOutput(t, list, "hold     Edit", "object   placement/"+name+" in "+s.namespace, "leaves none of 1 selected ManagedClusters",
 		"ends with: kubectl berth holds release placement/"+name+" -n "+s.namespace+" --reason WHY\n")
 	s.client.AwaitSelected(s.namespace, name, s.clusters()[0])
-	expect(append(release, "--hold", "Breach"), cli.ExitRefused, "no edit of the placement "+s.namespace+"/"+name+" is held")
+	expect(append(release, "--hold", "Breach"), cli.ExitRefused, "nothing of the placement "+s.namespace+"/"+name+" is held by Breach: ")
 	expect(release, cli.ExitOK, "placement/"+name+": Edit is released: its clusters leave by generation 2 of its spec\n")
 	s.client.AwaitSelected(s.namespace, name)
 	expect(list, cli.ExitOK, "nothing is held back\n")

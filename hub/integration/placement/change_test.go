@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -231,6 +232,11 @@ func specChange(f *fleet) {
 	change(f, p, func(p *clusterv1beta1.Placement) { kit.Number(2)(&p.Spec) })
 	f.awaitSelected("p", f.upTo(2)...)
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.ClusterSets = []string{"elsewhere"} })
+	f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, clusterv1beta1.ReasonReferenceHeld)
+	f.awaitSelected("p", f.upTo(2)...)
+	change(f, p, func(p *clusterv1beta1.Placement) {
+		p.Annotations = map[string]string{clusterv1beta1.ConfirmedReferencesAnnotation: strconv.FormatInt(p.Generation, 10)}
+	})
 	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoIntersection")
 	f.awaitSelected("p")
 }

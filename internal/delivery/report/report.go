@@ -30,7 +30,7 @@ type Report struct {
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Observed means that the manager has planned the present spec, and that its record is of the present template.
-	Observed bool `json:"observed,omitempty"`
+	Observed bool `json:"-"`
 	// CurrentRevision is the template of the last finished rollout, UpdateRevision the present one.
 	CurrentRevision string                                     `json:"currentRevision,omitempty"`
 	UpdateRevision  string                                     `json:"updateRevision,omitempty"`

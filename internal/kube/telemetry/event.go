@@ -47,7 +47,8 @@ type Event struct {
 // DecisionEvent returns the event of a stored plan. Ok is false if the plan changed nothing of interest to a user.
 func DecisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p plan.Plan) (event Event, ok bool) {
 	old := meta.FindStatusCondition(before.Status.Conditions, result.Misconfigured.Type)
-	if result.Misconfigured.Status == metav1.ConditionTrue && (old == nil || old.Message != result.Misconfigured.Message) {
+	kept := result.Misconfigured.Status == metav1.ConditionTrue && result.Misconfigured.Reason != clusterv1beta1.ReasonUnknownReference
+	if kept && (old == nil || old.Message != result.Misconfigured.Message) {
 		return Event{
 			Type: corev1.EventTypeWarning, Reason: ReasonMisconfigured, Action: ActionDecisionKept,
 			Note: truncate("The last decisions are kept: " + result.Misconfigured.Message),
