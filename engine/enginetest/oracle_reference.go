@@ -101,14 +101,18 @@ func (v *view) inSelector(
 ) {
 	if len(of.ClusterNames) > 0 && !slices.ContainsFunc(of.ClusterNames, func(name string) bool { return v.scope.candidates[name] }) {
 		names := slices.Compact(slices.Sorted(slices.Values(of.ClusterNames)))
-		add(unknownReference{fmt.Sprintf("%sno cluster in reach has one of the %d names, such as %q", plugin, len(names), names[0]), "",
-			func(spec *clusterv1beta1.PlacementSpec) { at(spec).ClusterNames = nil }})
+		add(unknownReference{
+			fmt.Sprintf("%sno cluster in reach has one of the %d names, such as %q", plugin, len(names), names[0]), "",
+			func(spec *clusterv1beta1.PlacementSpec) { at(spec).ClusterNames = nil },
+		})
 	}
 	key := func(what, key string, claims bool, remove func(*clusterv1beta1.ClusterSelector)) {
 		have := v.have(claims)
 		if have[key] == 0 {
-			add(unknownReference{fmt.Sprintf("%sno cluster in reach has the %s %q", plugin, what, key), hintOf(key, have),
-				func(spec *clusterv1beta1.PlacementSpec) { remove(at(spec)) }})
+			add(unknownReference{
+				fmt.Sprintf("%sno cluster in reach has the %s %q", plugin, what, key), hintOf(key, have),
+				func(spec *clusterv1beta1.PlacementSpec) { remove(at(spec)) },
+			})
 		}
 	}
 	another := func(key string) func(metav1.LabelSelectorRequirement) bool {
@@ -184,30 +188,49 @@ func (v *view) inScores(add func(unknownReference)) {
 		if !addOn || v.weight[prioritizer] == 0 {
 			continue
 		}
-		have := map[string]int{}
-		for name := range v.scope.candidates {
-			for key, object := range v.w.Scores {
-				seen := map[string]bool{}
-				for _, item := range object.Status.Scores {
-					if key.Cluster == name && !seen[item.Name] {
-						have[key.Resource+"/"+item.Name]++
-					}
-					seen[item.Name] = true
-				}
-			}
-		}
+		have := v.haveScores()
 		if have[prioritizer] > 0 {
 			continue
 		}
-		add(unknownReference{fmt.Sprintf("Prioritizer:no cluster in reach has the score %q in an AddOnPlacementScore %q", score, resource), hintOf(prioritizer, have),
+		add(unknownReference{
+			fmt.Sprintf("Prioritizer:no cluster in reach has the score %q in an AddOnPlacementScore %q", score, resource), hintOf(prioritizer, have),
 			func(spec *clusterv1beta1.PlacementSpec) {
-				for i, config := range spec.PrioritizerPolicy.Configurations {
-					if of := config.ScoreCoordinate.AddOn; of != nil && of.ResourceName == resource && of.ScoreName == score {
-						steady := clusterv1beta1.ScoreCoordinate{Type: "BuiltIn", BuiltIn: "Steady"}
-						spec.PrioritizerPolicy.Configurations[i] = clusterv1beta1.PrioritizerConfig{ScoreCoordinate: &steady, Weight: new(int32(1_000_000))}
-					}
-				}
-			}})
+				steadyInstead(spec.PrioritizerPolicy.Configurations, resource, score)
+			},
+		})
+	}
+}
+
+// haveScores counts the clusters in reach by the scores that they have, as resource/score.
+func (v *view) haveScores() map[string]int {
+	of := map[string]map[string]bool{}
+	for key, object := range v.w.Scores {
+		for _, item := range object.Status.Scores {
+			name := key.Resource + "/" + item.Name
+			if of[name] == nil {
+				of[name] = map[string]bool{}
+			}
+			if v.scope.candidates[key.Cluster] {
+				of[name][key.Cluster] = true
+			}
+		}
+	}
+	out := map[string]int{}
+	for name, clusters := range of {
+		if len(clusters) > 0 {
+			out[name] = len(clusters)
+		}
+	}
+	return out
+}
+
+// steadyInstead puts Steady with a high weight in the place of a score.
+func steadyInstead(configurations []clusterv1beta1.PrioritizerConfig, resource, score string) {
+	for i, config := range configurations {
+		if of := config.ScoreCoordinate.AddOn; of != nil && of.ResourceName == resource && of.ScoreName == score {
+			steady := clusterv1beta1.ScoreCoordinate{Type: "BuiltIn", BuiltIn: "Steady"}
+			configurations[i] = clusterv1beta1.PrioritizerConfig{ScoreCoordinate: &steady, Weight: new(int32(1_000_000))}
+		}
 	}
 }
 

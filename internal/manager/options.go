@@ -243,11 +243,7 @@ func (o *Options) validate() error {
 	check(o.Workers >= 1 && o.Workers <= 256, "--workers %d: must be 1 to 256", o.Workers)
 	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
-	check(slices.Contains([]string{HoldEmptyingEdits, WarnEmptyingEdits, FollowEmptyingEdits}, o.EmptyingEdits),
-		"--emptying-edits %q: must be hold, warn or off", o.EmptyingEdits)
 	check(o.WorkCleanupTimeout >= 0, "--work-cleanup-timeout %s: must be 0 or more", o.WorkCleanupTimeout)
-	check(o.ExpressionHold >= 0 && o.ExpressionHold <= maxExpressionHold, "--expression-hold %s: must be 0 to %s", o.ExpressionHold, maxExpressionHold)
-	check(o.WithdrawalGrace >= 0 && o.WithdrawalGrace <= time.Hour, "--withdrawal-grace %s: must be 0 to 1h", o.WithdrawalGrace)
 	check(o.MaxCertificateDuration > 0, "--max-certificate-duration %s: must be above 0", o.MaxCertificateDuration)
 	check(o.FanoutBytes >= 0, "--fanout-bytes %d: must be 0 or more", o.FanoutBytes)
 	_, err := target.ParseAllowed(o.ProbeAllow)
@@ -258,7 +254,7 @@ func (o *Options) validate() error {
 		_, err = score.Load(o.ScoreConfig)
 		check(err == nil, "--score-config: %v", err)
 	}
-	faults = slices.Concat(faults, o.profileFaults(), o.inventoryFaults(), o.kueueFaults())
+	faults = slices.Concat(faults, o.holdFaults(), o.profileFaults(), o.inventoryFaults(), o.kueueFaults())
 	check(len(o.AutoAccept) <= autoaccept.MaxRules, "--auto-accept: %d rules, at most %d are allowed", len(o.AutoAccept), autoaccept.MaxRules)
 	_, err = o.autoAcceptRules()
 	check(err == nil, "--auto-accept %v", err)
@@ -287,6 +283,21 @@ func (o *Options) validate() error {
 		return fmt.Errorf("wrong options: %s", strings.Join(faults, "; "))
 	}
 	return nil
+}
+
+// holdFaults checks what holds the clusters of placements.
+func (o *Options) holdFaults() []string {
+	var out []string
+	if !slices.Contains([]string{HoldEmptyingEdits, WarnEmptyingEdits, FollowEmptyingEdits}, o.EmptyingEdits) {
+		out = append(out, fmt.Sprintf("--emptying-edits %q: must be hold, warn or off", o.EmptyingEdits))
+	}
+	if o.ExpressionHold < 0 || o.ExpressionHold > maxExpressionHold {
+		out = append(out, fmt.Sprintf("--expression-hold %s: must be 0 to %s", o.ExpressionHold, maxExpressionHold))
+	}
+	if o.WithdrawalGrace < 0 || o.WithdrawalGrace > time.Hour {
+		out = append(out, fmt.Sprintf("--withdrawal-grace %s: must be 0 to 1h", o.WithdrawalGrace))
+	}
+	return out
 }
 
 // EnabledServers are the servers for the API server that run, and whether the manager decides if clusters that never joined

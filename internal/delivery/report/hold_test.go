@@ -36,12 +36,16 @@ func TestHolds(t *testing.T) {
 		"a breach":               {"Breached", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "Breach: why", release},
 		"breaches of placements": {"Breached", []clusterv1alpha1.RolloutHold{breach("p", time.Hour), breach("q", 0)}, false, "Breach: why", release},
 		"an aborted rollout": {
-			"Breached", []clusterv1alpha1.RolloutHold{breach("p", 0)}, true, "Breach: why",
+			"Breached",
+			[]clusterv1alpha1.RolloutHold{breach("p", 0)},
+			true, "Breach: why",
 			"another template: the rollout was aborted, and its clusters have returned",
 		},
 		"an unproven group": {"MandatoryGroupUnproven", []clusterv1alpha1.RolloutHold{unproven("p", "canary")}, false, "UnprovenGroup: why", release},
 		"both": {
-			"Breached", []clusterv1alpha1.RolloutHold{breach("p", 0), unproven("p", "canary"), unproven("q", "early")}, false,
+			"Breached",
+			[]clusterv1alpha1.RolloutHold{breach("p", 0), unproven("p", "canary"), unproven("q", "early")},
+			false,
 			"Breach: why, UnprovenGroup: No cluster of the mandatory group with groupName canary of Placement p can prove the change: " +
 				"later groups wait until a person passes it, UnprovenGroup: No cluster of the mandatory group with groupName early of " +
 				"Placement q can prove the change: later groups wait until a person passes it", release,

@@ -95,9 +95,8 @@ func (g *Guard) Holds() bool {
 func (g *Guard) Changed() <-chan struct{} { return g.changed }
 
 // state returns the phase. A definition that the watcher has just seen going counts at once.
-func (g *Guard) state() (Phase, []string) {
-	gone := g.options.Watcher.Gone()
-	if len(gone) > 0 {
+func (g *Guard) state() (phase Phase, gone []string) {
+	if gone = g.options.Watcher.Gone(); len(gone) > 0 {
 		return Gone, gone
 	}
 	g.mu.Lock()

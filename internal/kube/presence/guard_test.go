@@ -169,7 +169,7 @@ func TestWhichWritesAreRefused(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer response.Body.Close() //nolint:errcheck // in memory
+				defer response.Body.Close()
 				body, _ := io.ReadAll(response.Body)
 				refused := response.StatusCode == http.StatusServiceUnavailable
 				if want := test.refused == all || test.refused == phase; phase != "present" && refused != want || phase == "present" && refused {

@@ -90,7 +90,10 @@ func unavailable(request *http.Request, message string) *http.Response {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
 		Message: message, Reason: metav1.StatusReasonServiceUnavailable, Code: http.StatusServiceUnavailable,
 	}
-	body, _ := json.Marshal(status) // strings and numbers alone
+	body, err := json.Marshal(status)
+	if err != nil { // strings and numbers alone
+		body = []byte(message)
+	}
 	return &http.Response{
 		Status: http.StatusText(http.StatusServiceUnavailable), StatusCode: http.StatusServiceUnavailable,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},

@@ -74,7 +74,7 @@ func TestAClaimThatIsRenamedClusterByClusterMovesNothing(t *testing.T) {
 		h.decide(t)
 	}
 	for i := range 5 {
-		rename(i+1, "platfrom")
+		rename(i+1, "platformm")
 	}
 	if diff := cmp.Diff(before, h.decisions()); diff != "" {
 		t.Fatalf("decisions (-before +after):\n%s", diff)
@@ -193,9 +193,9 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 		"a label": {func(s *clusterv1beta1.PlacementSpec) { s.Predicates = label("evn") }, `no cluster in reach has the label "evn"`},
 		"a claim": {func(s *clusterv1beta1.PlacementSpec) {
 			s.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-				ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"platfrom": "cloud"}},
+				ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"platformm": "cloud"}},
 			}}}
-		}, `no cluster in reach has the claim "platfrom" (6 have "platform")`},
+		}, `no cluster in reach has the claim "platformm" (6 have "platform")`},
 		"a name": {func(s *clusterv1beta1.PlacementSpec) {
 			s.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{ClusterNames: []string{"d1"}}}}
 		}, `no cluster in reach has one of the 1 names, such as "d1"`},
