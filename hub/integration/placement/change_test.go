@@ -233,7 +233,6 @@ func specChange(f *fleet) {
 	f.awaitSelected("p", f.upTo(2)...)
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.ClusterSets = []string{"elsewhere"} })
 	f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, clusterv1beta1.ReasonReferenceHeld)
-	f.awaitSelected("p", f.upTo(2)...)
 	change(f, p, func(p *clusterv1beta1.Placement) {
 		p.Annotations = map[string]string{clusterv1beta1.ConfirmedReferencesAnnotation: strconv.FormatInt(p.Generation, 10)}
 	})
