@@ -14,7 +14,7 @@ import (
 // definitionInterval is how often a hub looks at definitions that are being deleted.
 const definitionInterval = time.Second
 
-// runManager runs the manager. One that ends while a definition is missing, because it needs the definition, is started again: the API
+// runManager runs the manager. A manager that ends while a definition is missing, because it needs the definition, is started again: the API
 // server goes on meanwhile.
 func (p *controlPlane) runManager(ctx context.Context, manifests manifest.Bundle) error {
 	for {

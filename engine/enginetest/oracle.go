@@ -214,7 +214,7 @@ func (r *run) decide() Outcome {
 	return out
 }
 
-// choose returns the clusters that are chosen, and what is remembered of it. Ok is false if nothing can be decided.
+// choose returns the clusters that are chosen, and the memory of the next run. Ok is false if nothing can be decided.
 func (r *run) choose() (chosen map[string]bool, next memory, ok bool) {
 	first := r.view(r.incumbents)
 	if first.failure != "" {

@@ -125,7 +125,7 @@ func (e *Edit) SetScore(cluster string, score *Score) bool {
 	return true
 }
 
-// Score returns the score of an add-on resource for a cluster as the edit has it, also one that is gone; nil if none is known.
+// Score returns the score of an add-on resource for a cluster as the edit has it, also a score that is gone; nil for an unknown score.
 func (e *Edit) Score(cluster, resource string) *Score {
 	id, known := e.next.ID(cluster)
 	if !known {

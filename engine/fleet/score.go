@@ -30,7 +30,7 @@ type LostValue struct {
 	Since time.Time
 }
 
-// maxLostValues is how many lost values of one score are kept; the oldest are forgotten.
+// maxLostValues is how many lost values of one score are kept; the oldest are dropped.
 const maxLostValues = 64
 
 // NewScore reads an AddOnPlacementScore. The caller must not change the object afterwards.
@@ -57,8 +57,8 @@ func (s *Score) Expired(now time.Time) bool {
 	return !s.ValidUntil.IsZero() && s.ValidUntil.Before(now)
 }
 
-// LastValue returns the last value of a score that the add-on no longer reports, or that is out of date, and since when. Ok is false if
-// there is none.
+// LastValue returns the last value of a score that the add-on no longer reports, or that is out of date, and since when. Ok is false
+// without such a value.
 func (s *Score) LastValue(name string, now time.Time) (value int32, since time.Time, ok bool) {
 	if value, given := s.Value(name); given {
 		return value, s.ValidUntil, s.Expired(now)

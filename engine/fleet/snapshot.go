@@ -167,7 +167,7 @@ func (s *Snapshot) Score(id ID, resource string) *Score {
 	return nil
 }
 
-// score is Score, and also returns a score of which only the lost values are known.
+// score is Score, and also returns a score with lost values only.
 func (s *Snapshot) score(id ID, resource string) *Score {
 	r := s.rows.at(id)
 	if r == nil {

@@ -12,7 +12,7 @@ import (
 type Reference struct {
 	// Set is a name in spec.clusterSets; empty for the others.
 	Set string
-	// Source and Key are a label or claim. With the source Name, Names are the names of clusters, of which one must exist.
+	// Source and Key are a label or claim. With the source Name, Names are the names of clusters: one must exist.
 	Source fleet.Source
 	Key    string
 	Names  []string

@@ -20,7 +20,7 @@ import (
 	"github.com/berth-project/berth/internal/placement"
 )
 
-// followedDefinitions are the definitions without which nothing is decided or delivered, where the hub had them.
+// followedDefinitions are the definitions that deciding and delivering need, where the hub had them.
 func followedDefinitions() []string {
 	return []string{
 		"addonplacementscores.cluster.open-cluster-management.io", "managedclusters.cluster.open-cluster-management.io",
@@ -38,7 +38,7 @@ func guardDefinitions(hub *rest.Config, options Options) (*presence.Guard, error
 	own.QPS, own.RateLimiter = -1, nil
 	watcher, err := presence.NewWatcher(own, clock.RealClock{}, followedDefinitions()...)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what failed
+		return nil, err //nolint:wrapcheck // it names what failed
 	}
 	to, err := client.New(own, client.Options{})
 	if err != nil {
@@ -105,7 +105,7 @@ type runGuard struct {
 }
 
 // Start implements manager.Runnable.
-func (r runGuard) Start(ctx context.Context) error { return r.Run(ctx, r.objects) } //nolint:wrapcheck // it says what failed
+func (r runGuard) Start(ctx context.Context) error { return r.Run(ctx, r.objects) } //nolint:wrapcheck // it names what failed
 
 // addPresence adds the guard over what goes with a definition.
 func addPresence(mgr ctrl.Manager, guard *presence.Guard) error {

@@ -61,7 +61,7 @@ type Options struct {
 	Definitions Definitions
 }
 
-// Definitions reports whether the objects on the hub are what somebody wants.
+// Definitions reports whether the objects on the hub are what users want.
 type Definitions interface {
 	// Holds returns true while a definition is missing, and until what went with it is back. Then nothing is decided, and what is deleted
 	// is not taken for a wish.

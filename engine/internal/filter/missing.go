@@ -12,7 +12,7 @@ import (
 )
 
 // MissingHold decides how long incumbents stay on which an expression fails because a claim or score is missing. A source of claims or scores
-// fails on one cluster after the other, and an expression that fails is not one that is false.
+// fails on one cluster after the other, and an expression that fails is not a false expression.
 type MissingHold struct {
 	Snapshot   *fleet.Snapshot
 	Incumbents *bitset.BitSet

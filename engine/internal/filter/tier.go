@@ -29,14 +29,14 @@ type TierResult struct {
 	// ScoreReads are the scores that expressions read.
 	ScoreReads ScoreReads
 
-	// tiers are the clusters that the predicate of each tier matches. unknown are the clusters of which it is unknown whether
-	// a tier matches, by the first such tier. held are in no tier and still pass.
+	// tiers are the clusters that the predicate of each tier matches. unknown are the clusters that a tier may
+	// match, by the first such tier. held are in no tier and still pass.
 	tiers   []*bitset.BitSet
 	unknown map[fleet.ID]unknownTier
 	held    *bitset.BitSet
 }
 
-// unknownTier is a tier of which it is unknown whether it matches, and the problem.
+// unknownTier is a tier that may match, and the problem.
 type unknownTier struct {
 	tier    int
 	problem string
@@ -91,7 +91,7 @@ func assignTiers(p *program.Program, after *PredicateResult, in, held *bitset.Bi
 	return out
 }
 
-// noteUnknown records the clusters of which it is unknown whether a tier matches.
+// noteUnknown records the clusters that a tier may match.
 func (t *TierResult) noteUnknown(tier int, fell *Rejected, predicate program.Predicate, hold MissingHold) {
 	note := func(id fleet.ID, problem string) {
 		if _, before := t.unknown[id]; !before {

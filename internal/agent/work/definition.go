@@ -30,7 +30,7 @@ func definitionNames() []string {
 	return []string{"manifestworks.work.open-cluster-management.io", "managedclusters.cluster.open-cluster-management.io"}
 }
 
-// definitions remembers that the definitions were there, so that works that go at one time share a read.
+// definitions records that the definitions were there, so that works that go at one time share a read.
 type definitions struct {
 	mu sync.Mutex
 	// thereAt is when the last read began that found all of them.
@@ -39,8 +39,8 @@ type definitions struct {
 }
 
 // goneDefinition returns a definition that the hub lacks or is deleting; empty where it has all of them. A read that began at or after an
-// instant suffices. A hub that lets the agent read no definition, as one of Open Cluster Management, counts as one that has them: its
-// deletions must not wait for ever.
+// instant suffices. A hub that lets the agent read no definition, as one of Open Cluster Management, counts as a hub that has them: its
+// deletions must not wait without end.
 func (c *Controller) goneDefinition(ctx context.Context, since time.Time) (string, error) {
 	c.definitions.mu.Lock()
 	defer c.definitions.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *Controller) readDefinition(ctx context.Context, name string) (bool, err
 	return found.DeletionTimestamp == nil, nil
 }
 
-// wished returns whether the deletion of the work is a wish of somebody, and not the end of its definition. The API server marks a
+// wished returns whether the deletion of the work is a wish of a user, and not the end of its definition. The API server marks a
 // definition before it deletes the first object. So one look suffices for a work.
 func (p *pass) wished() (bool, error) {
 	if p.state.wished == string(p.work.UID) {

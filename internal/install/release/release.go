@@ -80,7 +80,7 @@ func (o Options) each(
 	return errors.Join(errs...)
 }
 
-// isGone reports whether an error says that an object or its kind is not there.
+// isGone reports whether an error means that an object or its kind is not there.
 func isGone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
 }

@@ -217,7 +217,7 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 	return r.forgive(out, entry, c), true
 }
 
-// forgive leaves a forgiven cluster out that fails or is late, since it may never succeed. One that is under way takes a place without a deadline.
+// forgive leaves a forgiven cluster out that fails or is late, since it may never succeed. A forgiven cluster that is under way takes a place without a deadline.
 func (r *run) forgive(status rollout.Status, entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) rollout.Status {
 	if entry.Phase != clusterv1alpha1.ClusterForgiven || status.State == rollout.StateSucceeded {
 		return status
@@ -286,7 +286,7 @@ func (r *run) retry(frozen []bool) {
 }
 
 // finish ends the rollout where nothing is left to do, and gives the steps their last phase: what the phase shows is what is on record. A
-// rollout in which all clusters are left out or forgiven has ended, and not finished: the former template stays the last one that did.
+// rollout in which all clusters are left out or forgiven has ended, and not finished: the former template stays the last that did.
 func (r *run) finish() {
 	r.wakeAt(r.nextWatch())
 	for _, step := range r.out.Steps {

@@ -157,7 +157,7 @@ func (g *Guard) step(ctx context.Context, objects client.Reader) {
 	switch {
 	case len(gone) > 0:
 		g.enter(Gone, gone)
-		g.remember(ctx, objects, gone)
+		g.record(ctx, objects, gone)
 		if err := g.options.Release(ctx, gone); err != nil && ctx.Err() == nil {
 			g.options.Log.Info("WARNING: finalizers keep a definition from going; trying again", "cause", err.Error())
 		}
@@ -207,9 +207,9 @@ func (g *Guard) report(phase Phase) {
 	}
 }
 
-// remember stores which objects the kinds have whose definitions are going, once for each definition. The API server deletes the first some
+// record stores which objects the kinds have whose definitions are going, once for each definition. The API server deletes the first some
 // seconds later.
-func (g *Guard) remember(ctx context.Context, objects client.Reader, gone []string) {
+func (g *Guard) record(ctx context.Context, objects client.Reader, gone []string) {
 	for _, kind := range g.options.Kinds {
 		if !slices.Contains(gone, kind.Definition) || g.went[kind.Definition] != nil {
 			continue

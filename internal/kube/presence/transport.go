@@ -44,7 +44,7 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(request) //nolint:wrapcheck // a transport returns the error as it is
 }
 
-// refusal returns why a request is refused; empty for one that is sent.
+// refusal returns why a request is refused; empty for a request that is sent.
 func (g guarded) refusal(request *http.Request) string {
 	if request.Method == http.MethodGet || request.Method == http.MethodHead {
 		return ""

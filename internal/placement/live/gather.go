@@ -51,7 +51,7 @@ func (s *Stored) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 	return s.input(key, p, now), true
 }
 
-// Decided records what only this process knows of a decision: the clusters that the first one after the start has kept although they do not
+// Decided records what only this process has of a decision: the clusters that the first one after the start has kept although they do not
 // qualify (what a cluster loses later is known then), and since when an expression fails on clusters.
 func (s *Stored) Decided(key fleet.Key, result *engine.Result, now time.Time) {
 	s.mu.Lock()
