@@ -69,7 +69,7 @@ func (p *controlPlane) awaitDefinitions(ctx context.Context, going []string, man
 
 // sleep waits for some time; false when the context ends before.
 func sleep(ctx context.Context, length time.Duration) bool {
-	timer := time.NewTimer(length)
+	timer := time.NewTimer(length) //nolint:forbidigo // a server in real time
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -87,17 +87,17 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 	hub.MustGet(client.ObjectKeyFromObject(p), p)
 	before := p.DeepCopy()
 	p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"enviroment": "live"}},
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"environmentt": "live"}},
 	}}}
 	patch := kit.Must(client.MergeFrom(before).Data(p)).In(t)
 	check(t, administrator.merge(t.Context(), placement(namespace, "p", map[string]any{}), string(patch)), 0, "")
-	unknown := `no cluster in reach has the label "enviroment" (4 have "environment")`
+	unknown := `no cluster in reach has the label "environmentt" (4 have "environment")`
 	if warnings := administrator.takeWarnings(); !slices.Contains(warnings, unknown) {
 		t.Errorf("the warnings are %q, want one of them %q", warnings, unknown)
 	}
 	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, clusterv1beta1.ReasonReferenceHeld)
 	hub.AwaitSelected(namespace, "p", clusters...)
-	administrator.mustCreate(t, cluster(namespace+"-right", labels(clusterv1beta2.ClusterSetLabel, namespace, "enviroment", "live")))
+	administrator.mustCreate(t, cluster(namespace+"-right", labels(clusterv1beta2.ClusterSetLabel, namespace, "environmentt", "live")))
 	hub.AwaitSelected(namespace, "p", namespace+"-right")
 	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, clusterv1beta1.ReasonSucceedConfigured)
 }
