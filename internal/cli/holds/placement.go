@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -27,13 +28,29 @@ func (o *releaseOptions) releasePlacement(ctx context.Context, name string) erro
 	if err != nil {
 		return err
 	}
+	var lines []string
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		lines, err = o.patchPlacement(ctx, hub, key, reason)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		printer.Printf(o.streams.Out, "placement/%s: %s\n", name, line)
+	}
+	return nil
+}
+
+// patchPlacement releases what is held of a placement now, and returns what happens, hold by hold.
+func (o *releaseOptions) patchPlacement(ctx context.Context, hub client.Client, key client.ObjectKey, reason string) ([]string, error) {
 	placement := &clusterv1beta1.Placement{}
 	if err := hub.Get(ctx, key, placement); err != nil {
-		return fmt.Errorf("reading the placement %s: %w", key, err)
+		return nil, fmt.Errorf("reading the placement %s: %w", key, err)
 	}
 	holds := slices.DeleteFunc(hold.OfPlacement(placement), func(h hold.Hold) bool { return o.hold != "" && o.hold != string(h.Type) })
 	if len(holds) == 0 {
-		return fmt.Errorf("nothing of the placement %s is held%s: `kubectl berth holds -n %s` lists the holds", key, o.byType(), key.Namespace)
+		return nil, fmt.Errorf("nothing of the placement %s is held%s: `kubectl berth holds -n %s` lists the holds", key, o.byType(), key.Namespace)
 	}
 	before := placement.DeepCopy()
 	if placement.Annotations == nil {
@@ -58,12 +75,12 @@ func (o *releaseOptions) releasePlacement(ctx context.Context, name string) erro
 		}
 	}
 	if err := hub.Patch(ctx, placement, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("releasing the placement %s: %w", key, err)
+		return nil, fmt.Errorf("releasing the placement %s: %w", key, err)
 	}
 	for i, h := range holds {
-		printer.Printf(o.streams.Out, "placement/%s: %s is released: %s\n", name, h.Type, lines[i])
+		lines[i] = fmt.Sprintf("%s is released: %s", h.Type, lines[i])
 	}
-	return nil
+	return lines, nil
 }
 
 // byType returns the type of the hold to end, for an error; empty for every type.
