@@ -16,6 +16,9 @@ import (
 	"github.com/berth-project/berth/engine/suggest"
 )
 
+// maxHints is how many unknown references are reported with the nearest name. To find one takes a pass over all clusters.
+const maxHints = 5
+
 // UnknownReferences returns what a placement needs and no cluster in its reach has, as texts with the nearest name. It is empty while no
 // cluster is in reach.
 func UnknownReferences(s *fleet.Snapshot, p *program.Program) []string {
@@ -41,11 +44,13 @@ type unknownReferences struct {
 
 // lookUp looks up what a program needs among the clusters in reach.
 func lookUp(s *fleet.Snapshot, reach scope, p *program.Program) unknownReferences {
-	out := unknownReferences{snapshot: s, scope: reach}
+	out, seen := unknownReferences{snapshot: s, scope: reach}, map[string]bool{}
 	for _, reference := range p.References() {
-		if !out.known(reference) && !slices.ContainsFunc(out.unknown, reference.Equal) {
+		identity := reference.Identity()
+		if !seen[identity] && !out.known(reference) {
 			out.unknown = append(out.unknown, reference)
 		}
+		seen[identity] = true
 	}
 	return out
 }
@@ -83,13 +88,16 @@ func (u *unknownReferences) known(of program.Reference) bool {
 // texts returns the references as users read them. What was known of the nearest name when the edit was judged stays as it was.
 func (u *unknownReferences) texts(judged string) []string {
 	var out []string
-	for _, of := range u.unknown {
-		text := textOf(of)
+	for i, of := range u.unknown {
+		text := of.Text()
 		if before, known := hintBefore(judged, text); known {
 			out = append(out, text+before)
 			continue
 		}
-		out = append(out, text+u.hint(of))
+		if i < maxHints {
+			text += u.hint(of)
+		}
+		out = append(out, text)
 	}
 	return out
 }
@@ -97,11 +105,12 @@ func (u *unknownReferences) texts(judged string) []string {
 // retainJudged drops what an earlier message about the same spec does not name: it went later.
 func (u *unknownReferences) retainJudged(message string) {
 	if message != "" {
-		u.unknown = slices.DeleteFunc(u.unknown, func(of program.Reference) bool { return !strings.Contains(message, textOf(of)) })
+		u.unknown = slices.DeleteFunc(u.unknown, func(of program.Reference) bool { return !strings.Contains(message, of.Text()) })
 	}
 }
 
-// hintBefore returns what follows a text in an earlier message, in parentheses; empty for nothing. Ok is false if the message lacks the text.
+// hintBefore returns what follows a text in an earlier message, in parentheses; empty for nothing. Ok is false if the message lacks
+// the text.
 func hintBefore(message, text string) (hint string, ok bool) {
 	_, after, found := strings.Cut(message, text)
 	if !found || !strings.HasPrefix(after, " (") {
@@ -109,20 +118,6 @@ func hintBefore(message, text string) (hint string, ok bool) {
 	}
 	inside, _, closed := strings.Cut(after, ")")
 	return inside + ")", closed
-}
-
-// textOf returns a reference as users read it, after the part of the placement to blame.
-func textOf(of program.Reference) string {
-	switch {
-	case of.Set != "":
-		return fmt.Sprintf("%s:no ManagedClusterSet %q is bound to the namespace", of.Plugin, of.Set)
-	case of.Source == fleet.Name:
-		return fmt.Sprintf("%s:no cluster in reach has one of the %d names, such as %q", of.Plugin, len(of.Names), of.Names[0])
-	case of.Resource != "":
-		return fmt.Sprintf("%s:no cluster in reach has the score %q in an AddOnPlacementScore %q", of.Plugin, of.Score, of.Resource)
-	default:
-		return fmt.Sprintf("%s:no cluster in reach has the %s %q", of.Plugin, of.Source, of.Key)
-	}
 }
 
 // hint returns the nearest name that exists, in parentheses; empty without one.
@@ -175,9 +170,9 @@ func (u *unknownReferences) scores() map[string]int {
 	return out
 }
 
-// reportReferences reports references of an edit to what no cluster in reach has. Where clusters would leave because of them, the edit is
-// misconfigured, and what is selected stays. An edit is recognised from what is stored: the last decision was made for another spec. What goes
-// later, under the same spec, is no mistake of the edit.
+// reportReferences reports references of an edit to what no cluster in reach has. Where clusters would leave because of them, the
+// placement is misconfigured, and what is selected stays. An edit is recognised from what is stored: the last decision was made for
+// another spec. What goes later, under the same spec, is no mistake of the edit.
 func reportReferences(decided *Result, past ledger.Ledger) *Result {
 	t := decided.Trace
 	if !decided.Decided || past.SameSpec && past.UnknownReferences == "" {
@@ -189,16 +184,8 @@ func reportReferences(decided *Result, past ledger.Ledger) *Result {
 		return decided
 	}
 	problem := strings.Join(found.texts(past.UnknownReferences), "; ")
-	if !past.SameSpec && !past.ReferencesConfirmed && !past.Confirmed && t.Snapshot.Rules.HoldUnknownReferences && t.losesBy(found.unknown, past) {
-		out, key := keepDecisions(t.Snapshot, decided.Key, problem), decided.Key
-		out.Misconfigured.Reason = clusterv1beta1.ReasonReferenceHeld
-		out.Misconfigured.Message = truncated(fmt.Sprintf("%s. The %d selected ManagedClusters stay until a cluster has it or the spec changes. To follow "+
-			"the spec: kubectl berth holds release placement/%s -n %s --hold Reference --reason WHY", problem, out.Selected, key.Name, key.Namespace))
-		if !decided.RecheckAt.IsZero() && (out.RecheckAt.IsZero() || decided.RecheckAt.Before(out.RecheckAt)) {
-			out.RecheckAt = decided.RecheckAt
-		}
-		out.Unknown = found.unknown
-		return out
+	if t.holdsReferences(past) && t.losesBy(found.unknown, past) {
+		return holdReferences(decided, problem, found.unknown)
 	}
 	out := *decided
 	if out.Misconfigured.Status == metav1.ConditionTrue {
@@ -207,6 +194,25 @@ func reportReferences(decided *Result, past ledger.Ledger) *Result {
 	out.Misconfigured = misconfigured(problem)
 	out.Misconfigured.Reason, out.Unknown = clusterv1beta1.ReasonUnknownReference, found.unknown
 	return &out
+}
+
+// holdsReferences reports whether an edit is held that names what no cluster in reach has.
+func (t *Trace) holdsReferences(past ledger.Ledger) bool {
+	return t.Snapshot.Rules.HoldUnknownReferences && !past.SameSpec && !past.ReferencesConfirmed && !past.Confirmed
+}
+
+// holdReferences returns the result that keeps what is selected.
+func holdReferences(decided *Result, problem string, unknown []program.Reference) *Result {
+	key := decided.Key
+	out := keepDecisions(decided.Trace.Snapshot, key, problem)
+	out.Unknown, out.Misconfigured.Reason = unknown, clusterv1beta1.ReasonReferenceHeld
+	out.Misconfigured.Message = truncated(fmt.Sprintf("%s. The %d selected ManagedClusters stay until a cluster has it or the spec changes. "+
+		"To follow the spec: kubectl berth holds release placement/%s -n %s --hold Reference --reason WHY",
+		problem, out.Selected, key.Name, key.Namespace))
+	if at := decided.RecheckAt; !at.IsZero() && (out.RecheckAt.IsZero() || at.Before(out.RecheckAt)) {
+		out.RecheckAt = at
+	}
+	return out
 }
 
 // losesBy reports whether a selected cluster leaves that would stay without some references.

@@ -2,11 +2,9 @@ package enginetest
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -171,27 +169,13 @@ func (r *run) decide() Outcome {
 		out.RecheckAt = earliest(again)
 		return out
 	}
-	misconfigured := misconfiguredIs(strings.Join(first.scope.problems, "; "))
-	if stored, look := r.judgedReferences(); look {
-		unknown := first.unknownReferences()
-		if stored != "" { // what the spec named, and went later, is no mistake of the spec
-			unknown = slices.DeleteFunc(unknown, func(one unknownReference) bool { return !strings.Contains(stored, one.text) })
-		}
-		problem := referenceTexts(unknown, stored)
-		switch {
-		case problem == "":
-		case r.w.HoldReferences && !r.memory.sameSpec && r.losesBy(unknown, r.lost(chosen, next)):
-			out := r.keep("")
-			out.Misconfigured = misconfiguredIs(fmt.Sprintf("%s. The %d selected ManagedClusters stay until a cluster has it or the spec changes. To follow the "+
-				"spec: kubectl berth holds release placement/%s -n %s --hold Reference --reason WHY", problem, out.Selected, r.key.Name, r.key.Namespace))
-			out.Misconfigured.Reason = "ReferenceHeld"
-			r.storeConditions(&out, out.Misconfigured)
-			out.RecheckAt = earliest(again)
-			return out
-		default:
-			misconfigured = misconfiguredIs(strings.Join(append(first.scope.problems, problem), "; "))
-			misconfigured.Reason = "UnknownReference"
-		}
+	misconfigured, held := r.reported(first, chosen, next)
+	if held {
+		out := r.keep("")
+		out.Misconfigured = misconfigured
+		r.storeConditions(&out, misconfigured)
+		out.RecheckAt = earliest(again)
+		return out
 	}
 	judged := r.verdicts(first, last, next, chosen)
 	out := Outcome{

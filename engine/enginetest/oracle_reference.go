@@ -10,33 +10,69 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/suggest"
 )
 
 // unknownReference is a text about something that a spec names and no cluster in reach has, and how the spec reads without it.
 type unknownReference struct {
 	text, hint string
-	remove     func(spec *clusterv1beta1.PlacementSpec)
+	// names are those of a reference to clusters: two of them may have one text.
+	names  []string
+	remove func(spec *clusterv1beta1.PlacementSpec)
 }
 
-// judgedReferences returns what was stored about the references of the present spec, and whether they are looked at: the spec is new, or they were
-// unknown when it was.
+// judgedReferences returns what was stored about the references of the present spec, and whether they are looked at: the spec is new, or
+// they were unknown when it was.
 func (r *run) judgedReferences() (stored string, look bool) {
 	placement := r.w.Placements[r.key]
 	found := meta.FindStatusCondition(placement.Status.Conditions, "PlacementMisconfigured")
-	if found != nil && found.ObservedGeneration == placement.Generation && (found.Reason == "UnknownReference" || found.Reason == "ReferenceHeld") {
+	if found != nil && found.ObservedGeneration == placement.Generation &&
+		(found.Reason == "UnknownReference" || found.Reason == "ReferenceHeld") {
 		stored = found.Message
 	}
 	return stored, !r.memory.sameSpec || stored != ""
+}
+
+// reported returns PlacementMisconfigured of a decision. Held is set if what is selected stays for it.
+func (r *run) reported(first *view, chosen map[string]bool, next memory) (out engine.Condition, held bool) {
+	problems := slices.Clone(first.scope.problems)
+	stored, look := r.judgedReferences()
+	if !look {
+		return misconfiguredIs(strings.Join(problems, "; ")), false
+	}
+	unknown := first.unknownReferences()
+	if stored != "" { // what the spec named, and went later, is no mistake of the spec
+		unknown = slices.DeleteFunc(unknown, func(one unknownReference) bool { return !strings.Contains(stored, one.text) })
+	}
+	problem := referenceTexts(unknown, stored)
+	switch {
+	case problem == "":
+		return misconfiguredIs(strings.Join(problems, "; ")), false
+	case r.w.HoldReferences && !r.memory.sameSpec && r.losesBy(unknown, r.lost(chosen, next)):
+		out = misconfiguredIs(fmt.Sprintf("%s. The %d selected ManagedClusters stay until a cluster has it or the spec changes. "+
+			"To follow the spec: kubectl berth holds release placement/%s -n %s --hold Reference --reason WHY",
+			problem, r.keep("").Selected, r.key.Name, r.key.Namespace))
+		out.Reason = "ReferenceHeld"
+		return out, true
+	default:
+		out = misconfiguredIs(strings.Join(append(problems, problem), "; "))
+		out.Reason = "UnknownReference"
+		return out, false
+	}
 }
 
 // unknownReferences returns what the spec names and no cluster in reach has, each once.
 func (v *view) unknownReferences() []unknownReference {
 	var out []unknownReference
 	add := func(one unknownReference) {
-		if !slices.ContainsFunc(out, func(other unknownReference) bool { return other.text == one.text }) {
-			out = append(out, one)
+		for i, other := range out {
+			if other.text == one.text && slices.Equal(other.names, one.names) {
+				out[i].remove = func(spec *clusterv1beta1.PlacementSpec) { other.remove(spec); one.remove(spec) }
+				return
+			}
 		}
+		out = append(out, one)
 	}
 	for _, name := range v.spec.ClusterSets {
 		if len(v.scope.valid) > 0 && !slices.Contains(v.scope.valid, name) {
@@ -44,18 +80,20 @@ func (v *view) unknownReferences() []unknownReference {
 			if near := suggest.Nearest(name, v.scope.valid); near != "" {
 				hint = fmt.Sprintf(" (%q is)", near)
 			}
-			add(unknownReference{fmt.Sprintf("ClusterSets:no ManagedClusterSet %q is bound to the namespace", name), hint, func(spec *clusterv1beta1.PlacementSpec) {
+			remove := func(spec *clusterv1beta1.PlacementSpec) {
 				spec.ClusterSets = slices.DeleteFunc(spec.ClusterSets, func(other string) bool { return other == name })
-			}})
+			}
+			add(unknownReference{fmt.Sprintf("ClusterSets:no ManagedClusterSet %q is bound to the namespace", name), hint, nil, remove})
 		}
 	}
 	if len(v.scope.candidates) == 0 || len(v.scope.problems) > 0 {
 		return out
 	}
 	for i, predicate := range v.spec.Predicates {
-		v.inSelector("Predicate:", predicate.RequiredClusterSelector, add, func(spec *clusterv1beta1.PlacementSpec) *clusterv1beta1.ClusterSelector {
+		at := func(spec *clusterv1beta1.PlacementSpec) *clusterv1beta1.ClusterSelector {
 			return &spec.Predicates[i].RequiredClusterSelector
-		})
+		}
+		v.inSelector("Predicate:", predicate.RequiredClusterSelector, add, at)
 	}
 	for i, tier := range v.spec.Tiers {
 		v.inSelector("Tiers:", tier.ClusterSelector, add, func(spec *clusterv1beta1.PlacementSpec) *clusterv1beta1.ClusterSelector {
@@ -95,57 +133,53 @@ func hintOf(key string, have map[string]int) string {
 	return ""
 }
 
-// inSelector adds what a selector names. At returns the selector in a spec.
-func (v *view) inSelector(
-	plugin string, of clusterv1beta1.ClusterSelector, add func(unknownReference), at func(*clusterv1beta1.PlacementSpec) *clusterv1beta1.ClusterSelector,
-) {
+// selectorAt returns a selector in a spec.
+type selectorAt func(spec *clusterv1beta1.PlacementSpec) *clusterv1beta1.ClusterSelector
+
+// inSelector adds what a selector names.
+func (v *view) inSelector(plugin string, of clusterv1beta1.ClusterSelector, add func(unknownReference), at selectorAt) {
 	if len(of.ClusterNames) > 0 && !slices.ContainsFunc(of.ClusterNames, func(name string) bool { return v.scope.candidates[name] }) {
 		names := slices.Compact(slices.Sorted(slices.Values(of.ClusterNames)))
-		add(unknownReference{
-			fmt.Sprintf("%sno cluster in reach has one of the %d names, such as %q", plugin, len(names), names[0]), "",
-			func(spec *clusterv1beta1.PlacementSpec) { at(spec).ClusterNames = nil },
-		})
+		text := fmt.Sprintf("%sno cluster in reach has one of the %d names, such as %q", plugin, len(names), names[0])
+		add(unknownReference{text, "", names, func(spec *clusterv1beta1.PlacementSpec) { at(spec).ClusterNames = nil }})
 	}
-	key := func(what, key string, claims bool, remove func(*clusterv1beta1.ClusterSelector)) {
-		have := v.have(claims)
-		if have[key] == 0 {
-			add(unknownReference{
-				fmt.Sprintf("%sno cluster in reach has the %s %q", plugin, what, key), hintOf(key, have),
-				func(spec *clusterv1beta1.PlacementSpec) { remove(at(spec)) },
-			})
+	key := func(what, key string, remove func(*clusterv1beta1.ClusterSelector)) {
+		if have := v.have(what == "claim"); have[key] == 0 {
+			text := fmt.Sprintf("%sno cluster in reach has the %s %q", plugin, what, key)
+			add(unknownReference{text, hintOf(key, have), nil, func(spec *clusterv1beta1.PlacementSpec) { remove(at(spec)) }})
 		}
 	}
-	another := func(key string) func(metav1.LabelSelectorRequirement) bool {
-		return func(r metav1.LabelSelectorRequirement) bool {
-			return r.Key == key && (r.Operator == "In" || r.Operator == "Exists")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(of.LabelSelector.MatchLabels)) {
-		key("label", name, false, func(s *clusterv1beta1.ClusterSelector) {
+	labels, claims := of.LabelSelector, of.ClaimSelector
+	for _, name := range needed(labels.MatchLabels, labels.MatchExpressions) {
+		key("label", name, func(s *clusterv1beta1.ClusterSelector) {
 			delete(s.LabelSelector.MatchLabels, name)
-			s.LabelSelector.MatchExpressions = slices.DeleteFunc(s.LabelSelector.MatchExpressions, another(name))
+			s.LabelSelector.MatchExpressions = without(s.LabelSelector.MatchExpressions, name)
 		})
 	}
-	for _, r := range of.LabelSelector.MatchExpressions {
-		if another(r.Key)(r) {
-			key("label", r.Key, false, func(s *clusterv1beta1.ClusterSelector) {
-				s.LabelSelector.MatchExpressions = slices.DeleteFunc(s.LabelSelector.MatchExpressions, another(r.Key))
-			})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(of.ClaimSelector.MatchClaims)) {
-		key("claim", name, true, func(s *clusterv1beta1.ClusterSelector) {
+	for _, name := range needed(claims.MatchClaims, claims.MatchExpressions) {
+		key("claim", name, func(s *clusterv1beta1.ClusterSelector) {
 			delete(s.ClaimSelector.MatchClaims, name)
-			s.ClaimSelector.MatchExpressions = slices.DeleteFunc(s.ClaimSelector.MatchExpressions, another(name))
+			s.ClaimSelector.MatchExpressions = without(s.ClaimSelector.MatchExpressions, name)
 		})
 	}
-	for _, r := range of.ClaimSelector.MatchExpressions {
-		if another(r.Key)(r) {
-			key("claim", r.Key, true, func(s *clusterv1beta1.ClusterSelector) {
-				s.ClaimSelector.MatchExpressions = slices.DeleteFunc(s.ClaimSelector.MatchExpressions, another(r.Key))
-			})
+}
+
+// needed returns the keys that a cluster must have, first those with a value.
+func needed(values map[string]string, expressions []metav1.LabelSelectorRequirement) []string {
+	out := slices.Sorted(maps.Keys(values))
+	for _, r := range expressions {
+		if r.Operator == "In" || r.Operator == "Exists" {
+			out = append(out, r.Key)
 		}
 	}
+	return out
+}
+
+// without returns the expressions that do not need a key.
+func without(expressions []metav1.LabelSelectorRequirement, key string) []metav1.LabelSelectorRequirement {
+	return slices.DeleteFunc(slices.Clone(expressions), func(r metav1.LabelSelectorRequirement) bool {
+		return r.Key == key && (r.Operator == "In" || r.Operator == "Exists")
+	})
 }
 
 // inSpread adds the keys of hard constraints and of anti-affinity.
@@ -153,7 +187,7 @@ func (v *view) inSpread(add func(unknownReference)) {
 	note := func(key string, claims bool, remove func(*clusterv1beta1.PlacementSpec)) {
 		what := map[bool]string{true: "claim", false: "label"}[claims]
 		if have := v.have(claims); have[key] == 0 {
-			add(unknownReference{fmt.Sprintf("Spread:no cluster in reach has the %s %q", what, key), hintOf(key, have), remove})
+			add(unknownReference{fmt.Sprintf("Spread:no cluster in reach has the %s %q", what, key), hintOf(key, have), nil, remove})
 		}
 	}
 	for _, term := range v.spec.SpreadPolicy.SpreadConstraints {
@@ -193,7 +227,7 @@ func (v *view) inScores(add func(unknownReference)) {
 			continue
 		}
 		add(unknownReference{
-			fmt.Sprintf("Prioritizer:no cluster in reach has the score %q in an AddOnPlacementScore %q", score, resource), hintOf(prioritizer, have),
+			fmt.Sprintf("Prioritizer:no cluster in reach has the score %q in an AddOnPlacementScore %q", score, resource), hintOf(prioritizer, have), nil,
 			func(spec *clusterv1beta1.PlacementSpec) {
 				steadyInstead(spec.PrioritizerPolicy.Configurations, resource, score)
 			},
@@ -237,8 +271,11 @@ func steadyInstead(configurations []clusterv1beta1.PrioritizerConfig, resource, 
 // referenceTexts returns what is reported of unknown references, each with the hint of when the spec was judged.
 func referenceTexts(of []unknownReference, stored string) string {
 	var out []string
-	for _, one := range of {
+	for i, one := range of {
 		hint := one.hint
+		if i >= 5 {
+			hint = ""
+		}
 		if at := strings.Index(stored, one.text); at >= 0 {
 			hint = ""
 			if after := stored[at+len(one.text):]; strings.HasPrefix(after, " (") {

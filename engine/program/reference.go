@@ -1,7 +1,8 @@
 package program
 
 import (
-	"slices"
+	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -94,11 +95,22 @@ func referenceOf(requirement fleet.Requirement, plugin string) Reference {
 	return out
 }
 
-// Equal reports whether two references name the same.
-func (r *Reference) Equal(other Reference) bool {
-	return r.Set == other.Set && r.Source == other.Source && r.Key == other.Key && r.Resource == other.Resource && r.Score == other.Score &&
-		r.Plugin == other.Plugin && slices.Equal(r.Names, other.Names)
+// Text returns what the reference lacks, after the part of the placement to blame.
+func (r *Reference) Text() string {
+	switch {
+	case r.Set != "":
+		return fmt.Sprintf("%s:no ManagedClusterSet %q is bound to the namespace", r.Plugin, r.Set)
+	case r.Source == fleet.Name:
+		return fmt.Sprintf("%s:no cluster in reach has one of the %d names, such as %q", r.Plugin, len(r.Names), r.Names[0])
+	case r.Resource != "":
+		return fmt.Sprintf("%s:no cluster in reach has the score %q in an AddOnPlacementScore %q", r.Plugin, r.Score, r.Resource)
+	default:
+		return fmt.Sprintf("%s:no cluster in reach has the %s %q", r.Plugin, r.Source, r.Key)
+	}
 }
+
+// Identity returns a text that only equal references have.
+func (r *Reference) Identity() string { return r.Text() + "\n" + strings.Join(r.Names, "\n") }
 
 // steadyWeight outweighs every prioritizer that a placement may have.
 const steadyWeight = 1_000_000
@@ -106,7 +118,11 @@ const steadyWeight = 1_000_000
 // Without returns the program without some references. Without an add-on score, what is selected goes first: nothing else is known of the
 // ranking that was meant.
 func (p *Program) Without(unknown []Reference) *Program {
-	lacks := func(of Reference) bool { return slices.ContainsFunc(unknown, of.Equal) }
+	lacked := make(map[string]bool, len(unknown))
+	for _, of := range unknown {
+		lacked[of.Identity()] = true
+	}
+	lacks := func(of Reference) bool { return lacked[of.Identity()] }
 	out := &Program{
 		Key: p.Key, Tolerations: p.Tolerations, Wanted: p.Wanted, Limited: p.Limited, Groups: p.Groups, Stabilization: p.Stabilization,
 		SpreadWeight: p.SpreadWeight, Budget: p.Budget, ByScore: p.ByScore, ScoreEvery: p.ScoreEvery,

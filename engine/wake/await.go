@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Await records what a placement names and no cluster in its reach has, in place of what was recorded before. A change of a cluster that has
-// it touches the placement. There are few such placements, so they are looked at one by one.
+// Await records what a placement names and no cluster in its reach has, in place of what was recorded before. A change of a cluster
+// that has it touches the placement. There are few such placements, so they are looked at one by one.
 func (i *Index) Await(key fleet.Key, references []program.Reference) {
 	if len(references) == 0 {
 		delete(i.awaiting, key)
@@ -23,24 +23,25 @@ func (i *Index) appendAwaiting(out []fleet.Key, c *clusterChange, is *fleet.Clus
 		return out
 	}
 	for key, references := range i.awaiting {
-		if slices.ContainsFunc(references, func(of program.Reference) bool { return has(is, of) }) && !slices.Contains(out, key) {
+		if slices.ContainsFunc(references, func(of program.Reference) bool { return c.has(is, of) }) && !slices.Contains(out, key) {
 			out = append(out, key)
 		}
 	}
 	return out
 }
 
-// has reports whether a cluster has the label, claim or name of a reference. Scores come with clusters that are created.
-func has(c *fleet.Cluster, of program.Reference) bool {
+// has reports whether a cluster has the label, claim, name or score of a reference.
+func (c *clusterChange) has(is *fleet.Cluster, of program.Reference) bool {
 	switch {
 	case of.Set != "":
 		return false
 	case of.Source == fleet.Name:
-		return slices.Contains(of.Names, c.Name())
+		return slices.Contains(of.Names, is.Name())
 	case of.Resource != "":
-		return true
+		id, _ := c.fleet.ID(is.Name())
+		return slices.Contains(c.fleet.ScoreNames(id, of.Resource), of.Score)
 	default:
-		_, ok := c.Value(of.Source, of.Key)
+		_, ok := is.Value(of.Source, of.Key)
 		return ok
 	}
 }
