@@ -235,8 +235,8 @@ func (t *Trace) expiredIn(column score.Column) []string {
 	return out
 }
 
-// lastValuesIn returns the selected clusters whose last score of a column counts though it is missing or out of date, and until when the first
-// does.
+// lastValuesIn returns the selected clusters whose last score of a column counts though it is missing or out of date, and until when the
+// first does.
 func (t *Trace) lastValuesIn(column score.Column) (clusters []string, until time.Time) {
 	if column.Lost == 0 {
 		return nil, time.Time{}

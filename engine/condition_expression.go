@@ -48,7 +48,8 @@ func (t *Trace) heldByExpression() []fleet.ID {
 	return out
 }
 
-// expressionHeld returns ExpressionHeld: the selected clusters that stay although an expression fails on them; the zero Condition without any.
+// expressionHeld returns ExpressionHeld: the selected clusters that stay although an expression fails on them; the zero Condition
+// without any.
 func (t *Trace) expressionHeld() Condition {
 	held := t.heldByExpression()
 	if len(held) == 0 {
@@ -64,8 +65,9 @@ func (t *Trace) expressionHeld() Condition {
 	key := t.Program.Key
 	return Condition{
 		Type: clusterv1beta1.PlacementConditionExpressionHeld, Status: metav1.ConditionTrue, Reason: clusterv1beta1.ReasonValueMissing,
-		Message: truncated(fmt.Sprintf("%d selected ManagedClusters stay although an expression fails on them: %s. The first leaves at %s, unless "+
-			"its claim or score comes back. To let them leave now: kubectl berth holds release placement/%s -n %s --hold Expression --reason WHY",
+		Message: truncated(fmt.Sprintf("%d selected ManagedClusters stay although an expression fails on them: %s. The first leaves at %s, "+
+			"unless its claim or score comes back. "+
+			"To let them leave now: kubectl berth holds release placement/%s -n %s --hold Expression --reason WHY",
 			len(held), strings.Join(names, ", "), t.failingUntil(held).UTC().Format(time.RFC3339), key.Name, key.Namespace)),
 	}
 }

@@ -14,8 +14,8 @@ import (
 // definitionInterval is how often a hub looks at definitions that are being deleted.
 const definitionInterval = time.Second
 
-// runManager runs the manager. A manager that ends while a definition is missing, because it needs the definition, is started again: the API
-// server goes on meanwhile.
+// runManager runs the manager. A manager that ends while a definition is missing, because it needs the definition, is started again: the
+// API server goes on meanwhile.
 func (p *controlPlane) runManager(ctx context.Context, manifests manifest.Bundle) error {
 	for {
 		err := p.opts.Manager(ctx, p.dir.Path(managerKubeconfig))

@@ -77,8 +77,8 @@ func (s Step) ended() string {
 	}
 }
 
-// failed returns what failed, and the limit that a breach has exceeded. Lost clusters are no part of the selected ones: with them the limit is
-// named by its number.
+// failed returns what failed, and the limit that a breach has exceeded. Lost clusters are no part of the selected ones: with them the
+// limit is named by its number.
 func (s Step) failed() string {
 	switch {
 	case s.Lost == 0:

@@ -192,8 +192,8 @@ func (r *run) decide() Outcome {
 		}
 	}
 	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy), r.entries(last))
-	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), first.expressionCondition(chosen), r.expiredCondition(last, chosen, members.expired),
-		r.spreadCondition(last.counter(chosen)))
+	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), first.expressionCondition(chosen),
+		r.expiredCondition(last, chosen, members.expired), r.spreadCondition(last.counter(chosen)))
 	r.storeMemory(&out, next)
 	return out
 }

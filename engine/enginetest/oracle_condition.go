@@ -109,8 +109,9 @@ func (v *view) expressionCondition(chosen map[string]bool) engine.Condition {
 		texts = append(texts, count(more, "more"))
 	}
 	out.Status, out.Reason = "True", "ValueMissing"
-	out.Message = fmt.Sprintf("%d selected ManagedClusters stay although an expression fails on them: %s. The first leaves at %s, unless its claim or score "+
-		"comes back. To let them leave now: kubectl berth holds release placement/%s -n %s --hold Expression --reason WHY",
+	out.Message = fmt.Sprintf("%d selected ManagedClusters stay although an expression fails on them: %s. The first leaves at %s, "+
+		"unless its claim or score comes back. "+
+		"To let them leave now: kubectl berth holds release placement/%s -n %s --hold Expression --reason WHY",
 		len(ends), strings.Join(texts, ", "), earliest(ends).UTC().Format(time.RFC3339), v.key.Name, v.key.Namespace)
 	return out
 }

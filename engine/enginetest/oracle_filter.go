@@ -51,8 +51,8 @@ func (v *view) predicates() {
 	}
 }
 
-// noteMissing records the selected clusters on which an expression fails because a claim or score is missing. A list of scores that is empty is
-// missing too where the expression is false.
+// noteMissing records the selected clusters on which an expression fails because a claim or score is missing. A list of scores that is
+// empty is missing too where the expression is false.
 func (v *view) noteMissing(ballot selectorResult, failing map[string]string) {
 	for name := range v.selected {
 		if failing[name] == "" && ballot.missing[name] != "" {

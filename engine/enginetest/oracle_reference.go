@@ -227,7 +227,8 @@ func (v *view) inScores(add func(unknownReference)) {
 			continue
 		}
 		add(unknownReference{
-			fmt.Sprintf("Prioritizer:no cluster in reach has the score %q in an AddOnPlacementScore %q", score, resource), hintOf(prioritizer, have), nil,
+			fmt.Sprintf("Prioritizer:no cluster in reach has the score %q in an AddOnPlacementScore %q", score, resource),
+			hintOf(prioritizer, have), nil,
 			func(spec *clusterv1beta1.PlacementSpec) {
 				steadyInstead(spec.PrioritizerPolicy.Configurations, resource, score)
 			},

@@ -53,7 +53,8 @@ func (r Random) WithStatus(w *World, key fleet.Key) *clusterv1beta1.Placement {
 	return b.Obj()
 }
 
-// WithHold gives a world the hold of expressions, placements that read claims and scores, and clusters on which an expression failed before.
+// WithHold gives a world the hold of expressions, placements that read claims and scores, and clusters on which an expression failed
+// before.
 func (r Random) WithHold(w *World) *World {
 	w.ExpressionHold, w.Failing = time.Hour, map[fleet.Key]map[string]time.Time{}
 	for i := range len(w.Clusters) {

@@ -60,8 +60,8 @@ func (s *sequence) step() string {
 	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
 }
 
-// due reports whether a placement is to be decided again. An instant that is not stored is set anew, and an edit whose decision is not stored is
-// judged anew.
+// due reports whether a placement is to be decided again. An instant that is not stored is set anew, and an edit whose decision is not
+// stored is judged anew.
 func (s *sequence) due(key fleet.Key) bool {
 	last := s.last[key]
 	if last == nil || s.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(s.live.World.Now) {

@@ -104,7 +104,8 @@ func StartManager(t testing.TB, hub *Hub, opts ManagerOptions) *Manager {
 func (m *Manager) args(opts ManagerOptions) []string {
 	out := []string{
 		"manager", "--kubeconfig=" + opts.Kubeconfig, "--metrics-bind-address=" + m.MetricsAddress, "--health-probe-bind-address=0",
-		"--leader-elect=false", "--log-format=text", "--kube-api-qps=-1", "--withdrawal-grace=" + withdrawalGrace.String(), "--expression-hold=" + withdrawalGrace.String(),
+		"--leader-elect=false", "--log-format=text", "--kube-api-qps=-1", "--withdrawal-grace=" + withdrawalGrace.String(),
+		"--expression-hold=" + withdrawalGrace.String(),
 	}
 	if opts.Webhooks {
 		out = append(out, "--webhook-bind-address="+m.WebhookAddress, "--webhook-url=https://"+m.WebhookAddress)

@@ -18,8 +18,8 @@ import (
 
 var errBoom = errors.New("boom")
 
-// TestTheRecordIsReadFirst: a process that meets an add-on, after a restart or as a new leader, plans from what the API server has, once, and
-// not from an older cache. It plans nothing while it cannot read.
+// TestTheRecordIsReadFirst: a process that meets an add-on, after a restart or as a new leader, plans from what the API server has,
+// once, and not from an older cache. It plans nothing while it cannot read.
 func TestTheRecordIsReadFirst(t *testing.T) {
 	kinds := runtime.NewScheme()
 	if err := addonv1alpha1.AddToScheme(kinds); err != nil {

@@ -12,7 +12,8 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 )
 
-// orphanGrace is how long a RolloutControl stays without its set, as one process sees it: a replaced set has the decisions of the one before.
+// orphanGrace is how long a RolloutControl stays without its set, as one process sees it: a replaced set has the decisions of the one
+// before.
 const orphanGrace = 24 * time.Hour
 
 // orphan deletes the RolloutControl of a set that has been away for orphanGrace. After is when to look again; 0 for never.

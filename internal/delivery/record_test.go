@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/internal/kube/apply"
 )
 
-// TestAnOlderRecordStartsNothing: what starts is stored in the record first. A process with an older cache, after a restart or as a new leader,
-// cannot store it, so that it starts nothing before it has read the record of the one before.
+// TestAnOlderRecordStartsNothing: what starts is stored in the record first. A process with an older cache, after a restart or as a new
+// leader, cannot store it, so that it starts nothing before it has read the record of the one before.
 func TestAnOlderRecordStartsNothing(t *testing.T) {
 	kinds := runtime.NewScheme()
 	if err := workv1alpha1.AddToScheme(kinds); err != nil {

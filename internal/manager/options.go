@@ -54,8 +54,8 @@ type Options struct {
 	// WithdrawalGrace is how long a deleted set or binding, and a clusterset label that was taken off, count for selected clusters; other
 	// labels and claims count a third of it. 0: until the API server has confirmed that they are gone.
 	WithdrawalGrace time.Duration
-	// ExpressionHold is how long a selected cluster stays on which an expression fails because a claim or score is missing, and how long the last
-	// value of a score that is missing or out of date counts for a selected cluster. 0: not at all.
+	// ExpressionHold is how long a selected cluster stays on which an expression fails because a claim or score is missing, and how long
+	// the last value of a score that is missing or out of date counts for a selected cluster. 0: not at all.
 	ExpressionHold time.Duration
 	// EmptyingEdits is what becomes of an edit that would leave a placement without clusters: HoldEmptyingEdits, WarnEmptyingEdits or
 	// FollowEmptyingEdits.
@@ -177,10 +177,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
 	flags.DurationVar(&o.WithdrawalGrace, "withdrawal-grace", o.WithdrawalGrace, "how long selected clusters stay after their set, its binding or "+
 		"their clusterset label is gone; a third of it after another label or a claim is gone; 0: they leave once the API server has confirmed it")
-	flags.DurationVar(&o.ExpressionHold, "expression-hold", o.ExpressionHold, "how long selected clusters stay on which an expression fails because a "+
-		"claim or score is missing, and how long their last scores count; 0: not at all")
+	flags.DurationVar(&o.ExpressionHold, "expression-hold", o.ExpressionHold, "how long selected clusters stay on which an expression fails "+
+		"because a claim or score is missing, and how long their last scores count; 0: not at all")
 	flags.StringVar(&o.EmptyingEdits, "emptying-edits", o.EmptyingEdits,
-		"what becomes of an edit that would leave a placement without clusters: `hold` keeps them until it is confirmed, warn warns of it, off does neither; "+
+		"what becomes of an edit that would leave a placement without clusters: `hold` keeps them until it is confirmed, warn warns of it, "+
+			"off does neither; "+
 			"off also follows an edit that names a set, key, name or score that no cluster has")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests to the API server in a burst")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "host:port that serves /metrics; 0: off")

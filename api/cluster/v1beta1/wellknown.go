@@ -157,8 +157,8 @@ const (
 const (
 	// ReasonMisconfigured goes with PlacementMisconfigured=True.
 	ReasonMisconfigured = "Misconfigured"
-	// ReasonUnknownReference goes with PlacementMisconfigured=True where the spec names a set, key, name or score that no cluster in reach has, and
-	// is followed all the same.
+	// ReasonUnknownReference goes with PlacementMisconfigured=True where the spec names a set, key, name or score that no cluster in reach
+	// has, and is followed all the same.
 	ReasonUnknownReference = "UnknownReference"
 	// ReasonReferenceHeld goes with PlacementMisconfigured=True where selected clusters would leave for that, and stay.
 	ReasonReferenceHeld = "ReferenceHeld"

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// MissingHold decides how long incumbents stay on which an expression fails because a claim or score is missing. A source of claims or scores
-// fails on one cluster after the other, and an expression that fails is not a false expression.
+// MissingHold decides how long incumbents stay on which an expression fails because a claim or score is missing. A source of claims or
+// scores fails on one cluster after the other, and an expression that fails is not a false expression.
 type MissingHold struct {
 	Snapshot   *fleet.Snapshot
 	Incumbents *bitset.BitSet
@@ -31,8 +31,8 @@ func (h MissingHold) Until(id fleet.ID) time.Time {
 // stays reports whether an incumbent stays now.
 func (h MissingHold) stays(id fleet.ID) bool { return h.Snapshot.Now.Before(h.Until(id)) }
 
-// incumbentsWithout adds to out the incumbents that an expression of a predicate rejected because a claim or score is missing, each with the
-// problem. A list of scores that is empty, or that has lost a score, counts as missing too where the expression is false.
+// incumbentsWithout adds to out the incumbents that an expression of a predicate rejected because a claim or score is missing, each with
+// the problem. A list of scores that is empty, or that has lost a score, counts as missing too where the expression is false.
 func (h MissingHold) incumbentsWithout(fell *Rejected, predicate program.Predicate, out map[fleet.ID]string) {
 	note := func(id fleet.ID, problem string) {
 		if _, known := out[id]; !known {

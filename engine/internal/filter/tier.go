@@ -45,9 +45,9 @@ type unknownTier struct {
 // Tiers puts every cluster of in into the first tier that matches it, and rejects the clusters that are in no tier. The
 // clusters of in passed the predicates or are in held. Tiers reads what predicates read, within the rest of their cost
 // limit. An incumbent on which an expression is too costly, or reads a claim or score that is missing, is in that tier and
-// held; a newcomer is in the next tier that matches. The later tiers are evaluated on such a cluster in both cases. So neither the cost nor the tier of another
-// cluster depends on which clusters are selected. The clusters of held are incumbents whose set cannot be read. They pass
-// even if no tier matches them.
+// held; a newcomer is in the next tier that matches. The later tiers are evaluated on such a cluster in both cases. So neither the cost
+// nor the tier of another cluster depends on which clusters are selected. The clusters of held are incumbents whose set cannot be read.
+// They pass even if no tier matches them.
 func Tiers(p *program.Program, after *PredicateResult, in, held *bitset.BitSet) TierResult {
 	if len(p.Tiers) == 0 {
 		empty := after.evaluation.snapshot.EmptySet()

@@ -14,25 +14,29 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-// TestAnEditThatEmptiesAPlacementIsHeld misspells a label in a placement that has four clusters.
-func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
+// editedPlacement starts a manager that holds edits. It returns a placement that has selected four clusters with a label, and a function
+// that edits it and returns the warnings.
+func editedPlacement(t *testing.T, label string) (
+	hub *kit.Client, p *clusterv1beta1.Placement, clusters []string, edit func(change func()) []string,
+) {
+	t.Helper()
 	requireWebhooks(t)
 	stopManager()
 	startManager(t, "--emptying-edits=hold")
 	t.Cleanup(stopManager)
-	hub, administrator, namespace := kit.New(t, shared), admin(t), shared.Namespace(t)
+	administrator, namespace := admin(t), shared.Namespace(t)
+	hub = kit.New(t, shared)
 	administrator.mustCreate(t, set(namespace, nil))
 	administrator.mustCreate(t, binding(namespace, namespace, namespace))
-	var clusters []string
 	for i := range 4 {
 		clusters = append(clusters, fmt.Sprintf("%s-%d", namespace, i))
-		administrator.mustCreate(t, cluster(clusters[i], labels(clusterv1beta2.ClusterSetLabel, namespace, "env", "live")))
+		administrator.mustCreate(t, cluster(clusters[i], labels(clusterv1beta2.ClusterSetLabel, namespace, label, "live")))
 	}
 	administrator.mustCreate(t, placement(namespace, "p", map[string]any{}))
 	hub.AwaitSelected(namespace, "p", clusters...)
 	administrator.takeWarnings()
-	p := kit.Placement(namespace, "p")
-	edit := func(change func()) []string {
+	p = kit.Placement(namespace, "p")
+	return hub, p, clusters, func(change func()) []string {
 		t.Helper()
 		hub.MustGet(client.ObjectKeyFromObject(p), p)
 		before := p.DeepCopy()
@@ -41,6 +45,12 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		check(t, administrator.merge(t.Context(), placement(namespace, "p", map[string]any{}), string(patch)), 0, "")
 		return administrator.takeWarnings()
 	}
+}
+
+// TestAnEditThatEmptiesAPlacementIsHeld misspells a label in a placement that has four clusters.
+func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
+	hub, p, clusters, edit := editedPlacement(t, "env")
+	namespace := p.Namespace
 	typo := func() {
 		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"env": "lvie"}},
@@ -68,36 +78,21 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 
 // TestAnEditThatNamesNothingIsHeld misspells a label that every cluster has.
 func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
-	requireWebhooks(t)
-	stopManager()
-	startManager(t, "--emptying-edits=hold")
-	t.Cleanup(stopManager)
-	hub, administrator, namespace := kit.New(t, shared), admin(t), shared.Namespace(t)
-	administrator.mustCreate(t, set(namespace, nil))
-	administrator.mustCreate(t, binding(namespace, namespace, namespace))
-	var clusters []string
-	for i := range 4 {
-		clusters = append(clusters, fmt.Sprintf("%s-%d", namespace, i))
-		administrator.mustCreate(t, cluster(clusters[i], labels(clusterv1beta2.ClusterSetLabel, namespace, "environment", "live")))
-	}
-	administrator.mustCreate(t, placement(namespace, "p", map[string]any{}))
-	hub.AwaitSelected(namespace, "p", clusters...)
-	administrator.takeWarnings()
-	p := kit.Placement(namespace, "p")
-	hub.MustGet(client.ObjectKeyFromObject(p), p)
-	before := p.DeepCopy()
-	p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"environmentt": "live"}},
-	}}}
-	patch := kit.Must(client.MergeFrom(before).Data(p)).In(t)
-	check(t, administrator.merge(t.Context(), placement(namespace, "p", map[string]any{}), string(patch)), 0, "")
+	hub, p, clusters, edit := editedPlacement(t, "environment")
+	namespace := p.Namespace
+	warnings := edit(func() {
+		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"environmentt": "live"}},
+		}}}
+	})
 	unknown := `no cluster in reach has the label "environmentt" (4 have "environment")`
-	if warnings := administrator.takeWarnings(); !slices.Contains(warnings, unknown) {
+	if !slices.Contains(warnings, unknown) {
 		t.Errorf("the warnings are %q, want one of them %q", warnings, unknown)
 	}
 	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, clusterv1beta1.ReasonReferenceHeld)
 	hub.AwaitSelected(namespace, "p", clusters...)
-	administrator.mustCreate(t, cluster(namespace+"-right", labels(clusterv1beta2.ClusterSetLabel, namespace, "environmentt", "live")))
+	admin(t).mustCreate(t, cluster(namespace+"-right", labels(clusterv1beta2.ClusterSetLabel, namespace, "environmentt", "live")))
 	hub.AwaitSelected(namespace, "p", namespace+"-right")
-	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, clusterv1beta1.ReasonSucceedConfigured)
+	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse,
+		clusterv1beta1.ReasonSucceedConfigured)
 }

@@ -21,7 +21,8 @@ import (
 
 // Edits is what an edit of a placement would do.
 type Edits struct {
-	// Unknown returns what a spec names and no cluster in its reach has, as texts after the part of the placement to blame; nil without this warning.
+	// Unknown returns what a spec names and no cluster in its reach has, as texts after the part of the placement to blame; nil without
+	// this warning.
 	Unknown func(compiled *program.Program) []string
 	// Lost returns how many clusters the next decision would take away, and how many the placement has. Ok is false where that is not
 	// known. Nil: no edit is warned of.

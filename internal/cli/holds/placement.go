@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/internal/kube/hold"
 )
 
-// releasePlacement lets what is held back of a placement happen: the last edit, by the generation that is stored now, and expressions that have
-// failed until now.
+// releasePlacement lets what is held back of a placement happen: the last edit, by the generation that is stored now, and expressions
+// that have failed until now.
 func (o *releaseOptions) releasePlacement(ctx context.Context, name string) error {
 	hub, key, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
@@ -50,7 +50,8 @@ func (o *releaseOptions) patchPlacement(ctx context.Context, hub client.Client, 
 	}
 	holds := slices.DeleteFunc(hold.OfPlacement(placement), func(h hold.Hold) bool { return o.hold != "" && o.hold != string(h.Type) })
 	if len(holds) == 0 {
-		return nil, fmt.Errorf("nothing of the placement %s is held%s: `kubectl berth holds -n %s` lists the holds", key, o.byType(), key.Namespace)
+		return nil, fmt.Errorf("nothing of the placement %s is held%s: `kubectl berth holds -n %s` lists the holds",
+			key, o.byType(), key.Namespace)
 	}
 	before := placement.DeepCopy()
 	if placement.Annotations == nil {

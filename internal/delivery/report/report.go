@@ -157,8 +157,8 @@ func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl) {
 	}
 }
 
-// finishRecorded reports whether the status of a set has the end of the rollout, where the rollout finishes. Until then no cluster returns to
-// the template.
+// finishRecorded reports whether the status of a set has the end of the rollout, where the rollout finishes. Until then no cluster
+// returns to the template.
 func finishRecorded(in deliveryplan.Input, plan *deliveryplan.Result) bool {
 	stored, planned := in.Set.Status.Rollout, plan.Status.Rollout
 	switch {

@@ -29,8 +29,8 @@ func (r *run) follow() {
 	r.editionsSeen()
 }
 
-// goes reports whether the ManagedCluster of a cluster is being deleted or is gone, and the cluster was healthy when it was last seen. That is
-// never so for a cluster without a ManagedCluster. A decision still has it for a moment.
+// goes reports whether the ManagedCluster of a cluster is being deleted or is gone, and the cluster was healthy when it was last seen.
+// That is never so for a cluster without a ManagedCluster. A decision still has it for a moment.
 func (r *run) goes(entry *clusterv1alpha1.ClusterRolloutRecord) bool {
 	return r.in.Members[entry.Name].Gone && entry.Available
 }

@@ -31,7 +31,9 @@ func (r *run) holds() {
 			r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldBreach, Placement: name})
 		}
 		if step.Unproven != nil && (step.Phase == rollout.PhaseUnproven || step.Phase == rollout.PhaseBreached) {
-			r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldUnprovenGroup, Placement: name, MandatoryDecisionGroup: *step.Unproven})
+			r.hold(former, clusterv1alpha1.RolloutHold{
+				Type: clusterv1alpha1.HoldUnprovenGroup, Placement: name, MandatoryDecisionGroup: *step.Unproven,
+			})
 		}
 	}
 }

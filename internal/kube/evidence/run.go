@@ -217,7 +217,8 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 	return r.forgive(out, entry, c), true
 }
 
-// forgive leaves a forgiven cluster out that fails or is late, since it may never succeed. A forgiven cluster that is under way takes a place without a deadline.
+// forgive leaves a forgiven cluster out that fails or is late, since it may never succeed. A forgiven cluster that is under way takes a
+// place without a deadline.
 func (r *run) forgive(status rollout.Status, entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) rollout.Status {
 	if entry.Phase != clusterv1alpha1.ClusterForgiven || status.State == rollout.StateSucceeded {
 		return status

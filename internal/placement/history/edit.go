@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Unknown returns what a placement names and no cluster in its reach has, as texts. It returns nothing where the fleet is not known: only the
-// leader has it at hand.
+// Unknown returns what a placement names and no cluster in its reach has, as texts. It returns nothing where the fleet is not known:
+// only the leader has it at hand.
 func (r *Record) Unknown(compiled *program.Program) []string {
 	leads := r.leader.Load()
 	if leads == nil || compiled == nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// newScoredHub returns a hub whose clusters have a score "load" with "free", 10 for c1 up to 60 for c6, and placements that read it: cel has all of
-// them, ranked has the three best.
+// newScoredHub returns a hub whose clusters have a score "load" with "free", 10 for c1 up to 60 for c6, and placements that read it: cel
+// has all of them, ranked has the three best.
 func newScoredHub(t testing.TB) *hub {
 	t.Helper()
 	h := newHub(t)
