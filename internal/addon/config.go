@@ -18,6 +18,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/when"
 )
 
 // The kinds of configurations that the controller watches, and their resources.
@@ -96,7 +97,7 @@ func (c *configReader) readAll(ctx context.Context, objects []plan.Object, now t
 			found = readConfig{Config: plan.Config{Unread: true}}
 		}
 		out[name] = found.Config
-		refresh = apply.Earliest([]time.Duration{refresh, max(nextReads, found.until.Sub(now))})
+		refresh = when.Shortest(refresh, max(nextReads, found.until.Sub(now)))
 	}
 	return out, refresh
 }

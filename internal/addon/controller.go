@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/source/placed"
 )
 
@@ -43,9 +43,9 @@ const (
 	statusInterval = time.Second
 	// batchDelay is how long changes are collected before the next pass of their add-on.
 	batchDelay = 100 * time.Millisecond
-	// conflictRetry is the delay after a conflict with another client. blockedRetry is between attempts while another controller installs
+	// blockedRetry is between attempts while another controller installs
 	// the add-ons of the hub.
-	conflictRetry, blockedRetry = 200 * time.Millisecond, 30 * time.Second
+	blockedRetry = 30 * time.Second
 )
 
 // Options configures the controller.
@@ -144,11 +144,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	after, err := r.pass(ctx, s, s.addOns.Latest(cached))
-	if apply.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return reconcile.Result{RequeueAfter: after}, err
+	return apply.Result(ctx, after, err)
 }
 
 // readFirst reads an add-on from the API server when the process meets it: the manager before this one may have stored a record that the cache
@@ -191,7 +187,7 @@ func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alph
 		delays = append(delays, max(1, out.Until.Sub(now)))
 	}
 	if conflict {
-		delays = append(delays, conflictRetry)
+		delays = append(delays, apply.ConflictRetry)
 	}
 	if out.Begins && wait == 0 {
 		delays = append(delays, 1) // what starts is on record now
@@ -199,7 +195,7 @@ func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alph
 	if len(out.Writes) > len(writes) {
 		delays = append(delays, 1)
 	}
-	return apply.Earliest(delays), nil
+	return when.Shortest(delays...), nil
 }
 
 // gather reads what a plan is made from. Refresh is when to read configurations again that are not watched; 0 without any.

@@ -30,6 +30,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/validation"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/changes"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -111,11 +112,9 @@ func addOnOfWork(_ context.Context, work client.Object) []reconcile.Request {
 
 // changesReport passes the changes of a work that may change the report on it.
 func changesReport() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*workv1.ManifestWork)
-		after, also := e.ObjectNew.(*workv1.ManifestWork)
-		return !ok || !also || !plan.SameState(before, after) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
-	}}
+	return changes.Of(func(before, after *workv1.ManifestWork) bool {
+		return !plan.SameState(before, after) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+	})
 }
 
 // changesHealth passes a new cluster, and the changes of a cluster between Unknown and another health.
@@ -176,10 +175,7 @@ func (r *templateReconciler) Reconcile(ctx context.Context, request reconcile.Re
 		return reconcile.Result{}, nil // its work goes with it
 	}
 	again, err := r.pass(ctx, addOn)
-	if apply.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return reconcile.Result{RequeueAfter: again}, err
+	return apply.Result(ctx, again, err)
 }
 
 // pass writes the work that an add-on has to reach, and reports on it. Again is when to try again; 0 for a change only.
@@ -363,7 +359,7 @@ func (r *templateReconciler) write(ctx context.Context, on addonplan.OnCluster, 
 	case err == nil:
 		return 0, nil
 	case apierrors.IsAlreadyExists(err):
-		return conflictRetry, nil // the cache has it soon
+		return apply.ConflictRetry, nil // the cache has it soon
 	case !apply.IsConflict(err) && apply.Refused(err):
 		return r.fail(ctx, on, "the API server refused the work: "+err.Error())
 	}
@@ -382,7 +378,7 @@ func (r *templateReconciler) report(ctx context.Context, addOn *addonv1alpha1.Ma
 	}
 	after := addOn.DeepCopy()
 	after.Status = *status
-	if err := r.client.Status().Patch(ctx, after, client.MergeFromWithOptions(addOn, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.client.Status().Patch(ctx, after, apply.Fenced(addOn)); err != nil {
 		return fmt.Errorf("writing the status of ManagedClusterAddOn %s/%s: %w", addOn.Namespace, addOn.Name, err)
 	}
 	return nil

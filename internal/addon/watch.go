@@ -19,6 +19,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/kube/changes"
 	"github.com/berth-project/berth/internal/kube/member"
 )
 
@@ -64,11 +65,7 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 
 // changesPlan passes the changes of an add-on that may change its plan. Its status does not.
 func changesPlan() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld, e.ObjectNew
-		return before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||
-			before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() || !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
-	}}
+	return predicate.Or(changes.Spec(), predicate.AnnotationChangedPredicate{})
 }
 
 // changesCluster passes a new cluster, a deleted cluster, and changes of the annotations of add-ons.
@@ -82,10 +79,9 @@ func changesCluster() predicate.Predicate {
 		}
 		return out
 	}
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld, e.ObjectNew
-		return before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() || !maps.Equal(ofAddOns(before), ofAddOns(after))
-	}}
+	return changes.Of(func(before, after client.Object) bool {
+		return changes.Deletion(before, after) || !maps.Equal(ofAddOns(before), ofAddOns(after))
+	})
 }
 
 // placementsOf returns the placements of an add-on.

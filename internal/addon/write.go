@@ -32,16 +32,16 @@ func (r *reconciler) send(ctx context.Context, s *addOnState, name string, write
 		if err != nil && ctx.Err() != nil {
 			return // the process ends, which is no fault of the cluster
 		}
-		if isConflict(err) {
+		if apierrors.IsConflict(err) {
 			conflicts.Store(true)
 		}
 		r.metrics.AddWrite(write.Verb, telemetry.WorkResult(err, apply.Refused(err)))
 		text := ""
 		if err != nil {
-			text = message(err)
+			text = apply.Message(err, "the add-on")
 		}
 		s.faults.Settle(write.Cluster, write.Hash, err, text, r.options.Clock.Now())
-		if err != nil && !isConflict(err) {
+		if err != nil && !apierrors.IsConflict(err) {
 			log.FromContext(ctx).Info("the add-on of a cluster was not stored", "cluster", write.Cluster, "verb", write.Verb, "cause", text)
 		}
 	})
@@ -84,7 +84,7 @@ func (r *reconciler) write(ctx context.Context, s *addOnState, name string, writ
 // delete removes the add-on of a cluster. A removal whose outcome is unknown counts towards the budget.
 func (r *reconciler) delete(ctx context.Context, s *addOnState, object *addonv1alpha1.ManagedClusterAddOn, write plan.Write) error {
 	err := r.client.Delete(ctx, object, client.Preconditions{UID: &write.UID, ResourceVersion: &write.ResourceVersion})
-	if !isConflict(err) && !apply.Refused(err) {
+	if !apierrors.IsConflict(err) && !apply.Refused(err) {
 		s.removed(r.options.Clock.Now())
 	}
 	if err == nil || apierrors.IsNotFound(err) {
@@ -111,15 +111,4 @@ func patchOf(write plan.Write) ([]byte, error) {
 		return nil, fmt.Errorf("encoding the patch of the add-on in %s: %w", write.Cluster, err)
 	}
 	return out, nil
-}
-
-// isConflict reports whether another client wrote first.
-func isConflict(err error) bool { return apierrors.IsConflict(err) }
-
-// message returns the answer of the API server.
-func message(err error) string {
-	if isConflict(err) {
-		return "another client changed the add-on at the same time"
-	}
-	return err.Error()
 }

@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -29,6 +28,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/source/placed"
 )
 
@@ -46,9 +46,9 @@ const (
 	statusInterval = time.Second
 	// batchDelay is how long the changes of works are collected before the next pass of their set.
 	batchDelay = 100 * time.Millisecond
-	// conflictRetry is the delay after a conflict with another client. deletionRetry is between two lists of a deleted set's works.
+	// deletionRetry is between two lists of a deleted set's works.
 	// blockedRetry is between attempts while another controller keeps the sets of the hub. keepRetry is between attempts to store a template.
-	conflictRetry, deletionRetry, blockedRetry, keepRetry = 200 * time.Millisecond, 10 * time.Second, 30 * time.Second, 30 * time.Second
+	deletionRetry, blockedRetry, keepRetry = 10 * time.Second, 30 * time.Second, 30 * time.Second
 )
 
 // Options configures the controller.
@@ -166,11 +166,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	default:
 		after, err = r.pass(ctx, s, set)
 	}
-	if apply.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return reconcile.Result{RequeueAfter: after}, err
+	return apply.Result(ctx, after, err)
 }
 
 // pass plans a set, sends the writes and reports the status. After is when to plan again; 0 for a change only.
@@ -206,7 +202,7 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 		delays = append(delays, 1) // what finished is to be marked, and the template before it is kept no longer
 	}
 	if conflict {
-		delays = append(delays, conflictRetry)
+		delays = append(delays, apply.ConflictRetry)
 	}
 	if wait == 0 && out.Begins {
 		delays = append(delays, 1) // what starts is on record now
@@ -214,7 +210,7 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	if len(out.Writes) > len(writes)+held.clusters {
 		delays = append(delays, 1)
 	}
-	return apply.Earliest(delays), nil
+	return when.Shortest(delays...), nil
 }
 
 // gather reads what a plan is made from, and what its writes store. It writes nothing.
@@ -276,7 +272,7 @@ func (r *reconciler) addFinalizer(ctx context.Context, s *setState, set *workv1a
 
 // patchMetadata stores the finalizers of a set.
 func (r *reconciler) patchMetadata(ctx context.Context, s *setState, before, after *workv1alpha1.ManifestWorkReplicaSet) error {
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(before)
 	if err := r.client.Patch(ctx, after, patch); err != nil {
 		return fmt.Errorf("changing the finalizer of ManifestWorkReplicaSet %s/%s: %w", before.Namespace, before.Name, err)
 	}

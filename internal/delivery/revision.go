@@ -20,6 +20,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 var errTaken = errors.New("another client has an object of this name: delete it")
@@ -152,14 +153,14 @@ func (r *reconciler) isKept(ctx context.Context, set *workv1alpha1.ManifestWorkR
 func (r *reconciler) tidyRevisions(ctx context.Context, todo plan.RevisionPlan) error {
 	if todo.Renew != nil {
 		after := plan.Renumbered(todo.Renew, todo.Number)
-		patch := client.MergeFromWithOptions(todo.Renew, client.MergeFromWithOptimisticLock{})
+		patch := apply.Fenced(todo.Renew)
 		if err := r.client.Patch(ctx, after, patch); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("numbering %s %s/%s: %w", plan.RevisionKind(after), after.GetNamespace(), after.GetName(), err)
 		}
 	}
 	if todo.Finish != nil {
 		after := plan.MarkedFinished(todo.Finish)
-		patch := client.MergeFromWithOptions(todo.Finish, client.MergeFromWithOptimisticLock{})
+		patch := apply.Fenced(todo.Finish)
 		if err := r.client.Patch(ctx, after, patch); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("marking %s %s/%s as finished: %w", plan.RevisionKind(after), after.GetNamespace(), after.GetName(), err)
 		}

@@ -108,18 +108,12 @@ func (s *setState) settle(cluster, hash string, err error, now time.Time) {
 	s.faults.Settle(cluster, hash, err, text, now)
 }
 
-// isConflict reports whether another client wrote first.
-func isConflict(err error) bool { return apierrors.IsConflict(err) }
-
 // message returns the answer of the API server.
 func message(err error) string {
 	if apierrors.IsAlreadyExists(err) {
 		return "another client has a work of this name there: delete it, or rename the set"
 	}
-	if isConflict(err) {
-		return "another client changed the work at the same time"
-	}
-	return err.Error()
+	return apply.Message(err, "the work")
 }
 
 // ended reports whether an error is of the end of the process, so that it is no fault of the cluster.

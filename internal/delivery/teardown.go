@@ -15,7 +15,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
-	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/when"
 )
 
 const (
@@ -41,7 +41,7 @@ func (r *reconciler) tearDown(ctx context.Context, s *setState, set *workv1alpha
 	r.send(ctx, s, set.UID, &specs{}, batch)
 	if len(todo.Deletions) > 0 {
 		// The next list shows whether they are being deleted.
-		return max(apply.Earliest([]time.Duration{s.faults.NextRetry(now)}), 1), nil
+		return max(when.Shortest(s.faults.NextRetry(now)), 1), nil
 	}
 	if todo.Done {
 		released := set.DeepCopy()
@@ -53,7 +53,7 @@ func (r *reconciler) tearDown(ctx context.Context, s *setState, set *workv1alpha
 		return 0, nil
 	}
 	wait, err := r.report(ctx, s, set, plan.DeletionStatus(set, todo.Message, metav1.NewTime(now)))
-	return apply.Earliest([]time.Duration{wait, deletionRetry}), err
+	return when.Shortest(wait, deletionRetry), err
 }
 
 // listLive returns the metadata of all works with the label of a set, from the API server.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/changes"
 )
 
 const (
@@ -177,12 +177,10 @@ func (r *reconciler) setsOf(ctx context.Context, namespace, placement string) []
 
 // changesPlan passes the changes of a set that may change its plan. Its status does not.
 func changesPlan() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld, e.ObjectNew
-		return before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||
-			before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-			!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) || !maps.Equal(before.GetLabels(), after.GetLabels())
-	}}
+	finalizers := changes.Of(func(before, after client.Object) bool {
+		return !slices.Equal(before.GetFinalizers(), after.GetFinalizers())
+	})
+	return predicate.Or(changes.Spec(), predicate.LabelChangedPredicate{}, finalizers)
 }
 
 // workHandler enqueues the set of a work whose state, labels or annotations changed. Changes are collected for a moment, so that a

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/placement/live"
 )
@@ -98,7 +99,7 @@ func (r *reconciler) apply(ctx context.Context, a *attempt) {
 func (a *attempt) stored() bool { return !a.written.IsZero() && a.err == nil }
 
 // lookAgain returns when to decide the placement again though nothing changes; zero: never.
-func (a *attempt) lookAgain() time.Time { return earlier(a.result.RecheckAt, a.plan.RecheckAt) }
+func (a *attempt) lookAgain() time.Time { return when.Earliest(a.result.RecheckAt, a.plan.RecheckAt) }
 
 // result returns when to reconcile a placement again. A conflict is no error: the next attempt reads what the other client wrote.
 func (r *reconciler) result(ctx context.Context, request reconcile.Request, again time.Time, err error) (reconcile.Result, error) {
@@ -133,12 +134,4 @@ func (r *reconciler) requeueAfter(instant time.Time) time.Duration {
 		return 0
 	}
 	return max(instant.Sub(r.clock.Now()), time.Millisecond)
-}
-
-// earlier returns the earlier of two instants. Zero means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

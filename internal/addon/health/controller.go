@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -27,6 +26,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/changes"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.
@@ -35,8 +35,6 @@ const Name = "addon"
 const (
 	// blockedRetry is the delay between attempts while another controller registers clusters.
 	blockedRetry = 30 * time.Second
-	// conflictRetry is the delay after a conflict with another client.
-	conflictRetry = 200 * time.Millisecond
 )
 
 // Options configures the controller.
@@ -70,11 +68,9 @@ func clusterOf(_ context.Context, addOn client.Object) []reconcile.Request {
 
 // labelsOrHealthChanged passes changes of labels and of condition Available. Heartbeats change neither.
 func labelsOrHealthChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, _ := e.ObjectOld.(*clusterv1.ManagedCluster)
-		after, _ := e.ObjectNew.(*clusterv1.ManagedCluster)
-		return before == nil || after == nil || !maps.Equal(before.Labels, after.Labels) || statusOf(before) != statusOf(after)
-	}}
+	return changes.Of(func(before, after *clusterv1.ManagedCluster) bool {
+		return !maps.Equal(before.Labels, after.Labels) || statusOf(before) != statusOf(after)
+	})
 }
 
 func statusOf(cluster *clusterv1.ManagedCluster) string {
@@ -104,11 +100,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.List(ctx, &addOns, client.InNamespace(cluster.Name)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the add-ons of ManagedCluster %s: %w", cluster.Name, err)
 	}
-	err := r.write(ctx, cluster, addOns.Items)
-	if apply.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return reconcile.Result{}, err
+	return apply.Result(ctx, 0, r.write(ctx, cluster, addOns.Items))
 }
 
 // write writes the labels of a cluster and the conditions of its add-ons that differ.
@@ -116,7 +108,7 @@ func (r *reconciler) write(ctx context.Context, cluster *clusterv1.ManagedCluste
 	next := cluster.DeepCopy()
 	next.Labels = labels(cluster, addOns)
 	if cluster.DeletionTimestamp.IsZero() && !equality.Semantic.DeepEqual(next.Labels, cluster.Labels) {
-		if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(cluster, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.client.Patch(ctx, next, apply.Fenced(cluster)); err != nil {
 			return fmt.Errorf("writing the feature labels of ManagedCluster %s: %w", cluster.Name, err)
 		}
 		log.FromContext(ctx).Info("the feature labels of the cluster changed", "addOns", len(addOns))
@@ -126,7 +118,7 @@ func (r *reconciler) write(ctx context.Context, cluster *clusterv1.ManagedCluste
 		if unknown == nil {
 			continue
 		}
-		if err := r.client.Status().Patch(ctx, unknown, client.MergeFromWithOptions(&addOns[i], client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.client.Status().Patch(ctx, unknown, apply.Fenced(&addOns[i])); err != nil {
 			return fmt.Errorf("writing the health of ManagedClusterAddOn %s/%s: %w", cluster.Name, addOns[i].Name, err)
 		}
 	}

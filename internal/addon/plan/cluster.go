@@ -12,6 +12,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/rollout"
 )
@@ -114,7 +115,7 @@ func stateOf(addOn *addonv1alpha1.ManagedClusterAddOn, wants []want, now time.Ti
 	case addOn == nil || !addOn.DeletionTimestamp.IsZero():
 		return rollout.StateToApply, time.Time{}
 	case !isConfigured(addOn) && addOn.Annotations[addonv1alpha1.ConfigHashAnnotation] == hashOf(wants):
-		return rollout.StateProgressing, earlier(addOn.CreationTimestamp.Time, now) // it was created for them
+		return rollout.StateProgressing, when.NotAfter(addOn.CreationTimestamp.Time, now) // it was created for them
 	case !isConfigured(addOn) || !isCurrent(addOn, wants):
 		return rollout.StateToApply, time.Time{}
 	}
@@ -123,7 +124,7 @@ func stateOf(addOn *addonv1alpha1.ManagedClusterAddOn, wants []want, now time.Ti
 	if condition != nil && condition.LastTransitionTime.After(since) {
 		since = condition.LastTransitionTime.Time
 	}
-	return state, earlier(since, now)
+	return state, when.NotAfter(since, now)
 }
 
 // startOf returns when the add-on got its present configurations, as the hub recorded it: the time of condition Configured.
@@ -172,13 +173,6 @@ func (c *cluster) failure() string {
 	default:
 		return ""
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.After(b) {
-		return b
-	}
-	return a
 }
 
 // creation returns the write that installs the add-on on a cluster. Ok is false for a cluster that does not get it now.

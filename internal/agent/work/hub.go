@@ -144,14 +144,3 @@ func (p *pass) writeStatus(status workv1.ManifestWorkStatus) (time.Time, error) 
 
 // wake looks at another work.
 func (c *Controller) wake(name string) { c.queue.Add(name, queue.News, 0) }
-
-// earliest returns the first instant that is set; zero without such an instant.
-func earliest(all ...time.Time) time.Time {
-	var out time.Time
-	for _, each := range all {
-		if !each.IsZero() && (out.IsZero() || each.Before(out)) {
-			out = each
-		}
-	}
-	return out
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
 	"github.com/berth-project/berth/internal/agent/work/queue"
+	"github.com/berth-project/berth/internal/kube/when"
 )
 
 // maxSteps bounds the steps of one pass: a work has ten ranks, and each takes a few steps.
@@ -91,7 +92,7 @@ func (p *pass) keep() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return earliest(again, step.Again, p.Clock.Now().Add(p.interval())), nil
+	return when.Earliest(again, step.Again, p.Clock.Now().Add(p.interval())), nil
 }
 
 // leave removes the objects of a work that is being deleted, and then its finalizer. The objects of a work that goes with its definition
@@ -116,7 +117,7 @@ func (p *pass) leave() (time.Time, error) {
 	}
 	again, err := p.reportDeleting(step)
 	if err != nil || !step.Gone || !again.IsZero() {
-		return earliest(again, step.Again), err
+		return when.Earliest(again, step.Again), err
 	}
 	return time.Time{}, p.removeFinalizer()
 }

@@ -43,8 +43,8 @@ const Name = "inventory"
 const (
 	// workers is how many clusters are written concurrently.
 	workers = 4
-	// conflictRetry is the delay after a conflict with another client. heldRetry is the delay after a deletion that must wait.
-	conflictRetry, heldRetry = 200 * time.Millisecond, time.Minute
+	// heldRetry is the delay after a deletion that must wait.
+	heldRetry = time.Minute
 	// unknownWait is how long a profile must report no health before its cluster is reported Unknown. A cluster manager that fails has
 	// enough time to report so of many clusters.
 	unknownWait = time.Minute
@@ -155,12 +155,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		wait, err = r.delete(ctx, in)
 	case verbNone, verbBlocked, verbRefused:
 	}
-	if apply.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
 	if err != nil {
-		return reconcile.Result{}, err
+		return apply.Result(ctx, 0, err)
 	}
 	r.setState(in, todo)
 	return reconcile.Result{RequeueAfter: wait}, nil
@@ -264,7 +260,7 @@ func (r *reconciler) update(ctx context.Context, want, stored *clusterv1.Managed
 	if !sameMetadata(want, stored) {
 		before := latest.DeepCopy()
 		latest.Labels, latest.Annotations = want.Labels, want.Annotations
-		if err := r.client.Patch(ctx, latest, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.client.Patch(ctx, latest, apply.Fenced(before)); err != nil {
 			return fmt.Errorf("changing ManagedCluster %s: %w", want.Name, err)
 		}
 	}
@@ -277,7 +273,7 @@ func (r *reconciler) update(ctx context.Context, want, stored *clusterv1.Managed
 func (r *reconciler) updateStatus(ctx context.Context, want, latest *clusterv1.ManagedCluster) error {
 	before := latest.DeepCopy()
 	latest.Status = want.Status
-	if err := r.client.Status().Patch(ctx, latest, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.client.Status().Patch(ctx, latest, apply.Fenced(before)); err != nil {
 		return fmt.Errorf("writing the status of ManagedCluster %s: %w", want.Name, err)
 	}
 	return nil
@@ -305,8 +301,7 @@ func (r *reconciler) delete(ctx context.Context, in input) (wait time.Duration, 
 	if !r.budget.take(inventory, size.clusters, size.missing, in.now) {
 		return heldRetry, nil
 	}
-	fence := client.Preconditions(metav1.Preconditions{UID: &in.cluster.UID, ResourceVersion: &in.cluster.ResourceVersion})
-	if err := client.IgnoreNotFound(r.client.Delete(ctx, in.cluster, fence)); err != nil {
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, in.cluster, apply.Unchanged(in.cluster))); err != nil {
 		return 0, fmt.Errorf("deleting ManagedCluster %s: %w", in.cluster.Name, err)
 	}
 	log.FromContext(ctx).Info("deleted a cluster whose profile is gone", "profile", in.key)

@@ -12,24 +12,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/changes"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -48,8 +45,6 @@ const (
 	conditionActive = "Active"
 	// sourceSuffix follows the name of a cluster in the name of the Secret with its kubeconfig.
 	sourceSuffix = "-kubeconfig"
-	// conflictRetry is the delay after a conflict with another client.
-	conflictRetry = 200 * time.Millisecond
 )
 
 // Source is where Kueue finds the clusters of a list.
@@ -102,7 +97,7 @@ func Add(mgr manager.Manager, options Options) error {
 		}
 	}
 	r := &reconciler{cache: mgr.GetCache(), live: mgr.GetAPIReader(), client: mgr.GetClient(), options: options}
-	existence := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() }})
+	existence := builder.WithPredicates(changes.Existence())
 	b := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(object(checkKind), handler.EnqueueRequestsFromMapFunc(listOfCheck)).
@@ -112,17 +107,12 @@ func Add(mgr manager.Manager, options Options) error {
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(r.listOfPlacement))
 	if options.Source == SourceProfile {
 		b = b.Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.listsOfProfile), existence).
-			Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.listsOfImported), builder.WithPredicates(importChanged()))
+			Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.listsOfImported), builder.WithPredicates(changes.Of(registration.ImportChanged)))
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("adding the kueue controller: %w", err)
 	}
 	return nil
-}
-
-// importChanged passes creations and deletions of clusters, and changes of the profile that a cluster is imported from.
-func importChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !registration.SameImport(e.ObjectOld, e.ObjectNew) }}
 }
 
 // object returns an empty object of a kind of Kueue. Its types are in no module.
@@ -278,11 +268,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil {
 		err = r.write(ctx, in)
 	}
-	if apply.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return reconcile.Result{}, err
+	return apply.Result(ctx, 0, err)
 }
 
 // gather reads what the plan of a list needs.

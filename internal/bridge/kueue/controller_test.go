@@ -21,6 +21,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 var errUnfenced = errors.New("the deletion names no version")
@@ -92,7 +93,7 @@ func TestAConfigThatTheCacheLacksIsNotTaken(t *testing.T) {
 	theirs.SetLabels(nil)
 	hub := newHub(t, placement, slices[0], theirs, check("queue", "gpu"))
 	result, err := newReconciler(hub, configKind).Reconcile(t.Context(), requestFor("gpu"))
-	if err != nil || result.RequeueAfter != conflictRetry {
+	if err != nil || result.RequeueAfter != apply.ConflictRetry {
 		t.Errorf("got %v, %v, want another attempt", result, err)
 	}
 	stored := object(configKind)

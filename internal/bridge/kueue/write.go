@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 // write brings a list, its clusters and its checks to their plan.
@@ -92,7 +94,7 @@ func (r *reconciler) writeConfig(ctx context.Context, in input, clusters []strin
 	case in.config == nil:
 		err = r.client.Create(ctx, config, fieldManager)
 	case !equality.Semantic.DeepEqual(config.Object, in.config.Object):
-		err = r.client.Patch(ctx, config, client.MergeFromWithOptions(in.config, client.MergeFromWithOptimisticLock{}), fieldManager)
+		err = r.client.Patch(ctx, config, apply.Fenced(in.config), fieldManager)
 	}
 	if err != nil {
 		return fmt.Errorf("writing MultiKueueConfig %s: %w", in.name, err)
@@ -187,8 +189,7 @@ func (r *reconciler) removeClusters(ctx context.Context) error {
 
 // delete deletes the version of an object that was read. An object that is gone is a success.
 func (r *reconciler) delete(ctx context.Context, of *unstructured.Unstructured) error {
-	uid, version := of.GetUID(), of.GetResourceVersion()
-	err := r.client.Delete(ctx, of, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	err := r.client.Delete(ctx, of, apply.Unchanged(of))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting %s %s: %w", of.GetKind(), of.GetName(), err)
 	}

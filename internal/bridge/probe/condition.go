@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/bridge/probe/target"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -76,7 +76,7 @@ func (r *reconciler) write(ctx context.Context, cluster *clusterv1.ManagedCluste
 	if running != nil {
 		if recorded, uid := running.view.identity(); recorded == "" && uid != "" {
 			metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, uid)
-			if err := r.client.Patch(ctx, next, fenced(cluster)); err != nil {
+			if err := r.client.Patch(ctx, next, apply.Fenced(cluster)); err != nil {
 				return fmt.Errorf("recording the UID of the member on ManagedCluster %s: %w", cluster.Name, err)
 			}
 			return nil // the change brings the next reconciliation
@@ -91,7 +91,7 @@ func (r *reconciler) write(ctx context.Context, cluster *clusterv1.ManagedCluste
 	if equality.Semantic.DeepEqual(next.Status.Conditions, cluster.Status.Conditions) {
 		return nil
 	}
-	if err := r.client.Status().Patch(ctx, next, fenced(cluster)); err != nil {
+	if err := r.client.Status().Patch(ctx, next, apply.Fenced(cluster)); err != nil {
 		return fmt.Errorf("writing the condition %s of ManagedCluster %s: %w", clusterv1.ManagedClusterConditionProbed, cluster.Name, err)
 	}
 	log.FromContext(ctx).Info("the probe of the cluster changed", "reason", found.reason, "message", found.message)
@@ -107,9 +107,4 @@ func condition(secret string, found outcome, now metav1.Time) metav1.Condition {
 		out.Status = metav1.ConditionTrue
 	}
 	return out
-}
-
-// fenced returns a patch that the API server refuses where the object changed since it was read.
-func fenced(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

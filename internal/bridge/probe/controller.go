@@ -48,8 +48,6 @@ const (
 	maxSessions = 500
 	// interval is how often the condition of a cluster is compared with its session.
 	interval = 5 * time.Second
-	// conflictRetry is the delay after a conflict with another client.
-	conflictRetry = 200 * time.Millisecond
 )
 
 // Options configures the controller.
@@ -158,16 +156,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	found := r.ensure(ctx, cluster, secret)
 	r.setReason(request.Name, secret, found)
 	err = r.write(ctx, cluster, secret, found)
-	switch {
-	case apply.IsConflict(err):
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	case err != nil:
-		return reconcile.Result{}, err
-	case secret == nil:
-		return reconcile.Result{}, nil
-	default:
-		return reconcile.Result{RequeueAfter: interval}, nil
+	if secret == nil {
+		return apply.Result(ctx, 0, err)
 	}
+	return apply.Result(ctx, interval, err)
 }
 
 // setReason records the outcome of a cluster for the metric. The zero outcome changes nothing, as it changes no condition.

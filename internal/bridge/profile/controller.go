@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -29,6 +28,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/changes"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
@@ -42,8 +42,6 @@ const (
 	workers = 8
 	// writesPerSecond bounds the writes, so that a new binding of a large set delays no decision for long.
 	writesPerSecond = 500
-	// conflictRetry is the delay after a conflict with another client.
-	conflictRetry = 200 * time.Millisecond
 )
 
 // Options configures the controller.
@@ -108,8 +106,8 @@ func (r *reconciler) watch(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofCluster), builder.WithPredicates(profileChanged())).
-		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofBinding), builder.WithPredicates(specChanged())).
-		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofSet), builder.WithPredicates(specChanged())).
+		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofBinding), builder.WithPredicates(changes.Spec())).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofSet), builder.WithPredicates(changes.Spec())).
 		Watches(&multiclusterv1alpha1.ClusterProfile{}, &handler.EnqueueRequestForObject{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
@@ -127,12 +125,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	todo := change(want, stored, r.of)
 	r.block(request.NamespacedName, todo == verbBlocked, stored)
-	err = r.writer.profile(ctx, todo, want, stored)
-	if apply.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return reconcile.Result{}, err
+	return apply.Result(ctx, 0, r.writer.profile(ctx, todo, want, stored))
 }
 
 // stored returns the profile of a name; nil without one.

@@ -26,6 +26,7 @@ import (
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/changes"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
@@ -76,8 +77,8 @@ func (r *decisionReconciler) watch(mgr manager.Manager) error {
 		For(&clusterv1beta1.Placement{}, builder.WithPredicates(placementChanged())).
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(byLabel(clusterv1beta1.PlacementLabel))).
 		Watches(&multiclusterv1alpha1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(byLabel(multiclusterv1alpha1.DecisionKeyLabel))).
-		Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.placementsOf), builder.WithPredicates(existenceChanged())).
-		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.placementsOfImported), builder.WithPredicates(importChanged())).
+		Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.placementsOf), builder.WithPredicates(changes.Existence())).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.placementsOfImported), builder.WithPredicates(changes.Of(registration.ImportChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: decisionWorkers}).
 		Complete(r)
 }
@@ -157,16 +158,13 @@ func (r *decisionReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	foreign := foreignDecisionError{}
 	blocked := errors.As(err, &foreign)
 	r.block(placement, foreign)
-	switch {
-	case blocked:
+	if blocked {
 		return reconcile.Result{RequeueAfter: blockedRetry}, nil
-	case apply.IsConflict(err):
-		log.FromContext(ctx).V(1).Info("conflict with another client, planning again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	case err == nil && len(leftOut) > 0:
+	}
+	if err == nil && len(leftOut) > 0 {
 		log.FromContext(ctx).Info("the decision lacks clusters that have no profile in its namespace", "clusters", len(leftOut), "first", leftOut[0])
 	}
-	return reconcile.Result{}, err
+	return apply.Result(ctx, 0, err)
 }
 
 // slices returns the stored slices of a placement. They are read-only.
@@ -328,7 +326,7 @@ func (r *decisionReconciler) write(ctx context.Context, placement *clusterv1beta
 			err = r.existing(ctx, placement, object, err)
 		}
 	case verbUpdate:
-		patch := client.MergeFromWithOptions(write.stored, client.MergeFromWithOptimisticLock{})
+		patch := apply.Fenced(write.stored)
 		err = r.writer.send(ctx, telemetry.KindProfileDecision, func(ctx context.Context) error { return r.client.Patch(ctx, object, patch) })
 	case verbDelete:
 		err = r.writer.remove(ctx, telemetry.KindProfileDecision, object)

@@ -23,7 +23,9 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
+	"github.com/berth-project/berth/internal/kube/changes"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // newHub returns a hub with objects.
@@ -269,7 +271,7 @@ func TestAnImportedClusterWakesTheDecisionsOfItsNamespace(t *testing.T) {
 		"it is from another namespace":  {local, from("else/a", "theirs"), true, []reconcile.Request{}},
 		"it is of this cluster manager": {local, local, false, nil},
 	} {
-		if got := importChanged().Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.passes {
+		if got := changes.Of(registration.ImportChanged).Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.passes {
 			t.Errorf("%s: it passes: %t", name, got)
 		}
 		if diff := cmp.Diff(test.want, r.placementsOfImported(t.Context(), test.after)); diff != "" {

@@ -8,14 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
-	"github.com/berth-project/berth/internal/membership/registration"
+	"github.com/berth-project/berth/internal/kube/changes"
 )
 
 // Decisions selects the PlacementDecisions of multicluster.x-k8s.io that a cluster manager writes.
@@ -25,47 +23,23 @@ func Decisions(manager string) labels.Selector {
 
 // profileChanged passes the changes of a cluster that may change its profiles. Capacity, taints and leases do not.
 func profileChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*clusterv1.ManagedCluster)
-		after, same := e.ObjectNew.(*clusterv1.ManagedCluster)
-		return !ok || !same || before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) || isDeleted(before) != isDeleted(after) ||
+	return changes.Of(func(before, after *clusterv1.ManagedCluster) bool {
+		return before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) || changes.Deletion(before, after) ||
 			before.Annotations[clusterv1.InventoryProfileAnnotationKey] != after.Annotations[clusterv1.InventoryProfileAnnotationKey] ||
 			before.Spec.HubAcceptsClient != after.Spec.HubAcceptsClient || !sameAddress(before, after) ||
 			before.Status.Version != after.Status.Version || !slices.Equal(before.Status.ClusterClaims, after.Status.ClusterClaims) ||
 			!sameCondition(before, after, clusterv1.ManagedClusterConditionAvailable) || !sameCondition(before, after, clusterv1.ManagedClusterConditionJoined)
-	}}
-}
-
-// specChanged passes creations, deletions and changes of the spec.
-func specChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
-			isDeleted(e.ObjectOld) != isDeleted(e.ObjectNew)
-	}}
-}
-
-// existenceChanged passes creations and deletions, and an object that was replaced by another of its name.
-func existenceChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() }}
+	})
 }
 
 // placementChanged passes creations and deletions of placements, and changes of what a decision is compared with: the status, and whether
 // another scheduler writes it. The status is written last.
 func placementChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*clusterv1beta1.Placement)
-		after, same := e.ObjectNew.(*clusterv1beta1.Placement)
-		return !ok || !same || before.UID != after.UID || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
+	return changes.Of(func(before, after *clusterv1beta1.Placement) bool {
+		return before.UID != after.UID || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
 			before.Annotations[clusterv1beta1.PlacementDisableAnnotation] != after.Annotations[clusterv1beta1.PlacementDisableAnnotation]
-	}}
+	})
 }
-
-// importChanged passes creations and deletions of clusters, and changes of the profile that a cluster is imported from.
-func importChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !registration.SameImport(e.ObjectOld, e.ObjectNew) }}
-}
-
-func isDeleted(object client.Object) bool { return object.GetDeletionTimestamp() != nil }
 
 // sameAddress reports whether the first client configuration is the same.
 func sameAddress(a, b *clusterv1.ManagedCluster) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,7 +71,7 @@ func (w *writer) updateProfile(ctx context.Context, want, stored *multiclusterv1
 	}
 	before := latest.DeepCopy()
 	latest.Labels, latest.Annotations, latest.OwnerReferences, latest.Spec = want.Labels, want.Annotations, want.OwnerReferences, want.Spec
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(before)
 	err := w.send(ctx, telemetry.KindProfile, func(ctx context.Context) error { return w.client.Patch(ctx, latest, patch) })
 	if err != nil {
 		return fmt.Errorf("changing ClusterProfile %s/%s: %w", want.Namespace, want.Name, err)
@@ -84,7 +83,7 @@ func (w *writer) updateProfile(ctx context.Context, want, stored *multiclusterv1
 func (w *writer) updateStatus(ctx context.Context, want, latest *multiclusterv1alpha1.ClusterProfile) error {
 	before := latest.DeepCopy()
 	latest.Status = want.Status
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(before)
 	err := w.send(ctx, telemetry.KindProfile, func(ctx context.Context) error { return w.client.Status().Patch(ctx, latest, patch) })
 	if err != nil {
 		return fmt.Errorf("writing the status of ClusterProfile %s/%s: %w", want.Namespace, want.Name, err)
@@ -94,7 +93,7 @@ func (w *writer) updateStatus(ctx context.Context, want, latest *multiclusterv1a
 
 // remove deletes an object as it was read.
 func (w *writer) remove(ctx context.Context, kind string, object client.Object) error {
-	uid, version := object.GetUID(), object.GetResourceVersion()
-	fence := client.Preconditions(metav1.Preconditions{UID: &uid, ResourceVersion: &version})
-	return w.send(ctx, kind, func(ctx context.Context) error { return client.IgnoreNotFound(w.client.Delete(ctx, object, fence)) })
+	return w.send(ctx, kind, func(ctx context.Context) error {
+		return client.IgnoreNotFound(w.client.Delete(ctx, object, apply.Unchanged(object)))
+	})
 }

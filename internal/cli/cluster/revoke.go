@@ -15,6 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 const revokeLong = `Withdraw a right to clusters: delete a binding or a set, or take a cluster out of its exclusive set.
@@ -140,7 +141,7 @@ func (o *revokeOptions) takeOut(ctx context.Context, hub client.Client, name str
 		}
 		cluster.Annotations[clusterv1beta2.RevokedSetAnnotation] = set + "/" + cluster.ResourceVersion
 	}
-	if err := hub.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := hub.Patch(ctx, cluster, apply.Fenced(before)); err != nil {
 		return "", fmt.Errorf("taking the cluster %s out of the set %s: %w", name, set, err)
 	}
 	return fmt.Sprintf("managedcluster %s is no longer in the set %s", name, set), nil

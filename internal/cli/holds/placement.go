@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/rollouts"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/hold"
 )
 
@@ -75,7 +76,7 @@ func (o *releaseOptions) patchPlacement(ctx context.Context, hub client.Client, 
 			lines = append(lines, "the clusters leave on which an expression has failed since "+at+" or earlier")
 		}
 	}
-	if err := hub.Patch(ctx, placement, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := hub.Patch(ctx, placement, apply.Fenced(before)); err != nil {
 		return nil, fmt.Errorf("releasing the placement %s: %w", key, err)
 	}
 	for i, h := range holds {

@@ -31,7 +31,7 @@ import (
 const Name = "workcleanup"
 
 // blockedRetry is the delay between attempts while another controller keeps the works of the hub, conflictRetry after a conflict.
-const blockedRetry, conflictRetry = 30 * time.Second, 200 * time.Millisecond
+const blockedRetry = 30 * time.Second
 
 // Options configures the controller.
 type Options struct {
@@ -99,14 +99,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case keep:
 		err = nil
 	}
-	if apply.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return reconcile.Result{RequeueAfter: after}, client.IgnoreNotFound(err)
+	return apply.Result(ctx, after, err)
 }
 
 func (r *reconciler) remove(ctx context.Context, work *workv1.ManifestWork) error {
-	err := r.client.Delete(ctx, work, client.Preconditions{UID: &work.UID, ResourceVersion: &work.ResourceVersion})
+	err := r.client.Delete(ctx, work, apply.Unchanged(work))
 	if err == nil {
 		log.FromContext(ctx).Info("the work has finished and is deleted", "ttl", ttl(work).String())
 	}
@@ -117,7 +114,7 @@ func (r *reconciler) remove(ctx context.Context, work *workv1.ManifestWork) erro
 func (r *reconciler) release(ctx context.Context, work *workv1.ManifestWork) error {
 	next := work.DeepCopy()
 	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(each string) bool { return each == workv1.ManifestWorkFinalizer })
-	if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(work, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.client.Patch(ctx, next, apply.Fenced(work)); err != nil {
 		return err //nolint:wrapcheck // the API server names the work
 	}
 	event := telemetry.WorkReleasedEvent(work.Namespace, work.Name)

@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 // NewClient returns a client for the kinds that this package reads and writes.
@@ -40,7 +41,7 @@ func Apply(ctx context.Context, hub client.Client, step Step) error {
 	if !ok {
 		return fmt.Errorf("copying %s %s: it is a %T", step.Kind, step.Object.GetName(), step.Object)
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(before)
 	switch step.Verb {
 	case Delete:
 		uid := step.Object.GetUID()

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,13 +78,6 @@ func batchSize(writes []plan.Write) int {
 		}
 	}
 	return len(writes)
-}
-
-// IsConflict reports whether another client changed, created or deleted the object first. The next plan, made from the new state,
-// resolves it. A terminating namespace counts as a conflict: its placements are about to be deleted.
-func IsConflict(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) ||
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // execution is the state of one Apply: the slices and the placement as their last write returned them.

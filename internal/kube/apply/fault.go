@@ -9,13 +9,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/when"
 )
 
 const (
 	// firstRetry and lastRetry bound the delay after a refusal. It doubles each time.
 	firstRetry, lastRetry = time.Second, 5 * time.Minute
-	// conflictRetry and lastConflictRetry bound the delay after a conflict.
-	conflictRetry, lastConflictRetry = 200 * time.Millisecond, 5 * time.Second
+	// lastConflictRetry bounds the delay after a conflict, which starts with ConflictRetry.
+	lastConflictRetry = 5 * time.Second
 )
 
 // Faults holds the refusals of the API server for the clusters of one owner, until the writes succeed. It is bounded by the clusters, and by
@@ -49,7 +50,7 @@ func (f *Faults) Settle(cluster, hash string, err error, message string, now tim
 	before.Permanent, before.Message = Refused(err), message
 	before.Retry = now.Add(backoff(before.attempts, firstRetry, lastRetry))
 	if apierrors.IsConflict(err) {
-		before.Retry = now.Add(backoff(before.attempts, conflictRetry, lastConflictRetry))
+		before.Retry = now.Add(backoff(before.attempts, ConflictRetry, lastConflictRetry))
 	}
 	if f.faults == nil {
 		f.faults = map[string]fault{}
@@ -80,7 +81,7 @@ func (f *Faults) NextRetry(now time.Time) time.Duration {
 	for _, found := range f.faults {
 		delays = append(delays, found.Retry.Sub(now))
 	}
-	return Earliest(delays)
+	return when.Shortest(delays...)
 }
 
 // Clear drops all faults.
@@ -110,15 +111,4 @@ func Refused(err error) bool {
 	}
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsAlreadyExists(err)
-}
-
-// Earliest returns the shortest delay, without those of 0; 0 for no delay.
-func Earliest(delays []time.Duration) time.Duration {
-	var out time.Duration
-	for _, delay := range delays {
-		if delay > 0 && (out == 0 || delay < out) {
-			out = delay
-		}
-	}
-	return out
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestWhatARefusalMeans(t *testing.T) {
 		"another client has the name":  {apierrors.NewAlreadyExists(work, "web"), true, firstRetry},
 		"the namespace is terminating": {terminating, false, firstRetry},
 		"the namespace is missing":     {apierrors.NewNotFound(corev1.Resource("namespaces"), "a"), false, firstRetry},
-		"another client was first":     {apierrors.NewConflict(work, "web", errBoom), false, conflictRetry},
+		"another client was first":     {apierrors.NewConflict(work, "web", errBoom), false, ConflictRetry},
 		"the API server is away":       {errBoom, false, firstRetry},
 	} {
 		s := Faults{}
@@ -60,5 +61,25 @@ func TestRefusalsBackOff(t *testing.T) {
 	s.Settle("a", "other", nil, "", now)
 	if len(s.ByCluster(now)) != 0 {
 		t.Error("a stored object has a fault")
+	}
+}
+
+// TestConflictsAreRetried gives Result the errors of the API server.
+func TestConflictsAreRetried(t *testing.T) {
+	works := schema.GroupResource{Resource: "manifestworks"}
+	for name, c := range map[string]struct {
+		err   error
+		after time.Duration
+		fails bool
+	}{
+		"success":    {nil, time.Minute, false},
+		"conflict":   {apierrors.NewConflict(works, "a", errors.New("changed")), ConflictRetry, false},
+		"it is gone": {fmt.Errorf("writing it: %w", apierrors.NewNotFound(works, "a")), ConflictRetry, false},
+		"refusal":    {apierrors.NewForbidden(works, "a", errors.New("no")), 0, true},
+	} {
+		got, err := Result(t.Context(), time.Minute, c.err)
+		if got.RequeueAfter != c.after || (err != nil) != c.fails {
+			t.Errorf("%s: again after %s, error %v", name, got.RequeueAfter, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
@@ -106,7 +107,7 @@ func (r *reconciler) recordAccount(ctx context.Context, cluster *clusterv1.Manag
 	if uid == "" {
 		delete(cluster.Annotations, clusterv1.AgentAccountAnnotationKey)
 	}
-	if err := r.client.Patch(ctx, cluster, fenced(before)); err != nil {
+	if err := r.client.Patch(ctx, cluster, apply.Fenced(before)); err != nil {
 		return fmt.Errorf("recording the service account of ManagedCluster %s: %w", cluster.Name, err)
 	}
 	return nil
@@ -123,7 +124,7 @@ func (r *reconciler) recordJoin(ctx context.Context, cluster *clusterv1.ManagedC
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, report)
 	delete(cluster.Annotations, clusterv1.JoinRequesterAnnotationKey)
 	delete(cluster.Annotations, clusterv1.AutoRejoinAnnotationKey)
-	if err := r.client.Patch(ctx, cluster, fenced(before)); err != nil {
+	if err := r.client.Patch(ctx, cluster, apply.Fenced(before)); err != nil {
 		return fmt.Errorf("recording the member of ManagedCluster %s: %w", cluster.Name, err)
 	}
 	log.FromContext(ctx).Info("the agent joined by a token, and the join token is used up", "member", uid)

@@ -36,8 +36,6 @@ const Name = "acceptance"
 const (
 	// workers is how many clusters are written concurrently.
 	workers = 4
-	// conflictRetry is the delay after a conflict with another client.
-	conflictRetry = 200 * time.Millisecond
 	// blockedRetry is the delay between attempts while another controller registers clusters.
 	blockedRetry = 30 * time.Second
 )
@@ -105,15 +103,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		todo = makePlan(*in)
 		err = r.apply(ctx, cluster, todo)
 	}
-	switch {
-	case apply.IsConflict(err):
-		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	case err != nil || readErr != nil:
+	if readErr != nil && !apply.IsConflict(err) {
 		return reconcile.Result{}, errors.Join(err, readErr)
-	default:
-		return reconcile.Result{RequeueAfter: todo.wait}, nil
 	}
+	return apply.Result(ctx, todo.wait, err)
 }
 
 // removeInventoryBinding deletes the RoleBinding of a cluster that is gone. A plan that was made from an older version of the cluster may

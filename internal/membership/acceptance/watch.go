@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/changes"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -62,17 +62,12 @@ func clusterOf(_ context.Context, object client.Object) []reconcile.Request {
 
 // relevant passes the changes of a cluster that may change its plan. The reports of its agent do not, but for the first.
 func relevant() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*clusterv1.ManagedCluster)
-		after, same := e.ObjectNew.(*clusterv1.ManagedCluster)
-		if !ok || !same {
-			return true
-		}
+	return changes.Of(func(before, after *clusterv1.ManagedCluster) bool {
 		return before.Generation != after.Generation || !slices.Equal(before.Finalizers, after.Finalizers) ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !mapsEqual(before.Annotations, after.Annotations) ||
+			changes.Deletion(before, after) || !mapsEqual(before.Annotations, after.Annotations) ||
 			registration.UsesToken(after) && changed(before, after, clusterv1.ManagedClusterConditionAvailable) || // perhaps without its account
 			changed(before, after, clusterv1.ManagedClusterConditionHubAccepted) || changed(before, after, clusterv1.ManagedClusterConditionJoined)
-	}}
+	})
 }
 
 func mapsEqual(a, b map[string]string) bool {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
@@ -23,7 +24,7 @@ func (r *reconciler) apply(ctx context.Context, stored *clusterv1.ManagedCluster
 	if todo.addFinalizer {
 		before := cluster.DeepCopy()
 		cluster.Finalizers = append(cluster.Finalizers, clusterv1.ManagedClusterFinalizer)
-		if err := r.client.Patch(ctx, cluster, fenced(before)); err != nil {
+		if err := r.client.Patch(ctx, cluster, apply.Fenced(before)); err != nil {
 			return fmt.Errorf("adding the finalizer of ManagedCluster %s: %w", cluster.Name, err)
 		}
 	}
@@ -46,7 +47,7 @@ func (r *reconciler) apply(ctx context.Context, stored *clusterv1.ManagedCluster
 	if todo.condition != nil {
 		before := cluster.DeepCopy()
 		meta.SetStatusCondition(&cluster.Status.Conditions, *todo.condition)
-		if err := r.client.Status().Patch(ctx, cluster, fenced(before)); err != nil {
+		if err := r.client.Status().Patch(ctx, cluster, apply.Fenced(before)); err != nil {
 			return fmt.Errorf("writing the condition %s of ManagedCluster %s: %w", todo.condition.Type, cluster.Name, err)
 		}
 		log.FromContext(ctx).Info("the condition of the cluster changed", "type", todo.condition.Type, "status", todo.condition.Status,
@@ -67,7 +68,7 @@ func (r *reconciler) removeFinalizers(ctx context.Context, cluster *clusterv1.Ma
 	cluster.Finalizers = slices.DeleteFunc(cluster.Finalizers, func(name string) bool {
 		return name == clusterv1.ManagedClusterFinalizer || name == clusterv1.ManagedClusterResourceCleanupFinalizer
 	})
-	if err := r.client.Patch(ctx, cluster, fenced(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.client.Patch(ctx, cluster, apply.Fenced(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the finalizers of ManagedCluster %s: %w", cluster.Name, err)
 	}
 	log.FromContext(ctx).Info("the cluster is removed from the hub")
@@ -86,14 +87,13 @@ func (r *reconciler) write(ctx context.Context, w write) error {
 		}
 		log.FromContext(ctx).Info("created", "kind", fmt.Sprintf("%T", w.after), "name", w.after.GetName())
 	case w.after == nil:
-		uid, version := w.before.GetUID(), w.before.GetResourceVersion()
-		err := r.client.Delete(ctx, w.before, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		err := r.client.Delete(ctx, w.before, apply.Unchanged(w.before))
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting %T %s: %w", w.before, w.before.GetName(), err)
 		}
 		log.FromContext(ctx).Info("deleted", "kind", fmt.Sprintf("%T", w.before), "name", w.before.GetName())
 	default:
-		if err := r.client.Patch(ctx, w.after, fenced(w.before)); err != nil {
+		if err := r.client.Patch(ctx, w.after, apply.Fenced(w.before)); err != nil {
 			return fmt.Errorf("restoring %T %s: %w", w.after, w.after.GetName(), err)
 		}
 		log.FromContext(ctx).Info("restored", "kind", fmt.Sprintf("%T", w.after), "name", w.after.GetName())
@@ -103,9 +103,4 @@ func (r *reconciler) write(ctx context.Context, w write) error {
 
 func (r *reconciler) emit(about client.Object, event telemetry.Event) {
 	r.recorder.Eventf(about, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
-}
-
-// fenced returns a patch that the API server refuses where the object changed since it was read.
-func fenced(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

@@ -14,14 +14,13 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/changes"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.
@@ -45,17 +44,12 @@ func Add(ctx context.Context, mgr manager.Manager, clock clock.PassiveClock) err
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&clusterv1beta2.ManagedClusterSetBinding{}).
-		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.bindingsOf), builder.WithPredicates(existenceChanged())).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.bindingsOf), builder.WithPredicates(changes.Existence())).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the binding controller: %w", err)
 	}
 	return nil
-}
-
-// existenceChanged passes creations and deletions.
-func existenceChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
 // reconciler reconciles bindings.
@@ -79,7 +73,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if equality.Semantic.DeepEqual(next.Status, binding.Status) {
 		return reconcile.Result{}, nil
 	}
-	patch := client.MergeFromWithOptions(binding, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(binding)
 	err = r.client.Status().Patch(ctx, next, patch)
 	if err != nil && !apply.IsConflict(err) { // the event of the other write enqueues the binding
 		return reconcile.Result{}, fmt.Errorf("writing the status of ManagedClusterSetBinding %s: %w", request, err)

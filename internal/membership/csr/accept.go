@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
@@ -33,7 +34,7 @@ func (p *pass) acceptByRule(ctx context.Context, csr *certificatesv1.Certificate
 	if !approval.SharedBootstrap(csr.Spec) {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.JoinRequesterAnnotationKey, csr.Spec.Username)
 	}
-	if err := p.client.Patch(ctx, next, fenced(p.cluster)); err != nil {
+	if err := p.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 		return fmt.Errorf("accepting ManagedCluster %s by the rule %q: %w", p.name, rule, err)
 	}
 	p.cluster = next

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 )
@@ -27,7 +28,7 @@ func (p *pass) recordAgent(ctx context.Context, requests []*certificatesv1.Certi
 	if !setAgent(next, requests) {
 		return nil
 	}
-	if err := p.client.Patch(ctx, next, fenced(p.cluster)); err != nil {
+	if err := p.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 		return fmt.Errorf("recording the agent of ManagedCluster %s: %w", p.name, err)
 	}
 	p.cluster = next

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -39,8 +38,6 @@ const (
 	workers = 4
 	// maxOpen bounds the open requests of a cluster that are decided at a time.
 	maxOpen = 50
-	// conflictRetry is the delay after a conflict with another client.
-	conflictRetry = 200 * time.Millisecond
 	// blockedRetry is the delay between attempts while another controller registers clusters, and reviewRetry that between
 	// reviews of a refused renewal. No event announces the change of either.
 	blockedRetry = 30 * time.Second
@@ -126,11 +123,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	p := &pass{reconciler: r, name: request.Name, cluster: cluster, conflict: reportConflict(cluster)}
 	if err := p.recordAgent(ctx, requests); err != nil {
-		return result(ctx, reconcile.Result{}, err)
+		return apply.Result(ctx, 0, err)
 	}
 	for _, csr := range first(open(requests), request.Name, cluster) {
 		if err := p.decide(ctx, csr); err != nil {
-			return result(ctx, reconcile.Result{}, err)
+			return apply.Result(ctx, 0, err)
 		}
 	}
 	r.setPending(request.Name, p.waiting)
@@ -140,16 +137,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := p.endJoinToken(ctx, requests); err != nil {
 		return reconcile.Result{}, err
 	}
-	return result(ctx, reconcile.Result{RequeueAfter: p.retry}, p.writeConflict(ctx))
-}
-
-// result turns a conflict with another client into a retry.
-func result(ctx context.Context, done reconcile.Result, err error) (reconcile.Result, error) {
-	if apply.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return done, err
+	return apply.Result(ctx, p.retry, p.writeConflict(ctx))
 }
 
 // readCluster returns a cluster; nil where it does not exist.

@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
@@ -89,7 +89,7 @@ func (p *pass) approve(ctx context.Context, csr *certificatesv1.CertificateSigni
 	if decision.Pin != "" || decision.Consume {
 		next := p.cluster.DeepCopy()
 		record(next, csr, decision)
-		if err := p.client.Patch(ctx, next, fenced(p.cluster)); err != nil {
+		if err := p.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 			return fmt.Errorf("recording the UID of the member on ManagedCluster %s: %w", p.name, err)
 		}
 		p.cluster = next
@@ -179,7 +179,7 @@ func (p *pass) writeConflict(ctx context.Context) error {
 	}
 	next := p.cluster.DeepCopy()
 	meta.SetStatusCondition(&next.Status.Conditions, want)
-	if err := p.client.Status().Patch(ctx, next, fenced(p.cluster)); err != nil {
+	if err := p.client.Status().Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 		return fmt.Errorf("writing the condition %s of ManagedCluster %s: %w", want.Type, p.name, err)
 	}
 	p.cluster = next
@@ -192,9 +192,4 @@ func (p *pass) writeConflict(ctx context.Context) error {
 
 func (p *pass) emit(event telemetry.Event) {
 	p.recorder.Eventf(p.cluster, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
-}
-
-// fenced returns a patch that the API server refuses where the object changed since it was read.
-func fenced(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

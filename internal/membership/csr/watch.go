@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/changes"
 )
 
 // requestsByCluster is the index of certificate requests by the cluster in their label.
@@ -53,11 +53,7 @@ func clusterOf(_ context.Context, object client.Object) []reconcile.Request {
 
 // relevant passes the changes of a cluster that may change a decision on its requests. Heartbeats do not.
 func relevant() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*clusterv1.ManagedCluster)
-		after, same := e.ObjectNew.(*clusterv1.ManagedCluster)
-		return !ok || !same || facts(before) != facts(after)
-	}}
+	return changes.Of(func(before, after *clusterv1.ManagedCluster) bool { return facts(before) != facts(after) })
 }
 
 // clusterFacts are the parts of a cluster that a decision reads.

@@ -113,7 +113,7 @@ func (r *reconciler) relabel(ctx context.Context, there []clusterv1beta2.Managed
 		if label(next, guarded); maps.Equal(next.Labels, binding.Labels) {
 			continue
 		}
-		err := r.client.Patch(ctx, next, client.MergeFromWithOptions(binding, client.MergeFromWithOptimisticLock{}))
+		err := r.client.Patch(ctx, next, apply.Fenced(binding))
 		if err != nil && !apply.IsConflict(err) && !apierrors.IsNotFound(err) {
 			faults = append(faults, fmt.Errorf("labelling the binding of ManagedClusterSet %s to namespace %s: %w", binding.Name, binding.Namespace, err))
 		}
@@ -193,8 +193,7 @@ func (r *reconciler) bind(ctx context.Context, namespace, set string, guarded bo
 }
 
 func (r *reconciler) remove(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) error {
-	fence := client.Preconditions(metav1.Preconditions{UID: &binding.UID, ResourceVersion: &binding.ResourceVersion})
-	if err := r.client.Delete(ctx, binding, fence); err != nil && !apply.IsConflict(err) {
+	if err := r.client.Delete(ctx, binding, apply.Unchanged(binding)); err != nil && !apply.IsConflict(err) {
 		return fmt.Errorf("removing the binding of ManagedClusterSet %s from namespace %s: %w", binding.Name, binding.Namespace, err)
 	}
 	return nil

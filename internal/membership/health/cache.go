@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/kube/when"
 )
 
 // fleetRequest is the request for a fleet review. No cluster has an empty name. The queue holds it at most once, however many leases
@@ -121,7 +122,7 @@ func (h *healthCache) set(e *entry, cluster *clusterv1.ManagedCluster, now time.
 	switch {
 	case !isNew:
 	case found.available == metav1.ConditionUnknown && h.silenceFrom.IsZero():
-		e.unknownSince = earlier(reportTime, now)
+		e.unknownSince = when.NotAfter(reportTime, now)
 	case found.available == metav1.ConditionUnknown && e.available != metav1.ConditionUnknown:
 		e.unknownSince = now
 	case (found.available == metav1.ConditionTrue || found.available == metav1.ConditionFalse) && !h.silenceFrom.IsZero():

@@ -99,13 +99,6 @@ func (c clusterHealth) countsForDisruption(window time.Time) bool {
 	return c.watched && c.joined && !c.deleting && (!c.unknown() || c.unknownSince.After(window.Add(-c.grace)))
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b

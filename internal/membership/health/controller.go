@@ -29,6 +29,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/kube/when"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.
@@ -133,7 +134,7 @@ func (r *reconciler) decideAndWrite(ctx context.Context, name string) (time.Time
 	}
 	created, err := r.createLease(ctx, s, d)
 	if d.createLease && !created {
-		d.lookAgain = earliest(d.lookAgain, s.now.Add(s.grace)) // the namespace may be created, and namespaces are not watched
+		d.lookAgain = when.Earliest(d.lookAgain, s.now.Add(s.grace)) // the namespace may be created, and namespaces are not watched
 	}
 	return d.lookAgain, errors.Join(r.write(ctx, s, d), err)
 }

@@ -29,6 +29,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/kube/when"
 )
 
 // loop is the controller on a hub that holds some objects. Its cache holds what the test shows it.
@@ -94,7 +95,7 @@ func (l *loop) show(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, lease := range leases.Items { // each is observed when it was renewed
-		l.cache.setLease(lease.Namespace, renewTime(&lease), earlier(renewTime(&lease), l.clock.Now()))
+		l.cache.setLease(lease.Namespace, renewTime(&lease), when.NotAfter(renewTime(&lease), l.clock.Now()))
 	}
 	s := source{health: l.cache, clock: l.clock}
 	for i := range sets.Items {

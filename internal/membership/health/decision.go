@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -64,7 +65,7 @@ func decide(s decisionInput) decision {
 		out.reportUnknown = s.deleting && !s.unknown() // without a lease there is no grace period
 	case s.watchInterrupted:
 	case !s.expired():
-		out.lookAgain = earliest(out.lookAgain, s.expiry(s.silenceFrom))
+		out.lookAgain = when.Earliest(out.lookAgain, s.expiry(s.silenceFrom))
 	default:
 		out.reportUnknown = !s.unknown() && !s.suspended
 	}
@@ -110,15 +111,4 @@ func (d decisionInput) deniedTaint() presence {
 	default:
 		return unchanged
 	}
-}
-
-// earliest returns the earlier of two times. Zero means never.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() {
-		return b
-	}
-	if b.IsZero() {
-		return a
-	}
-	return earlier(a, b)
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/kube/apply"
 )
 
 // disabledRetry is the delay between attempts to write the condition.
@@ -68,7 +69,7 @@ func (d disabledReporter) report(ctx context.Context) error {
 		Reason: clusterv1beta2.ReasonHealthControllerOff, ObservedGeneration: set.Generation, LastTransitionTime: stamp(d.clock.Now()),
 		Message: "No ManagedCluster is tainted: the manager runs without the health controller",
 	})
-	if err := d.client.Status().Patch(ctx, next, optimisticPatch(set)); err != nil {
+	if err := d.client.Status().Patch(ctx, next, apply.Fenced(set)); err != nil {
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
@@ -98,7 +99,7 @@ func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClus
 	if equality.Semantic.DeepEqual(set.Status.Conditions, next.Status.Conditions) {
 		return nil
 	}
-	if err := r.client.Status().Patch(ctx, next, optimisticPatch(set)); err != nil {
+	if err := r.client.Status().Patch(ctx, next, apply.Fenced(set)); err != nil {
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
 	}
 	if known == nil && disruption.Status == metav1.ConditionTrue || known != nil && known.Status != disruption.Status {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
@@ -59,7 +60,7 @@ func (r *reconciler) write(ctx context.Context, s decisionInput, d decision) err
 	}
 	next := cluster.DeepCopy()
 	next.Spec.Taints = d.taints.taints
-	if err := r.client.Patch(ctx, next, optimisticPatch(cluster)); err != nil {
+	if err := r.client.Patch(ctx, next, apply.Fenced(cluster)); err != nil {
 		return fmt.Errorf("writing the taints of ManagedCluster %s: %w", cluster.Name, err)
 	}
 	r.cache.setWritten(next, s.now)
@@ -92,7 +93,7 @@ func (r *reconciler) writeConditions(ctx context.Context, s decisionInput, d dec
 	if d.clock != "" {
 		meta.SetStatusCondition(&next.Status.Conditions, clockCondition(d.clock, stamp(s.now)))
 	}
-	if err := r.client.Status().Patch(ctx, next, optimisticPatch(s.cluster)); err != nil {
+	if err := r.client.Status().Patch(ctx, next, apply.Fenced(s.cluster)); err != nil {
 		return nil, fmt.Errorf("writing the status of ManagedCluster %s: %w", next.Name, err)
 	}
 	r.cache.setWritten(next, s.now)
@@ -135,8 +136,4 @@ func (r *reconciler) emit(cluster *clusterv1.ManagedCluster, s decisionInput, ev
 		about.Namespace = cluster.Name
 	}
 	r.recorder.Eventf(about, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
-}
-
-func optimisticPatch(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

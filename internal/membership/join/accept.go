@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -34,7 +35,7 @@ func SetAccepted(ctx context.Context, hub client.Client, name string, accepted b
 		delete(next.Annotations, clusterv1.AgentAccountAnnotationKey) // the hub creates another
 	}
 	next.Spec.HubAcceptsClient = accepted
-	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(stored)
 	if err := hub.Patch(ctx, next, patch, client.FieldOwner(fieldManager)); err != nil {
 		return false, fmt.Errorf("changing ManagedCluster %s: %w", name, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 )
@@ -75,7 +76,7 @@ func replaceMember(ctx context.Context, hub client.Client, name string) (uid str
 		}
 	}
 	delete(next.Annotations, clusterv1.AgentAccountAnnotationKey)
-	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(stored)
 	if err := hub.Patch(ctx, next, patch, client.FieldOwner(fieldManager)); err != nil {
 		return "", fmt.Errorf("recording the member of ManagedCluster %s: %w", name, err)
 	}

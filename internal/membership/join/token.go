@@ -19,6 +19,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -149,7 +150,7 @@ func (t Token) cluster(ctx context.Context, hub client.Client) (*clusterv1.Manag
 	if t.Rejoin {
 		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, clusterv1.AutoRejoinAnnotationKey, "true")
 	}
-	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(stored)
 	if err := hub.Patch(ctx, changed, patch, client.FieldOwner(fieldManager)); err != nil {
 		return nil, fmt.Errorf("recording the requester on ManagedCluster %s: %w", t.Cluster, err)
 	}

@@ -33,11 +33,11 @@ func FollowsProfile(cluster *clusterv1.ManagedCluster, key, manager string) (fol
 	return !replaced, replaced
 }
 
-// SameImport returns whether two states of a cluster are imported from the same profile and cluster manager, or both from none.
-func SameImport(before, after metav1.Object) bool {
-	a, b := before.GetAnnotations(), after.GetAnnotations()
-	return before.GetUID() == after.GetUID() && a[clusterv1.InventoryProfileAnnotationKey] == b[clusterv1.InventoryProfileAnnotationKey] &&
-		a[clusterv1.InventoryManagerAnnotationKey] == b[clusterv1.InventoryManagerAnnotationKey]
+// ImportChanged returns whether two states of a cluster are imported from different profiles or cluster managers, or one of them from none.
+func ImportChanged(before, after *clusterv1.ManagedCluster) bool {
+	a, b := before.Annotations, after.Annotations
+	return before.UID != after.UID || a[clusterv1.InventoryProfileAnnotationKey] != b[clusterv1.InventoryProfileAnnotationKey] ||
+		a[clusterv1.InventoryManagerAnnotationKey] != b[clusterv1.InventoryManagerAnnotationKey]
 }
 
 // Condition returns a condition of a cluster; nil if it is missing. A condition of a simulation that has ended does not

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/builtin"
 )
 
@@ -29,7 +29,7 @@ func (r *reconciler) restore(ctx context.Context, set *clusterv1beta2.ManagedClu
 	if restored == set {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(set.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(set.DeepCopy())
 	set.Spec = restored.Spec
 	if err := r.client.Patch(ctx, set, patch); err != nil {
 		return fmt.Errorf("restoring the selector of ManagedClusterSet %s: %w", set.Name, err)

@@ -79,7 +79,7 @@ func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClus
 	if equality.Semantic.DeepEqual(next.Status, set.Status) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(set, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(set)
 	if err := r.client.Status().Patch(ctx, next, patch); err != nil {
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
 	}

@@ -167,7 +167,7 @@ func (r *reconciler) restore(ctx context.Context, role, want *rbacv1.ClusterRole
 	if equality.Semantic.DeepEqual(next, role) {
 		return false, nil
 	}
-	patch := client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{})
+	patch := apply.Fenced(role)
 	if err := r.client.Patch(ctx, next, patch); err != nil && !apply.IsConflict(err) { // the event of the other write enqueues the set
 		return true, fmt.Errorf("restoring ClusterRole %s: %w", role.Name, err)
 	}

@@ -7,13 +7,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/kube/changes"
 )
 
 // clustersBySet is the index of clusters by the value of their clusterset label.
@@ -37,9 +37,7 @@ func setsOfCluster(_ context.Context, cluster client.Object) []reconcile.Request
 
 // setLabelChanged passes creations, deletions and changes of the clusterset label.
 func setLabelChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !slices.Equal(setLabel(e.ObjectOld), setLabel(e.ObjectNew))
-	}}
+	return changes.Of(func(before, after client.Object) bool { return !slices.Equal(setLabel(before), setLabel(after)) })
 }
 
 // clusters returns the names of the clusters that the admin role of a set covers, sorted. It returns none while the policy that limits
