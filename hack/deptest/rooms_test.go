@@ -16,8 +16,6 @@ func upwardImports() map[string][]string {
 		// One package has the metrics of every room. Metrics take the types that they count by: Verb of two planners, messages of the plan of
 		// works, Report and Kind of preflight, Unguarded of guard. Each of them goes when its room owns its metrics.
 		"kube/telemetry": {"addon/plan", "delivery/plan", "install/preflight", "manager/guard"},
-		// The library prints its reports: Count, JoinNames, Printf, Sorted and SortedKeys of printer.
-		"bridge/argocd": {"cli/printer"},
 	}
 }
 

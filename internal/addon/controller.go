@@ -24,7 +24,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/source/placed"
@@ -202,7 +202,7 @@ func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alph
 func (r *reconciler) gather(ctx context.Context, s *addOnState, addOn *addonv1alpha1.ClusterManagementAddOn) (in plan.Input, refresh time.Duration, err error) {
 	now := r.options.Clock.Now()
 	in = plan.Input{
-		AddOn: addOn, Now: now, Placements: map[types.NamespacedName]pacing.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Faults: s.faults.ByCluster(now),
+		AddOn: addOn, Now: now, Placements: map[types.NamespacedName]reading.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Faults: s.faults.ByCluster(now),
 		Removals: s.recentRemovals(now), Started: s.started,
 	}
 	for _, reference := range addOn.Spec.InstallStrategy.Placements {

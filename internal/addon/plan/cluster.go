@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/evidence"
+	"github.com/berth-project/berth/internal/kube/phrase"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/rollout"
@@ -40,7 +42,7 @@ type cluster struct {
 	obstacle string
 	// fault is the refusal of the last write with what the cluster has to reach, formerFault that of the one with the former configurations; nil
 	// without one.
-	fault, formerFault *pacing.Fault
+	fault, formerFault *evidence.Fault
 
 	state   rollout.State
 	since   time.Time
@@ -92,7 +94,7 @@ func (p *planner) mayBeRuledByAnother(c *cluster) bool {
 		return false
 	case !isConfigured(c.addOn) || c.addOn.Annotations[addonv1alpha1.PlacementAnnotation] == "":
 		return c.placement == noPlacement && slices.ContainsFunc(p.placements, func(s placementState) bool {
-			return s.slices != pacing.Decided && s.slices != pacing.Missing
+			return s.slices != reading.Decided && s.slices != reading.Missing
 		})
 	}
 	for i := range p.placements {
@@ -184,7 +186,7 @@ func (p *planner) creation(c *cluster) (write Write, ok bool) {
 	refused := c.fault != nil && c.fault.Permanent && c.state == rollout.StateFailed // a failed cluster is not started again by a step
 	if !c.starts && (!refused || s.frozen) {
 		wants, fault = s.former, c.formerFault
-		if wants == nil || c.obstacle != "" || !pacing.Waits(c.verdict.Code) { // being new is no reason to run nothing
+		if wants == nil || c.obstacle != "" || !evidence.Waits(c.verdict.Code) { // being new is no reason to run nothing
 			return Write{}, false
 		}
 	}
@@ -339,7 +341,7 @@ func (p *planner) statusOf(c *cluster) *addonv1alpha1.ManagedClusterAddOnStatus 
 // setCondition sets a condition. Its time changes only with its status.
 func (p *planner) setCondition(c *cluster, status *addonv1alpha1.ManagedClusterAddOnStatus, condition metav1.Condition) {
 	condition.ObservedGeneration, condition.LastTransitionTime = c.addOn.Generation, metav1.NewTime(p.in.Now.Truncate(time.Second))
-	condition.Message = pacing.CutText(condition.Message, pacing.MaxMessage)
+	condition.Message = phrase.Cut(condition.Message, phrase.MaxMessage)
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 

@@ -10,7 +10,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/kube/evidence"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -24,7 +24,7 @@ const maxDeletions = 64
 type Input struct {
 	AddOn *addonv1alpha1.ClusterManagementAddOn
 	// Placements are the placements of the strategy that exist.
-	Placements map[types.NamespacedName]pacing.Placement
+	Placements map[types.NamespacedName]reading.Placement
 	// Installed are all ManagedClusterAddOns with the name of the add-on, in any order.
 	Installed []*addonv1alpha1.ManagedClusterAddOn
 	// Clusters are the ManagedClusters by name: at least those that are selected or have the add-on.
@@ -32,7 +32,7 @@ type Input struct {
 	// Configs has an entry for each object of Objects.
 	Configs map[Object]Config
 	// Faults are the last refusals of the API server, by cluster.
-	Faults map[string]pacing.Fault
+	Faults map[string]evidence.Fault
 	// Members are what is known of the clusters of the stored records; a cluster without an entry is healthy.
 	Members map[string]evidence.Member
 	// Removals are when this process removed the add-on from a cluster within the last RemovalWindow.

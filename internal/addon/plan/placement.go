@@ -9,13 +9,14 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/evidence"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
 // placementState is a placement of the strategy.
 type placementState struct {
-	pacing.Placement
+	reading.Placement
 
 	reference addonv1alpha1.PlacementRef
 	// key names the placement, as "<namespace>/<name>".
@@ -23,7 +24,7 @@ type placementState struct {
 	configs  []addonv1alpha1.AddOnConfig
 	strategy clusterv1alpha1.RolloutStrategy
 	// reading is what may be done by the decision. slices is what its slices alone allow: less may be done on a misconfigured placement.
-	reading, slices pacing.Reading
+	reading, slices reading.Reading
 	step            rollout.Step
 	// frozen means that no cluster starts, whatever the strategy is.
 	frozen bool
@@ -42,7 +43,7 @@ type placementState struct {
 }
 
 // complete reports whether a cluster that is not in the decision is not selected.
-func (s *placementState) complete() bool { return s.reading == pacing.Decided }
+func (s *placementState) complete() bool { return s.reading == reading.Decided }
 
 // readPlacements reads the decisions of the placements and finds the clusters that they select. The last placement rules a cluster.
 func (p *planner) readPlacements() {
@@ -58,7 +59,7 @@ func (p *planner) readPlacements() {
 		seen[name] = true
 		s := placementState{reference: each.PlacementRef, key: name.String(), configs: each.Configs, strategy: each.RolloutStrategy}
 		s.read(p.in.Placements[name])
-		if s.reading != pacing.Missing {
+		if s.reading != reading.Missing {
 			for cluster := range s.Decisions.ClusterNames() {
 				p.cluster(cluster).placement = len(p.placements)
 			}
@@ -82,18 +83,18 @@ func (p *planner) readConfigs(s *placementState) {
 }
 
 // read reads the decision. An add-on goes with its data, so the decision must be on the present spec, and the spec without a mistake.
-func (s *placementState) read(placement pacing.Placement) {
-	if s.reading, s.cause = pacing.Read(placement); s.reading != pacing.Missing {
+func (s *placementState) read(placement reading.Placement) {
+	if s.reading, s.cause = reading.Read(placement); s.reading != reading.Missing {
 		s.Placement = placement
 	}
 	s.slices = s.reading
-	if s.reading != pacing.Decided {
+	if s.reading != reading.Decided {
 		return
 	}
 	if obstacles := placement.Decisions.Obstacles(placement.Object); len(obstacles) > 0 {
-		s.reading, s.cause = pacing.Partial, obstacles[0]
+		s.reading, s.cause = reading.Partial, obstacles[0]
 	} else if meta.IsStatusConditionTrue(placement.Object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured) {
-		s.reading, s.cause = pacing.Partial, "the placement is misconfigured"
+		s.reading, s.cause = reading.Partial, "the placement is misconfigured"
 	}
 }
 
@@ -115,7 +116,7 @@ func (s *placementState) dropApprovals() {
 func (s *placementState) message() string {
 	var text string
 	switch {
-	case s.reading == pacing.Missing:
+	case s.reading == reading.Missing:
 		return fmt.Sprintf("Placement %s does not exist or is being deleted, and its clusters keep the add-on: create it, or take it out of installStrategy.placements", s.key)
 	case s.frozen:
 		text = s.cause
@@ -126,8 +127,8 @@ func (s *placementState) message() string {
 		text += "; to pass the group, take it out of mandatoryDecisionGroups"
 	}
 	text += s.note
-	if s.reading == pacing.Partial && !s.frozen {
+	if s.reading == reading.Partial && !s.frozen {
 		text += "; no add-on is removed before the decision is complete: " + s.cause
 	}
-	return text + pacing.Unmatched(s.step)
+	return text + evidence.Unmatched(s.step)
 }

@@ -16,7 +16,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/addon/plan"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/evidence"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -168,7 +169,7 @@ func TestWhereAnAddOnIsInstalled(t *testing.T) {
 		}, ""},
 		"the API server refuses it": {func(w *world) {
 			hash := w.planned()[0].Hash
-			w.faults["a"] = pacing.Fault{Hash: hash, Permanent: true, Message: "no", Since: w.now, Retry: w.now.Add(time.Hour)}
+			w.faults["a"] = evidence.Fault{Hash: hash, Permanent: true, Message: "no", Since: w.now, Retry: w.now.Add(time.Hour)}
 		}, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -219,7 +220,7 @@ func TestARefusedRemovalHoldsUpNoOther(t *testing.T) {
 	w.settle(t)
 	w.selects("p", "")
 	write := plan.Plan(w.input()).Writes[0]
-	w.faults[write.Cluster] = pacing.Fault{Hash: write.Hash, Permanent: true, Message: "a policy keeps it", Since: w.now, Retry: w.now.Add(time.Hour)}
+	w.faults[write.Cluster] = evidence.Fault{Hash: write.Hash, Permanent: true, Message: "a policy keeps it", Since: w.now, Retry: w.now.Add(time.Hour)}
 	out := w.settle(t)
 	if got, want := w.reaches(), "a=1 c=1"; got != want || write.Cluster != "a" {
 		t.Errorf("%q, want %q; the first removal is in %s", got, want, write.Cluster)
@@ -430,7 +431,7 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 		Namespace: space, Name: "p-1", Labels: map[string]string{clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: "1"},
 	}}
 	slice.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "b"}, {ClusterName: "c"}}
-	w.placements[key] = pacing.Placement{Object: object, Decisions: decision.Of(slice)}
+	w.placements[key] = reading.Placement{Object: object, Decisions: decision.Of(slice)}
 	out := w.settle(t)
 	const message = "Groups of the decision may be missing, so no cluster starts: the status has 3 clusters, the slices have 2"
 	if got := w.reaches(); got != "" || codes(out) != "b WaitsForProof, c WaitsForProof" || out.Verdicts[0].Message != message || w.progressing() != "False/Undecided" {
@@ -447,7 +448,7 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 func TestADelayedWriteIsReported(t *testing.T) {
 	w := newWorld(t, "p")
 	w.selects("p", "a b")
-	w.faults["a"] = pacing.Fault{Hash: w.planned()[0].Hash, Message: `namespaces "a" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
+	w.faults["a"] = evidence.Fault{Hash: w.planned()[0].Hash, Message: `namespaces "a" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
 	w.settle(t)
 	condition := w.addOn.Status.InstallProgressions[0].Conditions[0]
 	if want := `1 of 2 clusters not written yet: a (the API server refused the write: namespaces "a" not found)`; !strings.Contains(condition.Message, want) {
@@ -468,7 +469,7 @@ func TestAnAddOnOfAUserWaitsForTheCanaries(t *testing.T) {
 	complete := w.placements[key]
 	w.byHand("b")
 	w.observe()
-	w.placements[key] = pacing.Placement{Object: object, Decisions: decision.Of()}
+	w.placements[key] = reading.Placement{Object: object, Decisions: decision.Of()}
 	w.settle(t)
 	if got := w.reaches(); got != "b=" {
 		t.Errorf("%q before the decision, want no configuration", got)

@@ -16,7 +16,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/internal/addon/plan"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/evidence"
 )
 
 // histories is how many random histories are followed, ticks how many things happen in each.
@@ -129,7 +129,7 @@ func (h *history) faulty(t *testing.T, writes []plan.Write) {
 		switch n := h.IntN(20); n {
 		case 0: // not sent
 		case 1:
-			h.faults[write.Cluster] = pacing.Fault{Hash: write.Hash, Permanent: h.IntN(2) == 0, Message: "boom", Since: h.now, Retry: h.now.Add(time.Minute)}
+			h.faults[write.Cluster] = evidence.Fault{Hash: write.Hash, Permanent: h.IntN(2) == 0, Message: "boom", Since: h.now, Retry: h.now.Add(time.Minute)}
 		default:
 			if h.apply(write, n > 2) == nil {
 				delete(h.faults, write.Cluster)

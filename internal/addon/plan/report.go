@@ -11,7 +11,7 @@ import (
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -105,7 +105,7 @@ func (o *OnCluster) runs() bool {
 // setDelivered sets the condition TemplateDelivered.
 func (o *OnCluster) setDelivered(status *addonv1alpha1.ManagedClusterAddOnStatus, is metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: conditionTemplateDelivered, Status: is, Reason: reason, Message: pacing.CutText(message, pacing.MaxMessage),
+		Type: conditionTemplateDelivered, Status: is, Reason: reason, Message: phrase.Cut(message, phrase.MaxMessage),
 		ObservedGeneration: o.AddOn.Generation, LastTransitionTime: metav1.NewTime(o.Now.Truncate(time.Second)),
 	})
 }
@@ -129,7 +129,7 @@ func (o *OnCluster) health() *addonv1alpha1.ManagedClusterAddOnStatus {
 
 func (o *OnCluster) setAvailable(status *addonv1alpha1.ManagedClusterAddOnStatus, available metav1.Condition) {
 	available.ObservedGeneration, available.LastTransitionTime = o.AddOn.Generation, metav1.NewTime(o.Now.Truncate(time.Second))
-	available.Message = pacing.CutText(available.Message, pacing.MaxMessage)
+	available.Message = phrase.Cut(available.Message, phrase.MaxMessage)
 	meta.SetStatusCondition(&status.Conditions, available)
 }
 
@@ -209,7 +209,7 @@ func setProgress(
 	}
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: kind, Status: is, Reason: reason,
-		Message: pacing.CutText(message, pacing.MaxMessage), ObservedGeneration: addOn.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		Message: phrase.Cut(message, phrase.MaxMessage), ObservedGeneration: addOn.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 	})
 }
 

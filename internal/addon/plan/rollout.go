@@ -6,7 +6,8 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/kube/evidence"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -17,7 +18,7 @@ func (p *planner) roll() {
 		out := evidence.Run(p.evidence(i))
 		s.step = out.Steps[0]
 		if out.Away > 0 {
-			s.note = fmt.Sprintf("; %s of the start away, so the rollout has not finished", pacing.ClusterCount(out.Away))
+			s.note = fmt.Sprintf("; %s of the start away, so the rollout has not finished", phrase.Count(out.Away, "cluster"))
 		}
 		for _, verdict := range s.step.Verdicts {
 			if c := p.byName[verdict.Cluster]; c.follows(i) {
@@ -53,10 +54,10 @@ func (p *planner) take(s *placementState, out evidence.Output) {
 func (p *planner) evidence(placement int) evidence.Input {
 	s := &p.placements[placement]
 	of := evidence.Placement{Name: s.key, Strategy: &s.strategy, Complete: s.complete()}
-	if s.reading != pacing.Missing {
-		of.Decided = pacing.GroupsOf(s.Placement, func(string) bool { return true })
-		of.Ruled = pacing.GroupsOf(s.Placement, func(name string) bool { return p.byName[name].follows(placement) })
-		of.Generation, of.DecidedGeneration = s.Object.Generation, pacing.DecidedGeneration(s.Object)
+	if s.reading != reading.Missing {
+		of.Decided = reading.GroupsOf(s.Placement, func(string) bool { return true })
+		of.Ruled = reading.GroupsOf(s.Placement, func(name string) bool { return p.byName[name].follows(placement) })
+		of.Generation, of.DecidedGeneration = s.Object.Generation, reading.DecidedGeneration(s.Object)
 	}
 	groups := map[string]decision.GroupKey{}
 	for _, group := range of.Decided.Groups {
@@ -116,10 +117,10 @@ func (p *planner) isRolledOut(s *placementState) bool {
 
 // hold lets no cluster start where the decision or the configurations are not to be trusted.
 func (s *placementState) hold(step *rollout.Step) (frozen bool) {
-	switch lacks := pacing.LacksGroups(s.slices, s.Placement, *step); {
-	case s.reading == pacing.Torn:
+	switch lacks := reading.LacksGroups(s.slices, s.Placement, *step); {
+	case s.reading == reading.Torn:
 		s.freeze(step, rollout.PhaseUndecided, rollout.WaitsForDecision)
-	case lacks || s.slices == pacing.Partial && step.Phase == rollout.PhaseUnproven:
+	case lacks || s.slices == reading.Partial && step.Phase == rollout.PhaseUnproven:
 		s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
 		s.freeze(step, rollout.PhaseUndecided, rollout.WaitsForDecision)
 	case s.fault != "" && step.Phase != rollout.PhaseUndecided && step.Phase != rollout.PhaseEmpty:
@@ -131,7 +132,7 @@ func (s *placementState) hold(step *rollout.Step) (frozen bool) {
 
 func (s *placementState) freeze(step *rollout.Step, phase rollout.Phase, code rollout.Code) {
 	s.frozen = true
-	pacing.Freeze(step, phase, code)
+	evidence.Freeze(step, phase, code)
 }
 
 // finished reports whether the rollout over a placement has finished.

@@ -9,7 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -63,7 +64,7 @@ func (p *planner) progression(placement int) addonv1alpha1.InstallProgression {
 	}
 	out.Rollout = s.record
 	condition := p.progressing(placement, counts)
-	condition.Message = pacing.CutText(condition.Message, pacing.MaxMessage)
+	condition.Message = phrase.Cut(condition.Message, phrase.MaxMessage)
 	condition.ObservedGeneration, condition.LastTransitionTime = p.in.AddOn.Generation, metav1.NewTime(p.in.Now.Truncate(time.Second))
 	meta.SetStatusCondition(&out.Conditions, condition)
 	return out
@@ -82,7 +83,7 @@ func (p *planner) count(placement int) counts {
 		if !c.follows(placement) {
 			continue
 		}
-		named := fmt.Sprintf("%s (%s)", c.name, pacing.CutText(p.reason(c), pacing.MaxFailure))
+		named := fmt.Sprintf("%s (%s)", c.name, phrase.Cut(p.reason(c), phrase.MaxFailure))
 		out.total++
 		switch {
 		case c.state == rollout.StateSucceeded:
@@ -109,7 +110,7 @@ func (s *placementState) progressOf(w want, before *addonv1alpha1.InstallProgres
 		return out
 	}
 	out.DesiredConfig = &w.ConfigSpecHash
-	ended := s.finished() && s.reading == pacing.Decided && s.step.Phase == rollout.PhaseFinished && counts.total > 0 && counts.leftOut == 0
+	ended := s.finished() && s.reading == reading.Decided && s.step.Phase == rollout.PhaseFinished && counts.total > 0 && counts.leftOut == 0
 	if ended {
 		out.LastAppliedConfig = w.ConfigSpecHash.DeepCopy()
 	}
@@ -146,7 +147,7 @@ func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 	s := &p.placements[placement]
 	out := metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionFalse, Reason: string(s.step.Phase)}
 	switch {
-	case s.reading == pacing.Missing:
+	case s.reading == reading.Missing:
 		out.Reason = string(rollout.PhaseUndecided)
 	case (s.step.Phase == rollout.PhaseFinished || s.step.Phase == rollout.PhaseEmpty) && counts.leftOut > 0:
 		out.Reason = string(rollout.PhaseMisconfigured)
@@ -161,16 +162,16 @@ func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 	}
 	parts := []string{s.message()}
 	if len(counts.failures) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s failed: %s", len(counts.failures), pacing.ClusterCount(counts.total), pacing.List(counts.failures)))
+		parts = append(parts, fmt.Sprintf("%d of %s failed: %s", len(counts.failures), phrase.Count(counts.total, "cluster"), phrase.Join(counts.failures, phrase.MaxNames)))
 	}
 	if len(counts.delays) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s not written yet: %s", len(counts.delays), pacing.ClusterCount(counts.total), pacing.List(counts.delays)))
+		parts = append(parts, fmt.Sprintf("%d of %s not written yet: %s", len(counts.delays), phrase.Count(counts.total, "cluster"), phrase.Join(counts.delays, phrase.MaxNames)))
 	}
 	if counts.leftOut > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s left out: %s", counts.leftOut, pacing.ClusterCount(counts.total), pacing.List(counts.omissions)))
+		parts = append(parts, fmt.Sprintf("%d of %s left out: %s", counts.leftOut, phrase.Count(counts.total, "cluster"), phrase.Join(counts.omissions, phrase.MaxNames)))
 	}
 	if p.waiting > 0 {
-		parts = append(parts, pacing.ClusterCount(p.waiting)+" selected by no placement still to lose the add-on, a tenth of the installed ones each minute"+p.refusedRemovals())
+		parts = append(parts, phrase.Count(p.waiting, "cluster")+" selected by no placement still to lose the add-on, a tenth of the installed ones each minute"+p.refusedRemovals())
 	}
 	out.Message = strings.Join(parts, "; ")
 	return out
@@ -181,13 +182,13 @@ func (p *planner) refusedRemovals() string {
 	var refused []string
 	for _, c := range p.clusters {
 		if c.fault != nil && p.leaves(c) {
-			refused = append(refused, fmt.Sprintf("%s (%s)", c.name, pacing.CutText(c.fault.Message, pacing.MaxFailure)))
+			refused = append(refused, fmt.Sprintf("%s (%s)", c.name, phrase.Cut(c.fault.Message, phrase.MaxFailure)))
 		}
 	}
 	if len(refused) == 0 {
 		return ""
 	}
-	return "; not removed: " + pacing.List(refused)
+	return "; not removed: " + phrase.Join(refused, phrase.MaxNames)
 }
 
 // reason returns why a cluster has not succeeded; empty for a cluster that has.

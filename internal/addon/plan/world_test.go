@@ -22,7 +22,7 @@ import (
 	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/assumed"
 	"github.com/berth-project/berth/internal/kube/evidence"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -43,7 +43,7 @@ var kind = addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Res
 // world is a hub with one add-on, as the API server stores it and as a cache shows it.
 type world struct {
 	addOn      *addonv1alpha1.ClusterManagementAddOn
-	placements map[types.NamespacedName]pacing.Placement
+	placements map[types.NamespacedName]reading.Placement
 	clusters   map[string]*clusterv1.ManagedCluster
 	configs    map[string]string // hash by name
 	stored     map[string]*addonv1alpha1.ManagedClusterAddOn
@@ -51,7 +51,7 @@ type world struct {
 	cached   map[string]*addonv1alpha1.ManagedClusterAddOn
 	frozen   bool
 	own      *assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]
-	faults   map[string]pacing.Fault
+	faults   map[string]evidence.Fault
 	removals []time.Time
 	members  map[string]evidence.Member
 	// started is when the process met the add-on, unread whether it reads no configuration.
@@ -66,9 +66,9 @@ type world struct {
 func newWorld(t interface{ Fatal(args ...any) }, placements ...string) *world {
 	w := &world{
 		addOn:      &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "metrics", UID: "addon-uid", Generation: 1}},
-		placements: map[types.NamespacedName]pacing.Placement{}, clusters: map[string]*clusterv1.ManagedCluster{}, configs: map[string]string{"base": "1", "special": "1"},
+		placements: map[types.NamespacedName]reading.Placement{}, clusters: map[string]*clusterv1.ManagedCluster{}, configs: map[string]string{"base": "1", "special": "1"},
 		stored: map[string]*addonv1alpha1.ManagedClusterAddOn{}, cached: map[string]*addonv1alpha1.ManagedClusterAddOn{},
-		own: &assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]{}, faults: map[string]pacing.Fault{}, now: start,
+		own: &assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]{}, faults: map[string]evidence.Fault{}, now: start,
 	}
 	w.addOn.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{
 		ConfigGroupResource: kind, DefaultConfig: &addonv1alpha1.ConfigReferent{Namespace: space, Name: "base"},
@@ -119,7 +119,7 @@ func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
 		all = append(all, slice)
 		object.Status.NumberOfSelectedClusters += int32(len(slice.Status.Decisions))
 	}
-	w.placements[types.NamespacedName{Namespace: space, Name: placement}] = pacing.Placement{Object: object, Decisions: decision.Of(all...)}
+	w.placements[types.NamespacedName{Namespace: space, Name: placement}] = reading.Placement{Object: object, Decisions: decision.Of(all...)}
 	return object
 }
 

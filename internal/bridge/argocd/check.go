@@ -3,6 +3,7 @@ package argocd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/page"
 )
 
@@ -91,9 +92,9 @@ func Check(ctx context.Context, hub client.Client, options Options) (*Report, er
 	if err != nil {
 		return nil, err
 	}
-	c.report.Placements = printer.Sorted(append(followed, c.Placements...))
+	c.report.Placements = sorted(append(followed, c.Placements...))
 	if len(c.Placements) > 0 {
-		c.report.Placements = printer.Sorted(c.Placements)
+		c.report.Placements = sorted(c.Placements)
 	}
 	if err := c.checkPermission(ctx); err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func (c *checker) checkConfig(ctx context.Context, object, name string) error {
 	if err != nil {
 		return fmt.Errorf("reading the ConfigMap %s/%s: %w", c.Namespace, name, err)
 	}
-	for _, key := range printer.SortedKeys(generatorConfig()) {
+	for _, key := range slices.Sorted(maps.Keys(generatorConfig())) {
 		want := generatorConfig()[key]
 		if got := config.Data[key]; got != want {
 			c.report.step("ConfigMap "+name, fmt.Sprintf("%s is %q, so the generator finds no selected cluster", key, got), fmt.Sprintf("set %s to %q", key, want))
@@ -262,7 +263,7 @@ func (c *checker) checkPlacement(ctx context.Context, name string) error {
 	}
 	read := decision.Of(stored...)
 	if obstacles := read.Obstacles(placement); len(obstacles) > 0 {
-		c.report.note("placement "+name, "its decision is not complete: "+printer.JoinNames(obstacles, printer.MaxExamples),
+		c.report.note("placement "+name, "its decision is not complete: "+phrase.Join(obstacles, phrase.MaxNames),
 			"kubectl berth explain placement "+name+" -n "+c.Namespace)
 	}
 	for cluster := range read.ClusterNames() {
@@ -289,7 +290,7 @@ func (c *checker) checkSecrets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range printer.SortedKeys(c.selected) {
+	for _, name := range slices.Sorted(maps.Keys(c.selected)) {
 		if !stored[name] {
 			c.report.WithoutSecret = append(c.report.WithoutSecret, name)
 		}
@@ -313,3 +314,6 @@ func clusterOf(secret *metav1.PartialObjectMetadata) string {
 	}
 	return secret.Name
 }
+
+// sorted returns the names in order, each once.
+func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/cli/printer"
 )
 
 // labelOwner owns the labels that are copied. A label of another owner is never changed.
@@ -198,21 +196,4 @@ func (c LabelChange) String() string {
 		parts = append(parts, key+"-")
 	}
 	return "label secret " + c.Secret + ": " + strings.Join(parts, " ")
-}
-
-// Print writes the notes of a plan and one line about all of it.
-func (p *LabelPlan) Print(w io.Writer, done bool) error {
-	for _, note := range p.Notes {
-		printer.Printf(w, "Note: %s\n", note)
-	}
-	text := "%s of %d would change. This was a dry run: add --yes to label them.\n"
-	if done {
-		text = "%s of %d labelled.\n"
-	}
-	if len(p.Changes) == 0 {
-		_, err := fmt.Fprintf(w, "Nothing to change on %s.\n", printer.Count(p.Secrets, "cluster Secret"))
-		return err //nolint:wrapcheck // the caller writes it
-	}
-	_, err := fmt.Fprintf(w, text, printer.Count(len(p.Changes), "cluster Secret"), p.Secrets)
-	return err //nolint:wrapcheck // the caller writes it
 }

@@ -2,11 +2,7 @@ package argocd
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"slices"
-
-	"github.com/berth-project/berth/internal/cli/printer"
 )
 
 // Finding is something that is missing, or that a user should read.
@@ -50,21 +46,4 @@ func (r *Report) sort() {
 	}
 	r.Steps = append([]Finding{}, steps...)
 	r.Notes = append([]Finding{}, r.Notes...)
-}
-
-// Print writes the steps with their numbers, the notes, and one line about all.
-func (r *Report) Print(w io.Writer) error {
-	for i, step := range r.Steps {
-		printer.Printf(w, "%d. %s: %s\n   -> %s\n", i+1, step.Object, step.Message, step.Remedy)
-	}
-	for _, note := range r.Notes {
-		printer.Printf(w, "Note: %s: %s\n   -> %s\n", note.Object, note.Message, note.Remedy)
-	}
-	checked := printer.Count(len(r.Placements), "placement") + ", " + printer.Count(r.Clusters, "selected cluster")
-	if len(r.Steps) == 0 {
-		_, err := fmt.Fprintf(w, "Argo CD can follow the decisions: %s.\n", checked)
-		return err //nolint:wrapcheck // the caller writes it
-	}
-	_, err := fmt.Fprintf(w, "%s left before Argo CD can follow every decision (%s).\n", printer.Count(len(r.Steps), "step"), checked)
-	return err //nolint:wrapcheck // the caller writes it
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/addons"
 	"github.com/berth-project/berth/internal/cli/golden"
 	"github.com/berth-project/berth/internal/cli/printer"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -62,7 +62,7 @@ status:
       resource: addondeploymentconfigs
       lastKnownGoodConfig: {namespace: fleet, name: base, specHash: "1"}
 `),
-		Placements: map[types.NamespacedName]pacing.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Configs: map[plan.Object]plan.Config{}, Now: now,
+		Placements: map[types.NamespacedName]reading.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Configs: map[plan.Object]plan.Config{}, Now: now,
 	}
 	for i := 1; i <= 6; i++ {
 		name := fmt.Sprintf("edge-%d", i)
@@ -101,7 +101,7 @@ func selects(t *testing.T, in *plan.Input, canary, rest string) *clusterv1beta1.
 		}
 		all = append(all, slice)
 	}
-	in.Placements[key] = pacing.Placement{Object: object, Decisions: decision.Of(all...)}
+	in.Placements[key] = reading.Placement{Object: object, Decisions: decision.Of(all...)}
 	return object
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -73,9 +74,9 @@ func (r *Report) summary() string {
 	case r.Note != "":
 		return "not by placements"
 	case len(r.Placements) > 0:
-		return fmt.Sprintf("on %d of %s, by placements", installed, printer.Count(len(r.Clusters), "cluster"))
+		return fmt.Sprintf("on %d of %s, by placements", installed, phrase.Count(len(r.Clusters), "cluster"))
 	default:
-		return "on " + printer.Count(installed, "cluster") + ", by hand"
+		return "on " + phrase.Count(installed, "cluster") + ", by hand"
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/internal/addon/plan"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/internal/source/placed"
 )
 
@@ -51,7 +51,7 @@ func NewHub(config *rest.Config) (Hub, error) {
 // Read reads an add-on and what its plan depends on.
 func Read(ctx context.Context, hub Hub, name string, now time.Time) (plan.Input, error) {
 	in := plan.Input{
-		AddOn: &addonv1alpha1.ClusterManagementAddOn{}, Placements: map[types.NamespacedName]pacing.Placement{},
+		AddOn: &addonv1alpha1.ClusterManagementAddOn{}, Placements: map[types.NamespacedName]reading.Placement{},
 		Clusters: map[string]*clusterv1.ManagedCluster{},
 		Configs:  map[plan.Object]plan.Config{}, Now: now,
 	}

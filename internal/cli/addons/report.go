@@ -11,7 +11,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	addonplan "github.com/berth-project/berth/internal/addon/plan"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -167,7 +167,7 @@ func selections(in addonplan.Input) map[string]string {
 	for _, placement := range in.AddOn.Spec.InstallStrategy.Placements {
 		key := types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name}
 		found := in.Placements[key]
-		if reading, _ := pacing.Read(found); reading == pacing.Missing {
+		if worth, _ := reading.Read(found); worth == reading.Missing {
 			continue
 		}
 		for cluster := range found.Decisions.ClusterNames() {
@@ -182,9 +182,9 @@ func obstacle(in addonplan.Input) string {
 	for _, placement := range in.AddOn.Spec.InstallStrategy.Placements {
 		key := types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name}
 		found := in.Placements[key]
-		reading, cause := pacing.Read(found)
+		worth, cause := reading.Read(found)
 		switch {
-		case reading == pacing.Missing:
+		case worth == reading.Missing:
 			return "placement " + key.String() + " does not exist or is being deleted"
 		case cause != "":
 			return "placement " + key.String() + ": " + cause

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/completion"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const argoCheckLong = `Check whether Argo CD can follow decisions on this hub. The command prints what is missing, each with what to do:
@@ -75,10 +76,27 @@ func (o *argoCheckOptions) run(ctx context.Context, placements []string) error {
 		if o.output.Form != "" {
 			return printer.WriteData(w, o.output.Form, report)
 		}
-		return report.Print(w)
+		return printReport(w, report)
 	})
 	if err == nil && len(report.Steps) > 0 {
 		return command.UnsatisfiedError{}
 	}
 	return err
+}
+
+// printReport writes the steps with their numbers, the notes, and one line about all.
+func printReport(w io.Writer, r *argocd.Report) error {
+	for i, step := range r.Steps {
+		printer.Printf(w, "%d. %s: %s\n   -> %s\n", i+1, step.Object, step.Message, step.Remedy)
+	}
+	for _, note := range r.Notes {
+		printer.Printf(w, "Note: %s: %s\n   -> %s\n", note.Object, note.Message, note.Remedy)
+	}
+	checked := phrase.Count(len(r.Placements), "placement") + ", " + phrase.Count(r.Clusters, "selected cluster")
+	if len(r.Steps) == 0 {
+		_, err := fmt.Fprintf(w, "Argo CD can follow the decisions: %s.\n", checked)
+		return err //nolint:wrapcheck // the caller writes it
+	}
+	_, err := fmt.Fprintf(w, "%s left before Argo CD can follow every decision (%s).\n", phrase.Count(len(r.Steps), "step"), checked)
+	return err //nolint:wrapcheck // the caller writes it
 }

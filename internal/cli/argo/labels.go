@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const argoLabelsLong = `Copy labels and claims of clusters to the labels of their cluster Secrets, so that generators and templates of Argo CD can use them.
@@ -67,5 +68,22 @@ func copyLabels(ctx context.Context, streams genericiooptions.IOStreams, flags *
 		}
 		printer.Printf(streams.Out, "%s: done\n", change)
 	}
-	return printer.WriteBuffered(streams.Out, func(w io.Writer) error { return plan.Print(w, yes) })
+	return printer.WriteBuffered(streams.Out, func(w io.Writer) error { return printLabels(w, plan, yes) })
+}
+
+// printLabels writes the notes of a plan and one line about all of it.
+func printLabels(w io.Writer, p *argocd.LabelPlan, done bool) error {
+	for _, note := range p.Notes {
+		printer.Printf(w, "Note: %s\n", note)
+	}
+	text := "%s of %d would change. This was a dry run: add --yes to label them.\n"
+	if done {
+		text = "%s of %d labelled.\n"
+	}
+	if len(p.Changes) == 0 {
+		_, err := fmt.Fprintf(w, "Nothing to change on %s.\n", phrase.Count(p.Secrets, "cluster Secret"))
+		return err //nolint:wrapcheck // the caller writes it
+	}
+	_, err := fmt.Fprintf(w, text, phrase.Count(len(p.Changes), "cluster Secret"), p.Secrets)
+	return err //nolint:wrapcheck // the caller writes it
 }

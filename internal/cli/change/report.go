@@ -18,6 +18,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // diffKind is the kind of what -o json prints.
@@ -206,7 +207,7 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 	broken := ""
 	if of.Misconfigured > 0 {
 		broken = fmt.Sprintf(" %s misconfigured: what runs stays, and nothing is decided until that is mended.",
-			printer.Count(of.Misconfigured, "placement")+map[bool]string{true: " becomes", false: " become"}[of.Misconfigured == 1])
+			phrase.Count(of.Misconfigured, "placement")+map[bool]string{true: " becomes", false: " become"}[of.Misconfigured == 1])
 	}
 	if of.Moved == 0 {
 		_, err := fmt.Fprintln(w, "Nothing moves."+broken)
@@ -217,7 +218,7 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 		verb = "moves"
 	}
 	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.%s\n",
-		printer.Count(of.Moved, "placement"), verb, printer.Count(of.Lost, "cluster"), of.Gained, broken)
+		phrase.Count(of.Moved, "placement"), verb, phrase.Count(of.Lost, "cluster"), of.Gained, broken)
 	return err
 }
 

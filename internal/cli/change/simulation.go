@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/engine/wake"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -95,7 +96,7 @@ func (s *Simulation) Stabilize(keys []fleet.Key) {
 		var moved []fleet.Key
 		for i, key := range keys {
 			if i%16 == 0 {
-				s.progress.Update(fmt.Sprintf("and deciding %s", printer.Count(len(keys), "placement")), i)
+				s.progress.Update(fmt.Sprintf("and deciding %s", phrase.Count(len(keys), "placement")), i)
 			}
 			if s.decide(key) {
 				moved = append(moved, key)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -67,7 +68,7 @@ func exitCode(err error, streams genericiooptions.IOStreams) int {
 	}
 	if faults, ok := errors.AsType[file.FaultsError](err); ok {
 		fmt.Fprintf(streams.ErrOut, "error: %s in the input:\n%s\n",
-			printer.Count(len(faults), "fault"), printer.Indent(escape.Lines(faults.Error())))
+			phrase.Count(len(faults), "fault"), printer.Indent(escape.Lines(faults.Error())))
 		return ExitRefused
 	}
 	fmt.Fprintf(streams.ErrOut, "error: %s\n", escape.Lines(err.Error()))

@@ -15,6 +15,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // The forms of the command.
@@ -103,7 +104,7 @@ func (c *Clusters) SelectGroup(name string) error {
 	}
 	decided := slices.ContainsFunc(c.Groups, func(group Group) bool { return group.Name == name })
 	if !decided && !slices.Contains(c.groupNames, name) {
-		named := printer.JoinNames(printer.Sorted(c.groupNames), printer.MaxExamples)
+		named := phrase.Join(printer.Sorted(c.groupNames), phrase.MaxNames)
 		if named == "" {
 			named = "no group with a name"
 		}

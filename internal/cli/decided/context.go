@@ -9,6 +9,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // placeholder stands for the name of the cluster in the name of a context.
@@ -41,12 +42,12 @@ func (c *Clusters) WriteContexts(w io.Writer, config clientcmdapi.Config, hub, n
 	}
 	if len(ofHub) > 0 {
 		return fmt.Errorf("the context is of the hub, not of the cluster: %s; give the contexts of members other names, with --context-name",
-			printer.JoinNames(ofHub, printer.MaxExamples))
+			phrase.Join(ofHub, phrase.MaxNames))
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("%s without a context %q in the kubeconfig: %s; add them, for example with a second file in KUBECONFIG, or name "+
 			"them with --context-name",
-			printer.Count(len(missing), "cluster"), name, printer.JoinNames(missing, printer.MaxExamples))
+			phrase.Count(len(missing), "cluster"), name, phrase.Join(missing, phrase.MaxNames))
 	}
 	for _, cluster := range c.names() {
 		printer.Printf(w, "%s\t%s\n", cluster, contextName(name, cluster))

@@ -11,8 +11,8 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -93,7 +93,7 @@ func (r *Reader) Now() (*Clusters, error) {
 		return nil, ErrDeleted
 	}
 	if obstacles := read.Obstacles(placement); len(obstacles) > 0 {
-		r.obstacle = printer.JoinNames(obstacles, printer.MaxExamples)
+		r.obstacle = phrase.Join(obstacles, phrase.MaxNames)
 		return nil, ErrIncomplete
 	}
 	r.obstacle = ""

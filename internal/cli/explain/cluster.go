@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // clusterReport writes the facts about one cluster, one line each.
@@ -102,7 +103,7 @@ func (r clusterReport) ranking(of *explain.Explanation, c *explain.Cluster) {
 	if c.Rank > 0 {
 		text := fmt.Sprint(c.Rank)
 		if of.Cut != nil && of.Cut.Cluster != c.Name {
-			text += fmt.Sprintf("; the cut is %s, rank %d with %s", of.Cut.Cluster, of.Cut.Rank, printer.Count(int(of.Cut.Total), "point"))
+			text += fmt.Sprintf("; the cut is %s, rank %d with %s", of.Cut.Cluster, of.Cut.Rank, phrase.Count(int(of.Cut.Total), "point"))
 		}
 		r.Field("rank", text)
 	}

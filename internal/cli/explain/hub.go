@@ -6,7 +6,7 @@ import (
 	"net/url"
 
 	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // explainFromHub reads the explanation of a placement from the manager: of one cluster with its fix where --cluster names it, else of
@@ -28,7 +28,7 @@ func (o *options) explainFromHub(ctx context.Context, name string) (*explain.Exp
 		return nil, h.ViewError(err, doing)
 	}
 	if o.cluster != "" && len(out.Clusters) != 1 {
-		return nil, fmt.Errorf("%s: the manager returned %s, want %s alone", doing, printer.Count(len(out.Clusters), "cluster"), o.cluster)
+		return nil, fmt.Errorf("%s: the manager returned %s, want %s alone", doing, phrase.Count(len(out.Clusters), "cluster"), o.cluster)
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // printSummary writes what became of a placement, and the clusters by verdict.
@@ -22,7 +23,7 @@ func printSummary(w io.Writer, of *explain.Explanation, on printer.Screen) error
 		return err
 	}
 	if of.Cut != nil && of.Wanted != nil && of.Selected >= *of.Wanted {
-		printer.Printf(w, "\nThe cut is %s: rank %d, %s.\n", of.Cut.Cluster, of.Cut.Rank, printer.Count(int(of.Cut.Total), "point"))
+		printer.Printf(w, "\nThe cut is %s: rank %d, %s.\n", of.Cut.Cluster, of.Cut.Rank, phrase.Count(int(of.Cut.Total), "point"))
 	} else {
 		fmt.Fprintln(w)
 	}
@@ -74,6 +75,6 @@ func printHiddenCount(w io.Writer, of *explain.Explanation) error {
 	if of.Hidden == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "and %s that you may not see\n", printer.Count(of.Hidden, "cluster"))
+	_, err := fmt.Fprintf(w, "and %s that you may not see\n", phrase.Count(of.Hidden, "cluster"))
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/hold"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -155,7 +156,7 @@ func (o *releaseOptions) release(
 		if _, err := rollouts.ChangeControl(ctx, hub, set, rollouts.AddForgiven(forgiven)); err != nil {
 			return "", err
 		}
-		what := printer.Count(len(failed), "failure") + " forgiven: " + printer.JoinNames(failed, printer.MaxExamples)
+		what := phrase.Count(len(failed), "failure") + " forgiven: " + phrase.Join(failed, phrase.MaxNames)
 		if more > 0 {
 			what += fmt.Sprintf("; %d more failed and have no name in the status, so they still count: raise maxFailures", more)
 		}

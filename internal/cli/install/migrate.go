@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/install/migrate"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const migrateLong = `Convert what earlier versions of Open Cluster Management stored on a hub to the form that Berth reads:
@@ -69,7 +70,7 @@ func runMigrate(ctx context.Context, streams genericiooptions.IOStreams, flags *
 	}
 	return printer.WriteBuffered(streams.Out, func(w io.Writer) error {
 		printNotes(w, notes)
-		_, err := fmt.Fprintf(w, "%s done.\n", printer.Count(len(steps), "step"))
+		_, err := fmt.Fprintf(w, "%s done.\n", phrase.Count(len(steps), "step"))
 		return err
 	})
 }
@@ -88,7 +89,7 @@ func printMigration(w io.Writer, steps []migrate.Step, notes []string) error {
 		_, err := fmt.Fprintln(w, "Nothing is left to convert.")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s. This was a dry run: add --yes to execute them.\n", printer.Count(len(steps), "step"))
+	_, err := fmt.Fprintf(w, "%s. This was a dry run: add --yes to execute them.\n", phrase.Count(len(steps), "step"))
 	return err
 }
 

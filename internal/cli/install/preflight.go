@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/install/preflight/upgrade"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const preflightLong = `Check whether Berth may take over a hub of Open Cluster Management, with the registration of clusters.
@@ -91,6 +92,6 @@ func printReport(w io.Writer, report upgrade.Report) error {
 		_, err := fmt.Fprintln(w, "Berth may start on this hub, with the registration of clusters.")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s left before Berth may start.\n", printer.Count(len(report.Steps), "step"))
+	_, err := fmt.Fprintf(w, "%s left before Berth may start.\n", phrase.Count(len(report.Steps), "step"))
 	return err
 }

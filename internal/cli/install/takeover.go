@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/install/takeover"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const takeoverLong = `Turn the controllers of Open Cluster Management on a hub off, so that Berth takes their place.
@@ -130,7 +131,7 @@ func (o *takeoverOptions) takeOver(ctx context.Context, hub client.Client) error
 		return err
 	}
 	printer.Printf(o.streams.Out, "ConfigMap %s/%s: %s and %s recorded\n", takeover.RecordNamespace, takeover.RecordName,
-		printer.Count(len(record.State.Decisions), "decision"), printer.Count(record.State.WorkCount(), "work"))
+		phrase.Count(len(record.State.Decisions), "decision"), phrase.Count(record.State.WorkCount(), "work"))
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		printFindings(w, plan.Notes)
 		_, err := fmt.Fprintln(w, "Nothing decides now. Install Berth, then: kubectl berth takeover verify")
@@ -147,13 +148,13 @@ func printTakeover(w io.Writer, plan takeover.Plan, interrupted bool) error {
 	printFindings(w, plan.Notes)
 	switch {
 	case len(plan.Blocks) > 0:
-		printer.Printf(w, "%s left before a takeover.\n", printer.Count(len(plan.Blocks), "step"))
+		printer.Printf(w, "%s left before a takeover.\n", phrase.Count(len(plan.Blocks), "step"))
 	case len(plan.Stop) == 0 && interrupted:
 		printer.Printf(w, "A takeover was interrupted: add --yes to continue it.\n")
 	case len(plan.Stop) == 0:
 		printer.Printf(w, "Everything that conflicts with Berth is off.\n")
 	default:
-		printer.Printf(w, "%s. This was a dry run: add --yes to turn them off.\n", printer.Count(len(plan.Stop), "controller"))
+		printer.Printf(w, "%s. This was a dry run: add --yes to turn them off.\n", phrase.Count(len(plan.Stop), "controller"))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/install/takeover"
 	"github.com/berth-project/berth/internal/install/uninstall"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const takeoverUndoLong = `Turn the controllers that a takeover turned off on again, the operator last, with the replicas that they had.
@@ -25,7 +26,7 @@ func (o *takeoverOptions) undo(ctx context.Context, hub client.Client) error {
 			printer.Printf(o.streams.Out, "would scale %s to %d\n", workload, workload.Replicas)
 		}
 		printer.Printf(o.streams.Out, "%s. This was a dry run: stop Berth, and add --yes to turn them on.\n",
-			printer.Count(len(record.Stopped), "controller"))
+			phrase.Count(len(record.Stopped), "controller"))
 		return nil
 	}
 	if err := uninstall.CheckStopped(ctx, hub, o.clock.Now()); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/install/uninstall"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const uninstallLong = `Remove from a hub what would hinder it without Berth: webhooks, conversions and the APIService that no manager serves any more,
@@ -73,7 +74,7 @@ func runUninstall(ctx context.Context, streams genericiooptions.IOStreams, flags
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(streams.Out, "%s done. Decisions and works are as they were.\n", printer.Count(len(steps), "step"))
+	_, err = fmt.Fprintf(streams.Out, "%s done. Decisions and works are as they were.\n", phrase.Count(len(steps), "step"))
 	return err
 }
 
@@ -86,6 +87,6 @@ func printUninstall(w io.Writer, steps []uninstall.Step) error {
 		_, err := fmt.Fprintln(w, "Nothing of Berth hinders this hub.")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s. This was a dry run: stop the manager, and add --yes to execute them.\n", printer.Count(len(steps), "step"))
+	_, err := fmt.Fprintf(w, "%s. This was a dry run: stop the manager, and add --yes to execute them.\n", phrase.Count(len(steps), "step"))
 	return err
 }

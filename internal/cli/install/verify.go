@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/install/takeover"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const takeoverVerifyLong = `Compare a hub with the record of its takeover: the clusters and groups of every placement, and the works of every namespace.
@@ -46,8 +47,8 @@ func (o *takeoverOptions) verify(ctx context.Context, hub client.Client) error {
 
 // printComparison writes what differs from the record.
 func printComparison(w io.Writer, found takeover.Comparison) error {
-	printer.Printf(w, "decisions  %s, %d moved\n", printer.Count(found.Placements, "placement"), len(found.Moved))
-	printer.Printf(w, "works      %s, %s changed\n", printer.Count(found.Works, "work"), printer.Count(len(found.Touched), "namespace"))
+	printer.Printf(w, "decisions  %s, %d moved\n", phrase.Count(found.Placements, "placement"), len(found.Moved))
+	printer.Printf(w, "works      %s, %s changed\n", phrase.Count(found.Works, "work"), phrase.Count(len(found.Touched), "namespace"))
 	for _, part := range []struct {
 		label string
 		lines []string

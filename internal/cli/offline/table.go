@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // PrintTable writes a summary of all placements, then for each its groups and the verdicts on those not selected.
@@ -76,7 +77,7 @@ func printGroups(w io.Writer, groups []resource.Group) error {
 	table.Row("GROUP", "NAME", "COUNT", "CLUSTERS")
 	for _, group := range groups {
 		table.Row(cmp.Or(group.Index, printer.Dash), cmp.Or(group.Name, printer.Dash),
-			strconv.Itoa(len(group.Clusters)), cmp.Or(printer.JoinNames(group.Clusters, printer.MaxMembers), printer.Dash))
+			strconv.Itoa(len(group.Clusters)), cmp.Or(phrase.Join(group.Clusters, printer.MaxMembers), printer.Dash))
 	}
 	return table.Flush()
 }
@@ -112,7 +113,7 @@ func (d Decision) notes() []string {
 	}{{"added", d.Plan.Added}, {"removed", d.Plan.Removed}, {"regrouped", d.Plan.Regrouped}} {
 		if len(change.clusters) > 0 {
 			out = append(out, fmt.Sprintf("%s %s: %s", change.verb,
-				printer.Count(len(change.clusters), "cluster"), printer.JoinNames(change.clusters, printer.MaxExamples)))
+				phrase.Count(len(change.clusters), "cluster"), phrase.Join(change.clusters, phrase.MaxNames)))
 		}
 	}
 	return out

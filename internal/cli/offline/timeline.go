@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/verdict"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -207,5 +208,5 @@ func verdictText(v verdict.Verdict) string {
 
 // ClustersText lists the clusters of a move.
 func (d decisionChange) ClustersText() string {
-	return cmp.Or(printer.JoinNames(d.Clusters, printer.MaxExamples), printer.Dash)
+	return cmp.Or(phrase.Join(d.Clusters, phrase.MaxNames), printer.Dash)
 }

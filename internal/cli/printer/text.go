@@ -2,7 +2,6 @@ package printer
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,8 +12,6 @@ import (
 )
 
 const (
-	// MaxExamples is how many clusters of a change are named.
-	MaxExamples = 5
 	// MaxMembers is how many clusters of a group are named.
 	MaxMembers = 20
 
@@ -22,25 +19,9 @@ const (
 	Dash = "-"
 )
 
-// Count returns a number of things: "1 fault", "2 faults".
-func Count(number int, thing string) string {
-	if number == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", number, thing)
-}
-
 // Indent indents every line of a text by two spaces.
 func Indent(text string) string {
 	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
-}
-
-// JoinNames lists the first of some names, and how many more there are.
-func JoinNames(in []string, most int) string {
-	if len(in) <= most {
-		return strings.Join(in, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(in[:most], ", "), len(in)-most)
 }
 
 // FormatTime renders an instant in RFC 3339, in UTC.

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/verdict"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const (
@@ -50,7 +51,7 @@ func rowLines(row explain.Row, width int) []string {
 		return []string{FitNames(tokens, width)}
 	}
 	left := width - utf8.RuneCountInString(why) - 2
-	if left >= utf8.RuneCountInString(JoinNames(tokens, min(len(tokens), minNamed))) {
+	if left >= utf8.RuneCountInString(phrase.Join(tokens, min(len(tokens), minNamed))) {
 		return []string{why + ": " + FitNames(tokens, left)}
 	}
 	lines := Wrap(why+":", width)
@@ -88,13 +89,13 @@ func FitNames(tokens []string, width int) string {
 	low, high := 1, len(tokens)
 	for low < high {
 		middle := (low + high + 1) / 2
-		if utf8.RuneCountInString(JoinNames(tokens, middle)) <= width {
+		if utf8.RuneCountInString(phrase.Join(tokens, middle)) <= width {
 			low = middle
 		} else {
 			high = middle - 1
 		}
 	}
-	return JoinNames(tokens, low)
+	return phrase.Join(tokens, low)
 }
 
 // Wrap breaks a text between words into lines.

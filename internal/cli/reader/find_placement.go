@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -29,13 +29,13 @@ func PlacementIn(bundle *file.Bundle, namespace, name string) (*clusterv1beta1.P
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1 && name != "":
-		return nil, fmt.Errorf("%s is in several namespaces; name one with -n: %s", wanted, printer.JoinNames(matching, MaxNamed))
+		return nil, fmt.Errorf("%s is in several namespaces; name one with -n: %s", wanted, phrase.Join(matching, MaxNamed))
 	case len(found) > 1:
-		return nil, fmt.Errorf("several placements match; name one: %s", printer.JoinNames(matching, MaxNamed))
+		return nil, fmt.Errorf("several placements match; name one: %s", phrase.Join(matching, MaxNamed))
 	case len(all) == 0:
 		return nil, fmt.Errorf("%s: the input holds no Placement", missing)
 	default:
-		return nil, fmt.Errorf("%s: the input holds %s", missing, printer.JoinNames(all, MaxNamed))
+		return nil, fmt.Errorf("%s: the input holds %s", missing, phrase.Join(all, MaxNamed))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -36,7 +37,7 @@ func readStrategy(path string) (*clusterv1alpha1.RolloutStrategy, error) {
 		faults = append(faults, fault.Error())
 	}
 	if len(faults) > 0 {
-		return nil, fmt.Errorf("%s in strategy %s:\n%s", printer.Count(len(faults), "fault"), path, printer.Indent(strings.Join(faults, "\n")))
+		return nil, fmt.Errorf("%s in strategy %s:\n%s", phrase.Count(len(faults), "fault"), path, printer.Indent(strings.Join(faults, "\n")))
 	}
 	return strategy, nil
 }
@@ -78,7 +79,7 @@ func readStatuses(path string) ([]rollout.Status, error) {
 		out = append(out, status)
 	}
 	if len(faults) > 0 {
-		return nil, fmt.Errorf("%s in status %s:\n%s", printer.Count(len(faults), "fault"), path, printer.Indent(strings.Join(faults, "\n")))
+		return nil, fmt.Errorf("%s in status %s:\n%s", phrase.Count(len(faults), "fault"), path, printer.Indent(strings.Join(faults, "\n")))
 	}
 	return out, nil
 }

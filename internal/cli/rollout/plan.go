@@ -21,6 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/rollout"
 	"github.com/berth-project/berth/rollout/simulation"
@@ -253,6 +254,6 @@ func (p *planOptions) warn(placement *clusterv1beta1.Placement, set reading.Deci
 	signs = append(signs, set.Disagreements(placement)...)
 	if len(signs) > 0 {
 		printer.Printf(p.source.Streams.ErrOut, "warning: the decisions may be about to change: %s\n",
-			printer.JoinNames(signs, printer.MaxExamples))
+			phrase.Join(signs, phrase.MaxNames))
 	}
 }

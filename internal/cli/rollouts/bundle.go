@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -71,11 +72,11 @@ func setIn(bundle *file.Bundle, namespace, name string) (*workv1alpha1.ManifestW
 	case len(matching) == 1:
 		return found, nil
 	case len(matching) > 1:
-		return nil, fmt.Errorf("the set %s is in several namespaces; name one with -n: %s", name, printer.JoinNames(matching, maxListed))
+		return nil, fmt.Errorf("the set %s is in several namespaces; name one with -n: %s", name, phrase.Join(matching, maxListed))
 	case len(all) == 0:
 		return nil, fmt.Errorf("the set %s is not found: the input holds no ManifestWorkReplicaSet", name)
 	default:
-		return nil, fmt.Errorf("the set %s is not found: the input holds %s", name, printer.JoinNames(all, maxListed))
+		return nil, fmt.Errorf("the set %s is not found: the input holds %s", name, phrase.Join(all, maxListed))
 	}
 }
 
@@ -90,12 +91,12 @@ func WorkIn(bundle *file.Bundle, namespace, name string) (*workv1.ManifestWork, 
 	}
 	switch len(matching) {
 	case 0:
-		return nil, fmt.Errorf("the work %s is not found: the input holds %s", name, printer.Count(len(bundle.Works), "ManifestWork"))
+		return nil, fmt.Errorf("the work %s is not found: the input holds %s", name, phrase.Count(len(bundle.Works), "ManifestWork"))
 	case 1:
 		return found, nil
 	default:
 		return nil, fmt.Errorf("the work %s is in several clusters; name one with -n: %s", name,
-			printer.JoinNames(printer.Sorted(matching), maxListed))
+			phrase.Join(printer.Sorted(matching), maxListed))
 	}
 }
 

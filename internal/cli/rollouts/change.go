@@ -13,7 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 var errNoGroup = errors.New("no group is named: give --group, a name or an index")
@@ -66,7 +66,7 @@ func refsTo(set *workv1alpha1.ManifestWorkReplicaSet, placement string) ([]int, 
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("the set %s/%s has no placement %q: it has %s", set.Namespace, set.Name, placement,
-			printer.JoinNames(names, maxListed))
+			phrase.Join(names, maxListed))
 	}
 	return out, nil
 }

@@ -20,8 +20,8 @@ import (
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -287,7 +287,7 @@ func (d Delivery) groupNames(refs []int) string {
 		return "none: no placement has decided"
 	}
 	slices.Sort(names)
-	return printer.JoinNames(slices.Compact(names), maxListed)
+	return phrase.Join(slices.Compact(names), maxListed)
 }
 
 // AddApprovals adds approvals. Those for other templates go.
@@ -344,7 +344,7 @@ func Forgive(set *workv1alpha1.ManifestWorkReplicaSet, clusters []string, reason
 	for _, name := range clusters {
 		if !slices.Contains(failed, name) {
 			return nil, fmt.Errorf("the cluster %q has not failed with the present template of the set %s/%s: those that have are %s",
-				name, set.Namespace, set.Name, cmp.Or(printer.JoinNames(failed, maxListed), "none"))
+				name, set.Namespace, set.Name, cmp.Or(phrase.Join(failed, maxListed), "none"))
 		}
 		out = append(out, rolloutv1alpha1.ForgivenCluster{Cluster: name, Revision: revision, Reason: reason})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/delivery/compare"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -154,7 +155,7 @@ func (d *SetDiff) Print(w io.Writer, on printer.Screen) error {
 		changed += len(version.Clusters)
 	}
 	printer.Printf(w, "%s: %s, %d unchanged\n", d.Set, strings.Join([]string{
-		printer.Count(changed, "cluster") + " changed", printer.Count(len(d.Removed), "cluster") + " removed",
+		phrase.Count(changed, "cluster") + " changed", phrase.Count(len(d.Removed), "cluster") + " removed",
 	}, ", "), d.Unchanged)
 	for _, version := range d.Versions {
 		head := "  without a work: "
@@ -187,7 +188,7 @@ const shortHash = 8
 
 // Print writes what a change of a work touches.
 func (d *WorkDiff) Print(w io.Writer, on printer.Screen) error {
-	what := printer.Count(len(d.Objects), "object") + " touched"
+	what := phrase.Count(len(d.Objects), "object") + " touched"
 	if d.Created {
 		what = "a new work, " + what
 	}

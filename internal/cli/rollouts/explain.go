@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -38,7 +39,7 @@ func PrintExplanation(w io.Writer, r *report.Report, on printer.Screen, now time
 // PrintRollout does the same without the hint to further commands.
 func PrintRollout(w io.Writer, r *report.Report, on printer.Screen, now time.Time) {
 	printer.Printf(w, "%s: %s, %d of %s done\n", r.Set, on.Paint(phaseStyle(r.Phase), cmp.Or(r.Phase, "not planned yet")),
-		r.Done(), printer.Count(r.Summary.DesiredTotal, "cluster"))
+		r.Done(), phrase.Count(r.Summary.DesiredTotal, "cluster"))
 	for _, placement := range r.Placements {
 		printPlacement(w, &placement, on)
 	}
@@ -77,7 +78,7 @@ func printClusterRows(w io.Writer, r *report.Report, on printer.Screen, now time
 		each.print(w, on, now)
 	}
 	if r.Hidden > 0 {
-		printer.Printf(w, "and %s that you may not see\n", printer.Count(r.Hidden, "cluster"))
+		printer.Printf(w, "and %s that you may not see\n", phrase.Count(r.Hidden, "cluster"))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 var (
@@ -165,5 +166,5 @@ func noFormer(history []Revision, present string) error {
 		return errors.New("there is no former template to return to")
 	}
 	return fmt.Errorf("no other template is known to have been rolled out to the end: name one with --to-revision, of %s; "+
-		"`kubectl berth rollout history` shows them", printer.JoinNames(others, maxListed))
+		"`kubectl berth rollout history` shows them", phrase.Join(others, maxListed))
 }

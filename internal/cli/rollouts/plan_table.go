@@ -9,11 +9,12 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // Print writes a plan as a table. The waves fit the screen; the zero Screen has no edge.
 func (p *Plan) Print(w io.Writer, on printer.Screen) error {
-	printer.Printf(w, "%s: %s, %s in %s", p.Placement, p.Type, printer.Count(p.Clusters, "cluster"), printer.Count(p.Groups, "group"))
+	printer.Printf(w, "%s: %s, %s in %s", p.Placement, p.Type, phrase.Count(p.Clusters, "cluster"), phrase.Count(p.Groups, "group"))
 	if p.Type == clusterv1alpha1.Progressive {
 		fmt.Fprintf(w, ", at most %d at a time", p.MaxConcurrency)
 	}
@@ -44,9 +45,9 @@ func (p *Plan) waveRows(table *printer.Table, on printer.Screen) {
 	table.Screen, table.Flexible = on, []int{groupsColumn, clustersColumn}
 	table.Row("WAVE", "COUNT", "GROUPS", "NEEDS-APPROVAL", "CLUSTERS")
 	for i, wave := range p.Waves {
-		table.Row(strconv.Itoa(i+1), strconv.Itoa(len(wave.Clusters)), printer.JoinNames(wave.Groups, printer.MaxExamples),
-			cmp.Or(printer.JoinNames(wave.NeedsApproval, printer.MaxExamples), printer.Dash),
-			printer.JoinNames(wave.Clusters, printer.MaxMembers))
+		table.Row(strconv.Itoa(i+1), strconv.Itoa(len(wave.Clusters)), phrase.Join(wave.Groups, phrase.MaxNames),
+			cmp.Or(phrase.Join(wave.NeedsApproval, phrase.MaxNames), printer.Dash),
+			phrase.Join(wave.Clusters, printer.MaxMembers))
 	}
 }
 
@@ -61,7 +62,7 @@ func (p *Plan) nextRows(w io.Writer, table *printer.Table) {
 		if row.Until != nil {
 			until = printer.FormatTime(row.Until.Time)
 		}
-		table.Row(string(row.Code), strconv.Itoa(len(row.Clusters)), row.Why, until, printer.JoinNames(row.Clusters, printer.MaxMembers))
+		table.Row(string(row.Code), strconv.Itoa(len(row.Clusters)), row.Why, until, phrase.Join(row.Clusters, printer.MaxMembers))
 	}
 }
 
@@ -79,5 +80,5 @@ func countAndNames(clusters []string) string {
 	if len(clusters) == 0 {
 		return printer.Dash
 	}
-	return strings.Join([]string{strconv.Itoa(len(clusters)), printer.JoinNames(clusters, printer.MaxExamples)}, ": ")
+	return strings.Join([]string{strconv.Itoa(len(clusters)), phrase.Join(clusters, phrase.MaxNames)}, ": ")
 }

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 var errReasonInSet = errors.New("--reason and --placement exclude each other: a set has no place for the reason of a pause; leave one of them out")
@@ -67,7 +67,7 @@ func InAdvance(groups []string) string {
 	case 1:
 		return " in advance: the group " + groups[0] + " waits for nothing yet"
 	default:
-		return " in advance: the groups " + printer.JoinNames(groups, maxListed) + " wait for nothing yet"
+		return " in advance: the groups " + phrase.Join(groups, maxListed) + " wait for nothing yet"
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/scenario"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -95,7 +96,7 @@ func (o *options) run(ctx context.Context, args []string, form ReportPrinter) er
 	case len(faults) > 0:
 		return faults
 	case failed > 0:
-		return command.UnsatisfiedError{Text: fmt.Sprintf("%d of %s failed", failed, printer.Count(len(report.Scenarios), "scenario"))}
+		return command.UnsatisfiedError{Text: fmt.Sprintf("%d of %s failed", failed, phrase.Count(len(report.Scenarios), "scenario"))}
 	default:
 		return nil
 	}

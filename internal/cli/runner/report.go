@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // Report is what came of some scenarios.
@@ -67,14 +68,14 @@ func PrintText(w io.Writer, report Report) error {
 		if c.failures() > 0 {
 			verdict = "FAIL"
 		}
-		printer.Printf(w, "%s  %s: %s (%s)\n", verdict, c.File, c.Name, printer.Count(len(c.Steps), "step"))
+		printer.Printf(w, "%s  %s: %s (%s)\n", verdict, c.File, c.Name, phrase.Count(len(c.Steps), "step"))
 		for _, step := range c.Steps {
 			for _, f := range step.Failures {
 				printer.Printf(w, "  %s (%s)\n%s\n", step.Name, step.At, printer.Painted(printer.Indent(escape.Lines(f.text(c.File)))))
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s: %d passed, %d failed\n", printer.Count(len(report.Scenarios), "scenario"),
+	_, err := fmt.Fprintf(w, "%s: %d passed, %d failed\n", phrase.Count(len(report.Scenarios), "scenario"),
 		len(report.Scenarios)-report.Failed(), report.Failed())
 	return err
 }
@@ -138,7 +139,7 @@ func PrintJUnit(w io.Writer, report Report) error {
 				for _, f := range step.Failures {
 					lines = append(lines, f.text(c.File))
 				}
-				made.Failure = &junitFailure{Message: printer.Count(len(step.Failures), "expectation") + " not met", Text: strings.Join(lines, "\n")}
+				made.Failure = &junitFailure{Message: phrase.Count(len(step.Failures), "expectation") + " not met", Text: strings.Join(lines, "\n")}
 			}
 			suite.Cases = append(suite.Cases, made)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/cli/offline"
-	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/scenario"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -118,7 +118,7 @@ func placementNames(t *offline.Timeline) string {
 	for _, d := range t.Decided {
 		all = append(all, d.Key.String())
 	}
-	return cmp.Or(printer.JoinNames(all, reader.MaxNamed), "none")
+	return cmp.Or(phrase.Join(all, reader.MaxNamed), "none")
 }
 
 // outcomeOf returns what a scenario looks at of a decision.

@@ -15,9 +15,9 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/cli/offline"
-	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/scenario"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -156,7 +156,7 @@ func (r *Runner) editClusters(
 	}
 	switch {
 	case len(missing) > 0:
-		return file.FaultsError{s.Fault(path+".clusters", "there is no cluster "+printer.JoinNames(missing, reader.MaxNamed))}
+		return file.FaultsError{s.Fault(path+".clusters", "there is no cluster "+phrase.Join(missing, reader.MaxNamed))}
 	case len(given) == 0:
 		return file.FaultsError{s.Fault(path+".where", "no cluster has these labels")}
 	}

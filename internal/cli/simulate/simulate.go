@@ -18,6 +18,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -183,7 +184,7 @@ func (o *options) run(ctx context.Context, of input) error {
 		return err
 	}
 	if o.requireSatisfied && len(unsatisfied) > 0 {
-		text := printer.Count(len(unsatisfied), "placement") + " not satisfied:\n" + printer.Indent(strings.Join(unsatisfied, "\n"))
+		text := phrase.Count(len(unsatisfied), "placement") + " not satisfied:\n" + printer.Indent(strings.Join(unsatisfied, "\n"))
 		return command.UnsatisfiedError{Text: text}
 	}
 	return nil

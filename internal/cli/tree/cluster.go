@@ -19,6 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -117,8 +118,8 @@ func sliceWith(stored []*clusterv1beta1.PlacementDecision, cluster string) *clus
 
 // print draws the tree.
 func (t treeInfo) print(w io.Writer, on printer.Screen, now time.Time) error {
-	printer.Printf(w, "%s: %s in %s; %s could choose it\n", t.Cluster, printer.Count(len(t.Placements), "placement"),
-		printer.Count(t.Namespaces, "namespace"), printer.Count(t.Reaching, "namespace"))
+	printer.Printf(w, "%s: %s in %s; %s could choose it\n", t.Cluster, phrase.Count(len(t.Placements), "placement"),
+		phrase.Count(t.Namespaces, "namespace"), phrase.Count(t.Reaching, "namespace"))
 	fmt.Fprintln(w, "\nSets")
 	sets := printer.NewTable(w, "  ")
 	sets.Screen, sets.Flexible = on, []int{1}

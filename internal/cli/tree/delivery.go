@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/rollouts"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -152,7 +153,7 @@ func (d *deliveryTree) print(w io.Writer, on printer.Screen) error {
 		indent = "  "
 	}
 	for _, set := range d.Sets {
-		printer.Printf(w, "%s%s: %s, %s\n", indent, set.Set, cmp.Or(set.Phase, "not planned yet"), printer.Count(len(set.Works), "cluster"))
+		printer.Printf(w, "%s%s: %s, %s\n", indent, set.Set, cmp.Or(set.Phase, "not planned yet"), phrase.Count(len(set.Works), "cluster"))
 		table := printer.NewTable(w, indent+"  ")
 		const objectColumn = 0
 		table.Screen, table.Flexible = on, []int{objectColumn}
@@ -169,7 +170,7 @@ func (d *deliveryTree) print(w io.Writer, on printer.Screen) error {
 			printer.Printf(w, "%s  and %d more; -o json has all\n", indent, more)
 		}
 		if set.Hidden > 0 {
-			printer.Printf(w, "%s  and %s that you may not see\n", indent, printer.Count(set.Hidden, "cluster"))
+			printer.Printf(w, "%s  and %s that you may not see\n", indent, phrase.Count(set.Hidden, "cluster"))
 		}
 	}
 	return nil

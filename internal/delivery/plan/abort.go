@@ -12,7 +12,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -69,7 +69,7 @@ func (p *planner) stop(s *placementState, returning bool) {
 	}
 	s.step.InFlight = total - returned
 	s.cause = fmt.Sprintf("The rollout is aborted%s: %d of %s run the template of the last finished rollout again; "+
-		"change the template, or remove failureStrategy to go on", p.because(), returned, pacing.ClusterCount(total))
+		"change the template, or remove failureStrategy to go on", p.because(), returned, phrase.Count(total, "cluster"))
 }
 
 // because names the clusters for which the rollout was aborted; empty without any on record.
@@ -85,7 +85,7 @@ func (p *planner) because() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " because of " + pacing.List(names)
+	return " because of " + phrase.Join(names, phrase.MaxNames)
 }
 
 // obstacle is why no cluster can return to the former template; empty if they can.
@@ -124,7 +124,7 @@ func ReturnObstacle(from, to *workv1.ManifestWorkSpec) string {
 		return ""
 	}
 	slices.Sort(names)
-	return "the templates differ in CustomResourceDefinition " + pacing.List(names)
+	return "the templates differ in CustomResourceDefinition " + phrase.Join(names, phrase.MaxNames)
 }
 
 // definitions returns the definitions of custom resources in a template, by name.

@@ -8,7 +8,7 @@ import (
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/kube/evidence"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -59,10 +59,10 @@ type Rendering struct {
 }
 
 // Placement is a placement and what it decided.
-type Placement = pacing.Placement
+type Placement = reading.Placement
 
 // Fault is why the last write of a work was not stored. Its hash is that of the template that the write has.
-type Fault = pacing.Fault
+type Fault = evidence.Fault
 
 // Result is what to write now and what to report.
 type Result struct {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -24,13 +24,13 @@ func (p *planner) named(total int, what string, matches func(*cluster) bool) str
 	var found []string
 	for _, c := range p.clusters {
 		if c.ruling() != noPlacement && matches(c) {
-			found = append(found, fmt.Sprintf("%s (%s)", c.name, pacing.CutText(p.reason(c), pacing.MaxFailure)))
+			found = append(found, fmt.Sprintf("%s (%s)", c.name, phrase.Cut(p.reason(c), phrase.MaxFailure)))
 		}
 	}
 	if len(found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s %s: %s", len(found), pacing.ClusterCount(total), what, pacing.List(found))
+	return fmt.Sprintf("%d of %s %s: %s", len(found), phrase.Count(total, "cluster"), what, phrase.Join(found, phrase.MaxNames))
 }
 
 // reason returns why a cluster has not succeeded; empty for a cluster that has.

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // PaceWindow is the time in which the caller may write its limit of bytes once more.
@@ -28,7 +28,7 @@ func HoldBack(
 	}
 	changed := *condition
 	changed.Status = metav1.ConditionTrue
-	changed.Message = fmt.Sprintf("%s, %d MB of specs in 5 minutes: %s; %s", PaceHold, bytes/1_000_000, pacing.ClusterCount(clusters), changed.Message)
+	changed.Message = fmt.Sprintf("%s, %d MB of specs in 5 minutes: %s; %s", PaceHold, bytes/1_000_000, phrase.Count(clusters, "cluster"), changed.Message)
 	setCondition(&out.Conditions, changed, changed.ObservedGeneration, now)
 	return out
 }

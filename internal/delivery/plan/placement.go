@@ -5,16 +5,17 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/evidence"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
 // placementState is a placement of the spec.
 type placementState struct {
-	pacing.Placement
+	reading.Placement
 
 	name     string
-	reading  pacing.Reading
+	reading  reading.Reading
 	strategy clusterv1alpha1.RolloutStrategy
 	// groups are the groups that the placement rules.
 	groups rollout.Groups
@@ -31,7 +32,7 @@ type placementState struct {
 }
 
 // complete reports whether a cluster that is not in the decision is not selected.
-func (s *placementState) complete() bool { return s.reading == pacing.Decided }
+func (s *placementState) complete() bool { return s.reading == reading.Decided }
 
 // readPlacements reads the decisions of the spec's placements and finds the clusters that they select. A placement that the spec
 // names twice counts once.
@@ -47,7 +48,7 @@ func (p *planner) readPlacements() {
 		}
 		s.read(p.in.Placements)
 		s.strategy = p.controlled(&s, withApprovalsFor(p.in.Hash, reference.RolloutStrategy.RolloutStrategy))
-		if s.reading != pacing.Missing {
+		if s.reading != reading.Missing {
 			for _, name := range s.clusters() {
 				c := p.cluster(name)
 				c.placements = append(c.placements, len(p.placements))
@@ -66,7 +67,7 @@ func withApprovalsFor(revision string, strategy clusterv1alpha1.RolloutStrategy)
 }
 
 func (s *placementState) read(placements map[string]Placement) {
-	if s.reading, s.cause = pacing.Read(placements[s.name]); s.reading != pacing.Missing {
+	if s.reading, s.cause = reading.Read(placements[s.name]); s.reading != reading.Missing {
 		s.Placement = placements[s.name]
 	}
 }
@@ -81,24 +82,24 @@ func (s *placementState) clusters() []string {
 
 // groupsOf returns the groups of the decision without the clusters that an earlier placement rules.
 func (s *placementState) groupsOf(clusters map[string]*cluster, position int) rollout.Groups {
-	if s.reading == pacing.Missing {
+	if s.reading == reading.Missing {
 		return rollout.Groups{}
 	}
-	s.groups = pacing.GroupsOf(s.Placement, func(cluster string) bool { return clusters[cluster].ruling() == position })
+	s.groups = reading.GroupsOf(s.Placement, func(cluster string) bool { return clusters[cluster].ruling() == position })
 	return s.groups
 }
 
 // freeze lets no cluster start or leave. The clusters that would start get the code.
 func (s *placementState) freeze(phase rollout.Phase, code rollout.Code) {
 	s.frozen = true
-	pacing.Freeze(&s.step, phase, code)
+	evidence.Freeze(&s.step, phase, code)
 }
 
 // message returns the state of the rollout in one sentence.
 func (s *placementState) message() string {
 	var text string
 	switch {
-	case s.reading == pacing.Missing:
+	case s.reading == reading.Missing:
 		return fmt.Sprintf("Placement %s does not exist, and the works of its clusters stay", s.name)
 	case s.frozen:
 		text = s.cause
@@ -108,10 +109,10 @@ func (s *placementState) message() string {
 		text = s.step.Message()
 	}
 	text += s.note
-	if s.reading == pacing.Partial && len(s.step.Removed) > 0 {
+	if s.reading == reading.Partial && len(s.step.Removed) > 0 {
 		text += "; no work is removed before the decision is complete: " + s.cause
 	}
-	return text + pacing.Unmatched(s.step)
+	return text + evidence.Unmatched(s.step)
 }
 
 // doneGroups counts the groups whose clusters all have the change.

@@ -13,7 +13,8 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/kube/evidence"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -93,7 +94,7 @@ func (p *planner) roll() {
 	if out.Away > 0 {
 		for i := range p.placements {
 			p.placements[i].note += fmt.Sprintf("; %s of the start away, so the rollout has not finished",
-				pacing.ClusterCount(out.Away))
+				phrase.Count(out.Away, "cluster"))
 		}
 	}
 	p.wakeAt(out.Until)
@@ -110,9 +111,9 @@ func (p *planner) evidence() evidence.Input {
 		placement := evidence.Placement{
 			Name: s.name, Strategy: &s.strategy, Ruled: s.groupsOf(p.byName, i), Complete: s.complete(),
 		}
-		if s.reading != pacing.Missing {
-			placement.Decided = pacing.GroupsOf(s.Placement, func(string) bool { return true })
-			placement.Generation, placement.DecidedGeneration = s.Object.Generation, pacing.DecidedGeneration(s.Object)
+		if s.reading != reading.Missing {
+			placement.Decided = reading.GroupsOf(s.Placement, func(string) bool { return true })
+			placement.Generation, placement.DecidedGeneration = s.Object.Generation, reading.DecidedGeneration(s.Object)
 		}
 		for _, group := range placement.Ruled.Groups {
 			for _, name := range group.Clusters {
@@ -148,9 +149,9 @@ func (p *planner) hold(steps []rollout.Step) (frozen []bool) {
 		s := &p.placements[i]
 		s.step = steps[i]
 		switch {
-		case s.reading == pacing.Torn:
+		case s.reading == reading.Torn:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
-		case pacing.LacksGroups(s.reading, s.Placement, s.step) || s.reading == pacing.Partial && s.step.Phase == rollout.PhaseUnproven:
+		case reading.LacksGroups(s.reading, s.Placement, s.step) || s.reading == reading.Partial && s.step.Phase == rollout.PhaseUnproven:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
 			s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
 		case len(p.in.Set.Spec.ManifestWorkTemplate.Workload.Manifests) == 0 && s.step.Phase != rollout.PhaseUndecided:
@@ -284,7 +285,7 @@ func (p *planner) ordered() []*cluster {
 // startsWithFormer reports whether a cluster without a work gets the last template whose rollout finished, because it waits for the new
 // one. Being new is no reason to run nothing. It takes no place of the rollout.
 func (p *planner) startsWithFormer(c *cluster) bool {
-	return c.work == nil && p.in.Invalid == "" && p.finished() != "" && p.formerOf(c).Failure == "" && pacing.Waits(c.verdict.Code)
+	return c.work == nil && p.in.Invalid == "" && p.finished() != "" && p.formerOf(c).Failure == "" && evidence.Waits(c.verdict.Code)
 }
 
 // finished returns the hash of the last template whose rollout finished, if it can still be written; empty otherwise.

@@ -9,7 +9,9 @@ import (
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/evidence"
+	"github.com/berth-project/berth/internal/kube/phrase"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -79,7 +81,7 @@ func (p *planner) status() workv1alpha1.ManifestWorkReplicaSetStatus {
 // setCondition sets a condition. Its time changes only with its status.
 func setCondition(conditions *[]metav1.Condition, condition metav1.Condition, generation int64, now metav1.Time) {
 	condition.ObservedGeneration, condition.LastTransitionTime = generation, now
-	condition.Message = pacing.CutText(condition.Message, pacing.MaxMessage)
+	condition.Message = phrase.Cut(condition.Message, phrase.MaxMessage)
 	meta.SetStatusCondition(conditions, condition)
 }
 
@@ -143,23 +145,23 @@ func (p *planner) verified(counts workv1alpha1.ManifestWorkReplicaSetSummary) me
 	var gone, open []string
 	for i := range p.placements {
 		switch s := &p.placements[i]; s.reading {
-		case pacing.Missing:
+		case reading.Missing:
 			gone = append(gone, s.name)
-		case pacing.Undecided, pacing.Torn, pacing.Partial:
+		case reading.Undecided, reading.Torn, reading.Partial:
 			open = append(open, s.name)
-		case pacing.Decided:
+		case reading.Decided:
 		}
 	}
 	switch {
 	case len(gone) > 0:
-		out.Reason, out.Message = ReasonPlacementDecisionMissing, "there is no Placement "+pacing.List(gone)+"; the works of its clusters stay"
+		out.Reason, out.Message = ReasonPlacementDecisionMissing, "there is no Placement "+phrase.Join(gone, phrase.MaxNames)+"; the works of its clusters stay"
 	case len(open) > 0:
-		out.Reason, out.Message = ReasonNotAsExpected, "no complete decision of Placement "+pacing.List(open)+"; the works of its clusters stay"
+		out.Reason, out.Message = ReasonNotAsExpected, "no complete decision of Placement "+phrase.Join(open, phrase.MaxNames)+"; the works of its clusters stay"
 	case counts.DesiredTotal == 0:
 		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
 	default:
 		out.Status, out.Reason = metav1.ConditionTrue, ReasonAsExpected
-		out.Message = pacing.ClusterCount(counts.DesiredTotal) + " selected"
+		out.Message = phrase.Count(counts.DesiredTotal, "cluster") + " selected"
 	}
 	return out
 }
@@ -170,7 +172,7 @@ func (p *planner) rolledOut(counts workv1alpha1.ManifestWorkReplicaSetSummary, s
 		out.Message = "no cluster is selected"
 		return out
 	}
-	out.Message = fmt.Sprintf("%d of %s succeeded", succeeded, pacing.ClusterCount(counts.DesiredTotal))
+	out.Message = fmt.Sprintf("%d of %s succeeded", succeeded, phrase.Count(counts.DesiredTotal, "cluster"))
 	if succeeded == counts.DesiredTotal {
 		out.Status, out.Reason = metav1.ConditionTrue, ReasonComplete
 	}
@@ -220,7 +222,7 @@ func (p *planner) foreignWorks() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ForeignWorks + pacing.List(names)
+	return ForeignWorks + phrase.Join(names, phrase.MaxNames)
 }
 
 // unserved returns the condition that reports the selected clusters without any template of the set. Is is false without any.
@@ -233,13 +235,13 @@ func (p *planner) unserved() (out metav1.Condition, is bool) {
 	}
 	out = metav1.Condition{Type: workv1alpha1.Served, Status: metav1.ConditionFalse, Reason: ReasonRunsNothing}
 	out.Message = fmt.Sprintf("%s of the selection wait for their turn and run nothing, since no template is kept whose rollout finished: %s",
-		pacing.ClusterCount(len(names)), pacing.List(names))
+		phrase.Count(len(names), "cluster"), phrase.Join(names, phrase.MaxNames))
 	return out, len(names) > 0
 }
 
 // runsNothing reports whether a selected cluster waits for its turn and gets no earlier template meanwhile.
 func (p *planner) runsNothing(c *cluster) bool {
-	return c.ruling() != noPlacement && c.work == nil && pacing.Waits(c.verdict.Code) && !p.startsWithFormer(c)
+	return c.ruling() != noPlacement && c.work == nil && evidence.Waits(c.verdict.Code) && !p.startsWithFormer(c)
 }
 
 // progressing returns the most urgent phase of the rollouts, and a sentence for each placement.
@@ -248,7 +250,7 @@ func (p *planner) progressing() metav1.Condition {
 	var sentences []string
 	for i := range p.placements {
 		s := &p.placements[i]
-		if i == 0 || pacing.PhaseOrder(s.step.Phase, rollout.Phase(out.Reason)) < 0 {
+		if i == 0 || evidence.PhaseOrder(s.step.Phase, rollout.Phase(out.Reason)) < 0 {
 			out.Reason = string(s.step.Phase)
 		}
 		text := s.message()

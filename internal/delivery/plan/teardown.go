@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // Teardown is what to do about a deleted set.
@@ -42,7 +42,7 @@ func TeardownOf(set *workv1alpha1.ManifestWorkReplicaSet, works []metav1.Partial
 	foreground := set.Spec.CascadeDeletionPolicy == workv1alpha1.Foreground
 	out.Done = len(left) == 0 || !foreground
 	slices.Sort(left)
-	out.Message = fmt.Sprintf("%d works are left: %s", len(left), pacing.List(slices.Compact(left)))
+	out.Message = fmt.Sprintf("%d works are left: %s", len(left), phrase.Join(slices.Compact(left), phrase.MaxNames))
 	return out
 }
 

@@ -12,7 +12,7 @@ import (
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 const (
@@ -108,7 +108,7 @@ func readConditions(list []metav1.Condition) []metav1.Condition {
 		}, each.Type)
 	})
 	for i := range list {
-		list[i].Message = pacing.CutText(list[i].Message, pacing.MaxMessage)
+		list[i].Message = phrase.Cut(list[i].Message, phrase.MaxMessage)
 	}
 	return slices.Clip(list)
 }

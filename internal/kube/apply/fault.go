@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/when"
 )
 
@@ -28,7 +28,7 @@ type Faults struct {
 
 // fault is a refusal with the number of attempts.
 type fault struct {
-	pacing.Fault
+	evidence.Fault
 
 	attempts int
 }
@@ -44,7 +44,7 @@ func (f *Faults) Settle(cluster, hash string, err error, message string, now tim
 	}
 	before, known := f.faults[cluster]
 	if !known || before.Hash != hash {
-		before = fault{Fault: pacing.Fault{Hash: hash, Since: now}}
+		before = fault{Fault: evidence.Fault{Hash: hash, Since: now}}
 	}
 	before.attempts++
 	before.Permanent, before.Message = Refused(err), message
@@ -59,10 +59,10 @@ func (f *Faults) Settle(cluster, hash string, err error, message string, now tim
 }
 
 // ByCluster returns the faults for a plan. It drops those of writes that no plan repeats any more.
-func (f *Faults) ByCluster(now time.Time) map[string]pacing.Fault {
+func (f *Faults) ByCluster(now time.Time) map[string]evidence.Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := make(map[string]pacing.Fault, len(f.faults))
+	out := make(map[string]evidence.Fault, len(f.faults))
 	for cluster, found := range f.faults {
 		if now.Sub(found.Retry) > lastRetry {
 			delete(f.faults, cluster)

@@ -9,7 +9,6 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/kube/pacing"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -133,7 +132,7 @@ func (r *run) decide() {
 func (r *run) await() {
 	for i := range r.out.Steps {
 		if step := &r.out.Steps[i]; r.open && step.Phase == rollout.PhaseAdvancing {
-			pacing.Freeze(step, rollout.PhaseWaiting, rollout.WaitsForDecision)
+			Freeze(step, rollout.PhaseWaiting, rollout.WaitsForDecision)
 		}
 	}
 }

@@ -12,22 +12,22 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 )
 
 // Read returns a placement and its decision. The decision is read-only.
-func Read(ctx context.Context, from client.Reader, key types.NamespacedName) (pacing.Placement, error) {
+func Read(ctx context.Context, from client.Reader, key types.NamespacedName) (reading.Placement, error) {
 	placement := &clusterv1beta1.Placement{}
 	if err := from.Get(ctx, key, placement); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return pacing.Placement{}, nil
+			return reading.Placement{}, nil
 		}
-		return pacing.Placement{}, fmt.Errorf("reading Placement %s: %w", key, err)
+		return reading.Placement{}, fmt.Errorf("reading Placement %s: %w", key, err)
 	}
 	list := &clusterv1beta1.PlacementDecisionList{}
 	selected := client.MatchingLabelsSelector{Selector: decision.Selector(key.Name)}
 	if err := from.List(ctx, list, client.InNamespace(key.Namespace), selected, client.UnsafeDisableDeepCopy); err != nil {
-		return pacing.Placement{}, fmt.Errorf("listing the decisions of Placement %s: %w", key, err)
+		return reading.Placement{}, fmt.Errorf("listing the decisions of Placement %s: %w", key, err)
 	}
-	return pacing.Placement{Object: placement, Decisions: decision.OfList(list)}, nil
+	return reading.Placement{Object: placement, Decisions: decision.OfList(list)}, nil
 }

@@ -1,4 +1,4 @@
-package pacing_test
+package reading_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
-	"github.com/berth-project/berth/internal/kube/pacing"
+	"github.com/berth-project/berth/internal/kube/reading"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -42,13 +42,13 @@ func TestADecisionThatLacksGroups(t *testing.T) {
 				slice.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: fmt.Sprint(i)}}
 				slices = append(slices, slice)
 			}
-			placement := pacing.Placement{Object: &clusterv1beta1.Placement{}, Decisions: decision.Of(slices...)}
+			placement := reading.Placement{Object: &clusterv1beta1.Placement{}, Decisions: decision.Of(slices...)}
 			placement.Object.Status.NumberOfSelectedClusters = tc.selected
-			reading, _ := pacing.Read(placement)
-			if got := pacing.LacksGroups(reading, placement, rollout.Step{Apply: []string{"0"}, Unmatched: tc.unmatched}); got != tc.want {
+			worth, _ := reading.Read(placement)
+			if got := reading.LacksGroups(worth, placement, rollout.Step{Apply: []string{"0"}, Unmatched: tc.unmatched}); got != tc.want {
 				t.Errorf("%t, want %t", got, tc.want)
 			}
-			if pacing.LacksGroups(reading, placement, rollout.Step{Unmatched: tc.unmatched}) {
+			if reading.LacksGroups(worth, placement, rollout.Step{Unmatched: tc.unmatched}) {
 				t.Error("a step that starts nothing has to wait")
 			}
 		})
