@@ -33,7 +33,7 @@ var (
 // followHandOver moves the agent to another hub once its hub hands it over. It returns when the credential of the other hub is stored, or when the
 // context ends. The hub that hands over was verified by its CA.
 func (s *session) followHandOver(ctx context.Context) {
-	report := s.health.reporter("hand-over")
+	report := s.process.health.reporter("hand-over")
 	defer report(nil)
 	for failures := 0; ; {
 		changed, state := s.cluster.Changed(), s.cluster.State()
@@ -42,7 +42,7 @@ func (s *session) followHandOver(ctx context.Context) {
 			hash = state.Cluster.Annotations[clusterv1.HandOverAnnotationKey]
 		}
 		if hash == "" {
-			if failures = 0; backoff.SleepUntil(ctx, s.clock, time.Hour, changed) != nil {
+			if failures = 0; backoff.SleepUntil(ctx, s.process.clock, time.Hour, changed) != nil {
 				return
 			}
 			continue
@@ -53,8 +53,8 @@ func (s *session) followHandOver(ctx context.Context) {
 		}
 		failures++
 		report(err)
-		s.log.Warn("the agent has not moved to the hub that it is handed over to", "error", err)
-		if backoff.Sleep(ctx, s.clock, minHandOverRetry+backoff.FullJitter(failures, minHandOverRetry, maxHandOverRetry, s.random())) != nil {
+		s.process.log.Warn("the agent has not moved to the hub that it is handed over to", "error", err)
+		if backoff.Sleep(ctx, s.process.clock, minHandOverRetry+backoff.FullJitter(failures, minHandOverRetry, maxHandOverRetry, s.process.random())) != nil {
 			return
 		}
 	}
@@ -81,7 +81,7 @@ func (s *session) move(ctx context.Context, known *clusterv1.ManagedCluster, has
 		return err
 	}
 	s.moved = true
-	s.log.Info("the agent has moved to the hub that it was handed over to", "server", s.next.Connection.Server)
+	s.process.log.Info("the agent has moved to the hub that it was handed over to", "server", s.next.Connection.Server)
 	return nil
 }
 
@@ -96,13 +96,13 @@ func (s *session) obtainElsewhere(ctx context.Context, known *clusterv1.ManagedC
 		return next, err //nolint:wrapcheck // it names the Secret
 	}
 	var bootstrap *credential.Connection
-	if found := s.readBootstrap(); found != nil {
+	if found := s.process.readBootstrap(); found != nil {
 		bootstrap = &found.Connection
 	}
 	if next, err = s.credential.HandedOver(to.Server, to.CA, bootstrap); err != nil {
 		return next, err //nolint:wrapcheck // it names the remedy
 	}
-	hub, err := gatedClient(next.WithToken(to.Token), client.NewGate(s.clock, s.random))
+	hub, err := gatedClient(next.WithToken(to.Token), client.NewGate(s.process.clock, s.process.random))
 	if err != nil {
 		return next, err
 	}
@@ -110,13 +110,13 @@ func (s *session) obtainElsewhere(ctx context.Context, known *clusterv1.ManagedC
 	if err := s.requireSameHub(ctx, hub, known); err != nil {
 		return next, err
 	}
-	s.log.Info("the hub hands the agent over", "server", to.Server)
-	return s.obtain(ctx, hub, next, s.health.reporter("hand-over"))
+	s.process.log.Info("the hub hands the agent over", "server", to.Server)
+	return s.process.obtain(ctx, hub, next, s.process.health.reporter("hand-over"))
 }
 
 // renewElsewhere renews the lease on the other hub with the new credential.
 func (s *session) renewElsewhere(ctx context.Context, known *clusterv1.ManagedCluster) error {
-	hub, err := gatedClient(s.next.Config(), client.NewGate(s.clock, s.random))
+	hub, err := gatedClient(s.next.Config(), client.NewGate(s.process.clock, s.process.random))
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *session) renewElsewhere(ctx context.Context, known *clusterv1.ManagedCl
 	if err := s.requireSameHub(ctx, hub, known); err != nil {
 		return err
 	}
-	return lease.Renew(ctx, hub, s.credential.Cluster, s.clock) //nolint:wrapcheck // the client names the lease
+	return lease.Renew(ctx, hub, s.credential.Cluster, s.process.clock) //nolint:wrapcheck // the client names the lease
 }
 
 // requireSameHub returns an error unless another hub has the ManagedCluster of this hub, accepts it, and accepts it as this member.
@@ -136,7 +136,7 @@ func (s *session) requireSameHub(ctx context.Context, hub *client.Client, known 
 	if want, got := registration.OriginalUID(known), registration.OriginalUID(found); want != got {
 		return fmt.Errorf("%w: its ManagedCluster %s has the original UID %q, want %q", errOtherHub, known.Name, got, want)
 	}
-	return registrationFault(cluster.State{Cluster: found, Access: cluster.Present, UID: s.uid})
+	return registrationFault(cluster.State{Cluster: found, Access: cluster.Present, UID: s.process.uid})
 }
 
 // save stores a credential of this hub, unless the agent has moved to another hub.

@@ -46,7 +46,7 @@ var (
 
 // session is the time with one certificate and one CA bundle.
 type session struct {
-	*process
+	process    *process
 	credential credential.Credential
 	gate       *client.Gate
 	hub        *client.Client
@@ -89,7 +89,7 @@ func (p *process) session(ctx context.Context, stored credential.Credential) (er
 	}
 	running.Go(func() { s.keepWorks(ctx) })
 	running.Go(func() { s.reportAddOns(ctx) })
-	if s.options.ReportUsage {
+	if s.process.options.ReportUsage {
 		running.Go(func() { s.usageReporter().Run(ctx) })
 	}
 	running.Go(func() { defer end(); s.followHandOver(ctx) })
@@ -102,8 +102,8 @@ func (p *process) session(ctx context.Context, stored credential.Credential) (er
 // leaseRenewer returns the renewer of the lease. The next session reads a hub anew that was restored.
 func (s *session) leaseRenewer(restored func()) *lease.Renewer {
 	return &lease.Renewer{
-		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.clock, Random: s.random, Name: s.credential.Cluster,
-		Report: s.health.reporter("lease"), Restored: restored, Log: s.log,
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.process.clock, Random: s.process.random, Name: s.credential.Cluster,
+		Report: s.process.health.reporter("lease"), Restored: restored, Log: s.process.log,
 	}
 }
 
@@ -114,14 +114,14 @@ func (s *session) keepWorks(ctx context.Context) {
 		if state.Access == cluster.Present && state.Accepted() {
 			keeper, err := s.works(registration.OriginalUID(state.Cluster))
 			if err != nil {
-				s.log.Error("works are not delivered", "error", err)
+				s.process.log.Error("works are not delivered", "error", err)
 				return
 			}
 			defer keeper.Hub.Close()
 			keeper.Run(ctx)
 			return
 		}
-		if backoff.SleepUntil(ctx, s.clock, time.Hour, changed) != nil {
+		if backoff.SleepUntil(ctx, s.process.clock, time.Hour, changed) != nil {
 			return
 		}
 	}
@@ -136,11 +136,11 @@ func (s *session) works(uid string) (*work.Controller, error) {
 		return nil, err
 	}
 	return &work.Controller{
-		Hub: hub, Records: s.records, Member: s.objects, Cluster: s.credential.Cluster, HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.options.EvictionGrace,
-		DeletionWait: s.options.DeletionWait,
-		Clock:        s.clock, Random: s.random, Report: func(error) {}, Metrics: s.metrics, Log: s.log,
+		Hub: hub, Records: s.process.records, Member: s.process.objects, Cluster: s.credential.Cluster, HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.process.options.EvictionGrace,
+		DeletionWait: s.process.options.DeletionWait,
+		Clock:        s.process.clock, Random: s.process.random, Report: func(error) {}, Metrics: s.process.metrics, Log: s.process.log,
 		Held: func(message string) {
-			s.health.note("works", message)
+			s.process.health.note("works", message)
 			s.status.EvictionsHeld(status.Held{Message: message})
 		},
 	}, nil
@@ -152,8 +152,8 @@ func (s *session) follower() *trust.Follower {
 		return nil
 	}
 	return &trust.Follower{
-		Hub: s.hub, Gate: s.gate, Clock: s.clock, Name: s.credential.Cluster, Bundle: s.credential.Connection.CA,
-		Cluster: s.cluster, Log: s.log,
+		Hub: s.hub, Gate: s.gate, Clock: s.process.clock, Name: s.credential.Cluster, Bundle: s.credential.Connection.CA,
+		Cluster: s.cluster, Log: s.process.log,
 		Store: func(ctx context.Context, bundle []byte) error { return s.save(ctx, s.credential.WithCABundle(bundle)) },
 	}
 }
@@ -161,11 +161,11 @@ func (s *session) follower() *trust.Follower {
 // reportAddOns reports the health of the add-ons of the cluster. A report that fails does not make the agent unready.
 func (s *session) reportAddOns(ctx context.Context) {
 	watcher := &addonregistration.Watcher{
-		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.clock, Random: s.random, Name: s.credential.Cluster, Log: s.log,
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.process.clock, Random: s.process.random, Name: s.credential.Cluster, Log: s.process.log,
 	}
 	reporter := &addonregistration.Reporter{
-		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, AddOns: watcher, Member: s.toMember, Clock: s.clock, Random: s.random,
-		Name: s.credential.Cluster, Report: s.noting("add-ons"), Log: s.log,
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, AddOns: watcher, Member: s.process.toMember, Clock: s.process.clock, Random: s.process.random,
+		Name: s.credential.Cluster, Report: s.noting("add-ons"), Log: s.process.log,
 	}
 	var running sync.WaitGroup
 	running.Go(func() { watcher.Run(ctx) })
@@ -180,7 +180,7 @@ func (s *session) noting(part string) func(error) {
 		if err != nil {
 			text = err.Error()
 		}
-		s.health.note(part, text)
+		s.process.health.note(part, text)
 	}
 }
 
@@ -188,10 +188,10 @@ func (s *session) noting(part string) func(error) {
 // lease and delivers.
 func (s *session) usageReporter() *usage.Reporter {
 	return &usage.Reporter{
-		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: s.member, Source: s.toMember, Clock: s.clock, Random: s.random,
-		Name: s.credential.Cluster, Interval: s.options.UsageInterval, Log: s.log,
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: s.process.member, Source: s.process.toMember, Clock: s.process.clock, Random: s.process.random,
+		Name: s.credential.Cluster, Interval: s.process.options.UsageInterval, Log: s.process.log,
 		Report:   s.noting("usage"),
-		Measured: s.metrics.ReportedUsage,
+		Measured: s.process.metrics.ReportedUsage,
 	}
 }
 
@@ -199,10 +199,10 @@ func (s *session) usageReporter() *usage.Reporter {
 func (s *session) reporter() *annotation.Reporter {
 	annotations := map[string]string{clusterv1.AgentVersionAnnotationKey: version.Version()}
 	if is, err := s.credential.Validity(); err == nil && s.credential.Token != "" {
-		annotations[clusterv1.AgentTokenAnnotationKey] = registration.TokenReport(s.uid, is.From)
+		annotations[clusterv1.AgentTokenAnnotationKey] = registration.TokenReport(s.process.uid, is.From)
 	}
 	return &annotation.Reporter{
-		Hub: s.hub, Cluster: s.cluster, Clock: s.clock, Name: s.credential.Cluster, Annotations: annotations, Log: s.log,
+		Hub: s.hub, Cluster: s.cluster, Clock: s.process.clock, Name: s.credential.Cluster, Annotations: annotations, Log: s.process.log,
 	}
 }
 
@@ -212,35 +212,35 @@ func (s *session) renew(ctx context.Context) {
 	if err != nil {
 		return // the credential was checked before the session
 	}
-	due := csr.RenewAt(is.From, is.Until, s.random())
+	due := csr.RenewAt(is.From, is.Until, s.process.random())
 	if s.credential.Token != "" {
-		due = token.RenewAt(is.From, is.Until, s.random())
+		due = token.RenewAt(is.From, is.Until, s.process.random())
 	}
-	for s.clock.Now().Before(due) {
-		if backoff.Sleep(ctx, s.clock, min(csr.CheckInterval(is.From, is.Until), due.Sub(s.clock.Now()))) != nil {
+	for s.process.clock.Now().Before(due) {
+		if backoff.Sleep(ctx, s.process.clock, min(csr.CheckInterval(is.From, is.Until), due.Sub(s.process.clock.Now()))) != nil {
 			return
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, is.Until.Sub(s.clock.Now()))
+	limited, cancel := context.WithTimeout(ctx, is.Until.Sub(s.process.clock.Now()))
 	defer cancel()
-	started, report := s.clock.Now(), s.health.reporter("certificate")
+	started, report := s.process.clock.Now(), s.process.health.reporter("certificate")
 	reported := func(err error) {
 		report(err)
-		if err != nil && s.credential.Token == "" && s.clock.Since(started) > renewalPatience {
+		if err != nil && s.credential.Token == "" && s.process.clock.Since(started) > renewalPatience {
 			s.renewed(status.Renewal{Failure: "The hub has not renewed the client certificate of the agent, which is valid until " +
 				is.Until.UTC().Format(time.RFC3339)})
 		}
 	}
 	for limited.Err() == nil {
-		next, err := s.obtain(limited, s.hub, s.credential, reported)
+		next, err := s.process.obtain(limited, s.hub, s.credential, reported)
 		if err != nil {
-			_ = backoff.Sleep(limited, s.clock, lookPause) // the loop ends with the credential
+			_ = backoff.Sleep(limited, s.process.clock, lookPause) // the loop ends with the credential
 			continue
 		}
 		if s.save(ctx, next) == nil {
-			s.log.Info("the credential was renewed")
+			s.process.log.Info("the credential was renewed")
 			if next.Token == "" {
-				s.renewal = &status.Renewal{}
+				s.process.renewal = &status.Renewal{}
 			}
 		}
 		return
@@ -249,15 +249,15 @@ func (s *session) renew(ctx context.Context) {
 
 // renewed reports a renewal that failed, once.
 func (s *session) renewed(outcome status.Renewal) {
-	if s.renewal == nil || s.renewal.Failure == "" {
-		s.renewal = &outcome
+	if s.process.renewal == nil || s.process.renewal.Failure == "" {
+		s.process.renewal = &outcome
 		s.status.Renewed(outcome)
 	}
 }
 
 // watchRegistration follows whether the hub has the cluster, until the session ends or the cluster has joined again.
 func (s *session) watchRegistration(ctx context.Context) {
-	report := s.health.reporter("registration")
+	report := s.process.health.reporter("registration")
 	defer report(nil)
 	for other := ""; ; {
 		changed, state := s.cluster.Changed(), s.cluster.State()
@@ -265,9 +265,9 @@ func (s *session) watchRegistration(ctx context.Context) {
 		report(fault)
 		if found := state.OtherMember(); found != other {
 			other = found
-			s.log.Warn("the member that the hub has recorded", "cluster", s.credential.Cluster, "other", found, "error", fault)
+			s.process.log.Warn("the member that the hub has recorded", "cluster", s.credential.Cluster, "other", found, "error", fault)
 		}
-		rejoin, again := state.Rejoin(s.clock.Now())
+		rejoin, again := state.Rejoin(s.process.clock.Now())
 		if rejoin != cluster.Stay {
 			if known := s.mustJoin(ctx, rejoin); known != nil && s.joinAgain(ctx, known) {
 				return
@@ -277,7 +277,7 @@ func (s *session) watchRegistration(ctx context.Context) {
 		if again == 0 {
 			again = time.Hour
 		}
-		if backoff.SleepUntil(ctx, s.clock, again, changed) != nil {
+		if backoff.SleepUntil(ctx, s.process.clock, again, changed) != nil {
 			return
 		}
 	}
@@ -295,12 +295,12 @@ func (s *session) joinAgain(ctx context.Context, known *credential.Bootstrap) bo
 			if state.Access == cluster.Present {
 				return
 			}
-			_ = backoff.SleepUntil(joining, s.clock, time.Hour, changed) // the loop ends with the context
+			_ = backoff.SleepUntil(joining, s.process.clock, time.Hour, changed) // the loop ends with the context
 		}
 	}()
-	err := s.bootstrap(joining, s.credential, known)
+	err := s.process.bootstrap(joining, s.credential, known)
 	if err != nil && joining.Err() == nil {
-		s.log.Warn("the cluster did not join again", "error", err)
+		s.process.log.Warn("the cluster did not join again", "error", err)
 	}
 	return err == nil
 }
@@ -309,13 +309,13 @@ func (s *session) joinAgain(ctx context.Context, known *credential.Bootstrap) bo
 // certificate that is not refused. A failed look changes nothing. The file is read at each look, because an administrator may
 // replace a join token that has expired.
 func (s *session) mustJoin(ctx context.Context, rejoin cluster.Rejoin) *credential.Bootstrap {
-	known := s.bootstrapOf(s.credential)
+	known := s.process.bootstrapOf(s.credential)
 	if known == nil {
-		s.log.Warn("the cluster has to join again", "error", errNoBootstrap)
+		s.process.log.Warn("the cluster has to join again", "error", errNoBootstrap)
 		return nil
 	}
 	if rejoin == cluster.Look {
-		hub, err := gatedClient(known.Config, client.NewGate(s.clock, s.random))
+		hub, err := gatedClient(known.Config, client.NewGate(s.process.clock, s.process.random))
 		if err != nil {
 			return nil
 		}
@@ -324,7 +324,7 @@ func (s *session) mustJoin(ctx context.Context, rejoin cluster.Rejoin) *credenti
 			return nil
 		}
 	}
-	s.log.Warn("the cluster joins again", "cluster", s.credential.Cluster)
+	s.process.log.Warn("the cluster joins again", "cluster", s.credential.Cluster)
 	return known
 }
 

@@ -76,18 +76,18 @@ func (e *Evaluation) Filter(predicate program.Predicate, in *bitset.BitSet, read
 
 // evaluate removes from in every cluster for which one of the expressions is not true.
 func (r *predicateRun) evaluate(in *bitset.BitSet) Rejected {
-	ids := r.snapshot.ByName(in)
-	out := Rejected{snapshot: r.snapshot, evaluated: in.Count(), byExpression: make([]rejections, 0, len(r.runs))}
+	ids := r.evaluation.snapshot.ByName(in)
+	out := Rejected{snapshot: r.evaluation.snapshot, evaluated: in.Count(), byExpression: make([]rejections, 0, len(r.runs))}
 	for _, run := range r.runs {
 		out.byExpression = append(out.byExpression, rejections{celenv.NewOutcomesByAnswer(), run})
 	}
-	yielded := r.spent
+	yielded := r.evaluation.spent
 	for n, id := range ids {
 		fell, ok := r.firstRejection(id)
-		yielded = r.yield(yielded)
-		if r.Exceeded() {
+		yielded = r.evaluation.yield(yielded)
+		if r.evaluation.Exceeded() {
 			out.limitExceeded = fmt.Sprintf("celExpressions[%d]: the expressions of a placement may cost %d units in one decision, and these had cost %d "+
-				"after %d of %d clusters: %s", r.at, r.limit, r.spent, n+1, len(ids), costAdvice)
+				"after %d of %d clusters: %s", r.at, r.evaluation.limit, r.evaluation.spent, n+1, len(ids), costAdvice)
 			break
 		}
 		if ok {
@@ -125,7 +125,7 @@ func (r *predicateRun) fromCache(in *bitset.BitSet) (out Rejected, ok bool) {
 		return Rejected{}, false
 	}
 	cost, left := uint64(0), in
-	out = Rejected{snapshot: r.snapshot, evaluated: in.Count(), byExpression: make([]rejections, 0, len(r.runs))}
+	out = Rejected{snapshot: r.evaluation.snapshot, evaluated: in.Count(), byExpression: make([]rejections, 0, len(r.runs))}
 	for _, run := range r.runs {
 		cached, ok := run.Cached(left)
 		if !ok {
@@ -134,10 +134,10 @@ func (r *predicateRun) fromCache(in *bitset.BitSet) (out Rejected, ok bool) {
 		cost, left = cost+cached.Cost, cached.Clusters[celenv.Yes]
 		out.byExpression = append(out.byExpression, rejections{cached, run})
 	}
-	if r.spent+cost > r.limit {
+	if r.evaluation.spent+cost > r.evaluation.limit {
 		return Rejected{}, false
 	}
-	r.spent += cost
+	r.evaluation.spent += cost
 	in.InPlaceIntersection(left)
 	return out.compact(), true
 }
@@ -188,7 +188,7 @@ func (r *Rejected) problem(to rejections, id fleet.ID) string {
 
 // predicateRun evaluates the expressions of one predicate.
 type predicateRun struct {
-	*Evaluation
+	evaluation *Evaluation
 	scoreReads *ScoreReads
 	runs       []*celenv.Run
 	// at is the index of the expression that was evaluated last.
@@ -196,7 +196,7 @@ type predicateRun struct {
 }
 
 func (e *Evaluation) start(expressions []*celenv.Expression, reads *ScoreReads) *predicateRun {
-	out := &predicateRun{Evaluation: e, scoreReads: reads}
+	out := &predicateRun{evaluation: e, scoreReads: reads}
 	for _, expression := range expressions {
 		out.runs = append(out.runs, expression.Run(e.snapshot))
 	}
@@ -212,8 +212,8 @@ func (r *predicateRun) firstRejection(id fleet.ID) (fell rejection, ok bool) {
 		}
 		outcome := run.Eval(id, func() celenv.Subject { return r.subject(id) })
 		left -= min(left, outcome.Cost)
-		r.spent, r.at = r.spent+outcome.Cost, i
-		if r.Exceeded() || outcome.Answer != celenv.Yes {
+		r.evaluation.spent, r.at = r.evaluation.spent+outcome.Cost, i
+		if r.evaluation.Exceeded() || outcome.Answer != celenv.Yes {
 			return rejection{i, outcome}, true
 		}
 	}
@@ -223,8 +223,8 @@ func (r *predicateRun) firstRejection(id fleet.ID) (fell rejection, ok bool) {
 // subject returns the input of the expressions for a cluster.
 func (r *predicateRun) subject(id fleet.ID) celenv.Subject {
 	return celenv.Subject{
-		Cluster: r.snapshot.Cluster(id), Now: r.snapshot.Now,
-		Score: func(resource string) *fleet.Score { return r.scoreReads.read(r.snapshot, id, resource) },
+		Cluster: r.evaluation.snapshot.Cluster(id), Now: r.evaluation.snapshot.Now,
+		Score: func(resource string) *fleet.Score { return r.scoreReads.read(r.evaluation.snapshot, id, resource) },
 	}
 }
 

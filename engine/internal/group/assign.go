@@ -86,7 +86,7 @@ func Assign(in Input) Assignment {
 
 // assigner is the state of one Assign.
 type assigner struct {
-	Input
+	in     Input
 	length int
 	// firstMatch is the first predefined group that matches each selected cluster; absent if no group matches. firstMatch
 	// and allowedByName are nil without predefined groups.
@@ -115,7 +115,7 @@ func (p *partialGroup) size() int { return Group{Slices: p.slices}.Size() + len(
 
 func newAssignment(in Input) *assigner {
 	a := &assigner{
-		Input:     in,
+		in:        in,
 		length:    in.Strategy.GroupSize(len(in.Selected)),
 		newcomers: in.Selected,
 	}
@@ -134,11 +134,11 @@ func newAssignment(in Input) *assigner {
 // matchGroups finds the clusters that each predefined group matches. The expressions of a group run on every selected
 // cluster, including clusters that an earlier group claims: such a cluster may be in the later group, and stay there.
 func (a *assigner) matchGroups(selected *bitset.BitSet) {
-	evaluation, reads := a.Evaluation, cmp.Or(a.ScoreReads, &filter.ScoreReads{})
+	evaluation, reads := a.in.Evaluation, cmp.Or(a.in.ScoreReads, &filter.ScoreReads{})
 	if evaluation == nil {
-		evaluation = new(filter.NewEvaluation(a.Snapshot))
+		evaluation = new(filter.NewEvaluation(a.in.Snapshot))
 	}
-	for i, group := range a.Strategy.Groups {
+	for i, group := range a.in.Strategy.Groups {
 		matching := selected.Clone()
 		fell := evaluation.Filter(group.Predicate, matching, reads)
 		a.failed = cmp.Or(a.failed, fell.FailsEverywhere("decisionGroups", i))
@@ -166,8 +166,8 @@ func (a *assigner) matchGroups(selected *bitset.BitSet) {
 func (a *assigner) assignAll() {
 	for claim, ids := range a.selectedByGroup() {
 		name := ""
-		if claim < len(a.Strategy.Groups) {
-			name = a.Strategy.Groups[claim].Name
+		if claim < len(a.in.Strategy.Groups) {
+			name = a.in.Strategy.Groups[claim].Name
 		}
 		if len(ids) == 0 {
 			continue
@@ -184,13 +184,13 @@ func (a *assigner) assignAll() {
 
 // selectedByGroup returns the clusters that each predefined group claims, and last the clusters without a group.
 func (a *assigner) selectedByGroup() [][]fleet.ID {
-	unclaimed := len(a.Strategy.Groups)
+	unclaimed := len(a.in.Strategy.Groups)
 	out := make([][]fleet.ID, unclaimed+1)
 	if len(a.firstMatch) == 0 {
-		out[unclaimed] = a.Selected
+		out[unclaimed] = a.in.Selected
 		return out
 	}
-	for _, id := range a.Selected {
+	for _, id := range a.in.Selected {
 		claim, claimed := a.firstMatch[id]
 		if !claimed {
 			claim = unclaimed
@@ -204,7 +204,7 @@ func (a *assigner) selectedByGroup() [][]fleet.ID {
 func (a *assigner) names(of []fleet.ID) []string {
 	out := make([]string, 0, len(of))
 	for _, id := range of {
-		out = append(out, a.Snapshot.Name(id))
+		out = append(out, a.in.Snapshot.Name(id))
 	}
 	return out
 }

@@ -12,8 +12,8 @@ import (
 // strategyChanged reports whether the prior slices were filled under another strategy. A slice without a strategy counts
 // as filled under the current one.
 func (a *assigner) strategyChanged() bool {
-	return slices.ContainsFunc(a.Prior, func(s fleet.Slice) bool {
-		return s.Strategy != "" && s.Strategy != a.Strategy.Fingerprint
+	return slices.ContainsFunc(a.in.Prior, func(s fleet.Slice) bool {
+		return s.Strategy != "" && s.Strategy != a.in.Strategy.Fingerprint
 	})
 }
 
@@ -27,20 +27,20 @@ type groupKey struct {
 // in its group, in the lowest slice that has it. Groups and slices without such a cluster are dropped. After that the
 // position of a partial group replaces its index. A stored index is only compared, because an addition could overflow.
 func (a *assigner) keepPrior() {
-	if len(a.Prior) == 0 {
+	if len(a.in.Prior) == 0 {
 		return
 	}
-	selected, missing := sortedNames{names: a.names(a.Selected)}, bitset.New(uint(len(a.Selected)))
-	missing.FlipRange(0, uint(len(a.Selected)))
+	selected, missing := sortedNames{names: a.names(a.in.Selected)}, bitset.New(uint(len(a.in.Selected)))
+	missing.FlipRange(0, uint(len(a.in.Selected)))
 	pools, taken := map[groupKey]*partialGroup{}, map[int]bool{}
-	for _, slice := range a.Prior {
+	for _, slice := range a.in.Prior {
 		if slice.GroupIndex < 0 {
 			continue
 		}
 		var stay []string
 		for _, name := range slice.Clusters {
 			at, ok := selected.find(name)
-			if ok && missing.Test(at) && a.qualifies(a.Selected[at], slice.Group) {
+			if ok && missing.Test(at) && a.qualifies(a.in.Selected[at], slice.Group) {
 				missing.Clear(at)
 				stay = append(stay, name)
 			}
@@ -57,7 +57,7 @@ func (a *assigner) keepPrior() {
 	}
 	a.newcomers = nil
 	for at := range missing.EachSet() {
-		a.newcomers = append(a.newcomers, a.Selected[at])
+		a.newcomers = append(a.newcomers, a.in.Selected[at])
 	}
 	a.sortGroups()
 	for i, pool := range a.groups {
@@ -112,7 +112,7 @@ func (a *assigner) qualifies(id fleet.ID, name string) bool {
 
 // trimOversized removes the last clusters by name from every group above its bound, and makes them newcomers.
 func (a *assigner) trimOversized() {
-	bound := a.Strategy.MaxGroupSize(a.length)
+	bound := a.in.Strategy.MaxGroupSize(a.length)
 	for _, pool := range a.groups {
 		if pool.size() <= bound {
 			continue
@@ -130,12 +130,12 @@ func (a *assigner) trimOversized() {
 	}
 	slices.Sort(a.regrouped)
 	for _, name := range a.regrouped {
-		if id, ok := a.Snapshot.ID(name); ok {
+		if id, ok := a.in.Snapshot.ID(name); ok {
 			a.newcomers = append(a.newcomers, id)
 		}
 	}
 	slices.SortFunc(a.newcomers, func(x, y fleet.ID) int {
-		return cmp.Compare(a.Snapshot.Name(x), a.Snapshot.Name(y))
+		return cmp.Compare(a.in.Snapshot.Name(x), a.in.Snapshot.Name(y))
 	})
 }
 
@@ -165,7 +165,7 @@ func (a *assigner) placeNewcomers() {
 	for _, id := range a.newcomers {
 		name := ""
 		if claim, claimed := a.firstMatch[id]; claimed {
-			name = a.Strategy.Groups[claim].Name
+			name = a.in.Strategy.Groups[claim].Name
 		}
 		if len(vacant[name]) == 0 {
 			opened := &partialGroup{name: name, index: len(a.groups)}
@@ -173,7 +173,7 @@ func (a *assigner) placeNewcomers() {
 			vacant[name] = []openGroup{{opened, a.length}}
 		}
 		next := &vacant[name][0]
-		next.pool.unplaced = append(next.pool.unplaced, a.Snapshot.Name(id))
+		next.pool.unplaced = append(next.pool.unplaced, a.in.Snapshot.Name(id))
 		if next.room--; next.room == 0 {
 			vacant[name] = vacant[name][1:]
 		}
@@ -208,15 +208,15 @@ func (a *assigner) openGroups() map[string][]openGroup {
 // sortGroups orders the partial groups: named groups as the spec names them, then unnamed groups. Groups of one name are
 // ordered by index.
 func (a *assigner) sortGroups() {
-	ranks := make(map[string]int, len(a.Strategy.Groups))
-	for i, group := range slices.Backward(a.Strategy.Groups) {
+	ranks := make(map[string]int, len(a.in.Strategy.Groups))
+	for i, group := range slices.Backward(a.in.Strategy.Groups) {
 		ranks[group.Name] = i
 	}
 	rank := func(name string) int {
 		if at, named := ranks[name]; named {
 			return at
 		}
-		return len(a.Strategy.Groups)
+		return len(a.in.Strategy.Groups)
 	}
 	slices.SortStableFunc(a.groups, func(x, y *partialGroup) int {
 		return cmp.Or(cmp.Compare(rank(x.name), rank(y.name)), cmp.Compare(x.index, y.index))

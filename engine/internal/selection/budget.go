@@ -42,10 +42,10 @@ func (c *chooser) throttle(ideal *bitset.BitSet) throttled {
 	}
 	e := c.removals(ideal)
 	late := int(e.paid.Count())
-	out := throttled{chosen: ideal, spent: ledger.Redate(c.Past.Removals, late, *c.program.Budget, c.Snapshot.Now)}
+	out := throttled{chosen: ideal, spent: ledger.Redate(c.in.Past.Removals, late, *c.program.Budget, c.in.Snapshot.Now)}
 	released := c.release(e, &out)
 	if len(released) > 0 {
-		out.spent = ledger.RecordRemovals(out.spent, len(released), *c.program.Budget, c.Snapshot.Now)
+		out.spent = ledger.RecordRemovals(out.spent, len(released), *c.program.Budget, c.in.Snapshot.Now)
 	}
 	for _, id := range released {
 		e.paid.Set(id)
@@ -70,20 +70,20 @@ type removals struct {
 // removals divides them. Clusters outside the scope are removed without the budget and, after a change of the spec, all clusters
 // that were not held before.
 func (c *chooser) removals(ideal *bitset.BitSet) removals {
-	out := removals{ideal: ideal, stay: c.Incumbents.Intersection(c.Scope), paid: &bitset.BitSet{}}
+	out := removals{ideal: ideal, stay: c.in.Incumbents.Intersection(c.in.Scope), paid: &bitset.BitSet{}}
 	since := map[fleet.ID]time.Time{}
 	for id := range out.stay.Difference(ideal).EachSet() {
-		name := c.Snapshot.Name(id)
-		_, held := c.Past.Held[name]
-		_, paid := slices.BinarySearch(c.Past.Releasing, name)
+		name := c.in.Snapshot.Name(id)
+		_, held := c.in.Past.Held[name]
+		_, paid := slices.BinarySearch(c.in.Past.Releasing, name)
 		switch {
 		case paid:
 			out.stay.Clear(id)
 			out.paid.Set(id)
-		case !c.Past.SameSpec && !held:
+		case !c.in.Past.SameSpec && !held:
 			out.stay.Clear(id)
 		default:
-			since[id] = ledger.Since(c.Past.Held, name, c.Snapshot.Now)
+			since[id] = ledger.Since(c.in.Past.Held, name, c.in.Snapshot.Now)
 			out.queue = append(out.queue, id)
 		}
 	}
@@ -98,7 +98,7 @@ func (c *chooser) sortForRemoval(in []fleet.ID, since map[fleet.ID]time.Time) {
 		_, qualifiesA := c.positionOf(a)
 		_, qualifiesB := c.positionOf(b)
 		return cmp.Or(since[a].Compare(since[b]), trueFirst(!qualifiesA, !qualifiesB),
-			cmp.Compare(c.Snapshot.Name(a), c.Snapshot.Name(b)))
+			cmp.Compare(c.in.Snapshot.Name(a), c.in.Snapshot.Name(b)))
 	})
 }
 
@@ -107,7 +107,7 @@ func (c *chooser) sortForRemoval(in []fleet.ID, since map[fleet.ID]time.Time) {
 // is not removed, because that frees no place.
 func (c *chooser) release(e removals, out *throttled) (released []fleet.ID) {
 	room := func(selected *bitset.BitSet) int {
-		return ledger.Allowance(*c.program.Budget, int(selected.Count()), out.spent, c.Snapshot.Now)
+		return ledger.Allowance(*c.program.Budget, int(selected.Count()), out.spent, c.in.Snapshot.Now)
 	}
 	least := min(len(e.queue), room(c.percentageBase(out.spent)))
 	out.chosen = c.chooseAfterRemoving(e, least)
@@ -128,11 +128,11 @@ func (c *chooser) release(e removals, out *throttled) (released []fleet.ID) {
 // because newcomers came and the held clusters stayed. Counting them would release more clusters in the next run although
 // nothing has changed.
 func (c *chooser) percentageBase(spent []ledger.Removal) *bitset.BitSet {
-	stayed := len(c.Past.Held)+len(c.Past.Releasing) > 0
-	if c.Past.SameSpec && stayed && ledger.CountActive(spent, *c.program.Budget, c.Snapshot.Now) > 0 {
-		return c.Snapshot.EmptySet()
+	stayed := len(c.in.Past.Held)+len(c.in.Past.Releasing) > 0
+	if c.in.Past.SameSpec && stayed && ledger.CountActive(spent, *c.program.Budget, c.in.Snapshot.Now) > 0 {
+		return c.in.Snapshot.EmptySet()
 	}
-	return c.Incumbents
+	return c.in.Incumbents
 }
 
 // chooseAfterRemoving returns the chosen clusters when the first of the queue are removed.
@@ -140,7 +140,7 @@ func (c *chooser) chooseAfterRemoving(e removals, released int) *bitset.BitSet {
 	if released == len(e.queue) {
 		return e.ideal
 	}
-	return c.firstPass().pick(c.keptIncumbents(e, released), c.Snapshot.EmptySet())
+	return c.firstPass().pick(c.keptIncumbents(e, released), c.in.Snapshot.EmptySet())
 }
 
 // keptIncumbents returns the incumbents that stay when the first of the queue are removed. If that is more than are wanted, more
@@ -158,20 +158,20 @@ func (c *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
 // was charged to the budget and is chosen again starts at the end of the queue.
 func (c *chooser) holdRest(out *throttled, e removals) {
 	ideal := e.ideal
-	if !equalSets(out.chosen, c.Incumbents) || !c.Past.SameSpec {
+	if !equalSets(out.chosen, c.in.Incumbents) || !c.in.Past.SameSpec {
 		ideal = c.stabilize(out.chosen, true)
 	}
 	out.since, out.until = map[fleet.ID]time.Time{}, map[fleet.ID]time.Time{}
 	for id := range out.chosen.Difference(ideal).EachSet() {
 		out.held = append(out.held, id)
-		out.since[id] = ledger.Since(c.Past.Held, c.Snapshot.Name(id), c.Snapshot.Now)
+		out.since[id] = ledger.Since(c.in.Past.Held, c.in.Snapshot.Name(id), c.in.Snapshot.Now)
 		if e.paid.Test(id) {
-			out.since[id] = ledger.RoundUp(c.Snapshot.Now)
+			out.since[id] = ledger.RoundUp(c.in.Snapshot.Now)
 		}
 	}
 	c.sortForRemoval(out.held, out.since)
 	selected := int(out.chosen.Count())
-	for i, at := range ledger.ReleaseTimes(*c.program.Budget, selected, len(out.held), out.spent, c.Snapshot.Now) {
+	for i, at := range ledger.ReleaseTimes(*c.program.Budget, selected, len(out.held), out.spent, c.in.Snapshot.Now) {
 		out.until[out.held[i]] = at
 	}
 }

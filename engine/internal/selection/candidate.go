@@ -39,15 +39,15 @@ func (c *candidate) addLevel(t *tree, level, skew int, refilled bool) {
 
 // candidateOf returns the best candidate of a bucket of the root.
 func (g *greedy) candidateOf(of *bucket) candidate {
-	out, levels := candidate{position: of.best, score: g.order.totals[of.best]}, len(g.tree.spread)
+	out, levels := candidate{position: of.best, score: g.pass.order.totals[of.best]}, len(g.pass.chooser.tree.spread)
 	if levels == 0 {
 		return out
 	}
-	out.addLevel(g.tree, 0, int(of.profile.counts[0])-g.counts.least[0], of.profile.refilled[0])
+	out.addLevel(g.pass.chooser.tree, 0, int(of.profile.counts[0])-g.counts.least[0], of.profile.refilled[0])
 	for level := 1; level < levels; level++ {
-		out.addLevel(g.tree, level, int(of.profile.counts[level]), of.profile.refilled[level])
+		out.addLevel(g.pass.chooser.tree, level, int(of.profile.counts[level]), of.profile.refilled[level])
 	}
-	out.score += g.program.SpreadWeight * int64(out.emptiness/(1<<levels-1))
+	out.score += g.pass.chooser.program.SpreadWeight * int64(out.emptiness/(1<<levels-1))
 	return out
 }
 
@@ -59,7 +59,7 @@ func (g *greedy) precedes(a, b candidate) bool {
 	if c := slices.Compare(a.hardExcess[:], b.hardExcess[:]); c != 0 {
 		return c < 0
 	}
-	if c := g.order.byTierAndTaint(a.position, b.position); c != 0 {
+	if c := g.pass.order.byTierAndTaint(a.position, b.position); c != 0 {
 		return c < 0
 	}
 	if c := slices.Compare(a.softExcess[:], b.softExcess[:]); c != 0 {
@@ -68,5 +68,5 @@ func (g *greedy) precedes(a, b candidate) bool {
 	if c := cmp.Compare(b.score, a.score); c != 0 {
 		return c < 0
 	}
-	return g.order.byName(a.position, b.position) < 0
+	return g.pass.order.byName(a.position, b.position) < 0
 }

@@ -32,7 +32,7 @@ func (r *Ranking) SpreadExcesses() []SpreadExcess {
 		return nil
 	}
 	var out []SpreadExcess
-	namer := domainNamer{tree: r.chooser.tree, snapshot: r.chooser.Snapshot}
+	namer := domainNamer{tree: r.chooser.tree, snapshot: r.chooser.in.Snapshot}
 	for at := range r.chooser.tree.domains {
 		if r.finalCounts.partsExceed(at) {
 			out = append(out, r.finalCounts.excess(at, &namer))

@@ -20,13 +20,13 @@ func (c *chooser) waitsForFailback() bool {
 // unstable returns the clusters of earlier tiers that must not displace an incumbent yet. A change of the spec takes
 // effect at once, so the result is empty after it.
 func (p *pass) unstable(sameSpec bool) *bitset.BitSet {
-	if !p.waitsForFailback() || !sameSpec {
-		return p.Snapshot.EmptySet()
+	if !p.chooser.waitsForFailback() || !sameSpec {
+		return p.chooser.in.Snapshot.EmptySet()
 	}
 	out := &bitset.BitSet{}
 	for _, i := range p.recovered() {
-		if p.Snapshot.Now.Before(p.qualifiesAt(i)) {
-			out.Set(p.Candidates[i])
+		if p.chooser.in.Snapshot.Now.Before(p.chooser.qualifiesAt(i)) {
+			out.Set(p.chooser.in.Candidates[i])
 		}
 	}
 	return out
@@ -34,7 +34,7 @@ func (p *pass) unstable(sameSpec bool) *bitset.BitSet {
 
 // qualifiesAt returns when the candidate at a position may displace others, if it qualifies until then.
 func (c *chooser) qualifiesAt(position int) time.Time {
-	since := ledger.Since(c.Past.Waiting, c.Snapshot.Name(c.Candidates[position]), c.Snapshot.Now)
+	since := ledger.Since(c.in.Past.Waiting, c.in.Snapshot.Name(c.in.Candidates[position]), c.in.Snapshot.Now)
 	return since.Add(c.program.Stabilization)
 }
 
@@ -43,8 +43,8 @@ func (c *chooser) qualifiesAt(position int) time.Time {
 func (p *pass) recovered() []int {
 	latest := 0
 	var out []int
-	for i, id := range p.Candidates {
-		if p.isAbsent(i) || !p.eligible(i) {
+	for i, id := range p.chooser.in.Candidates {
+		if p.isAbsent(i) || !p.chooser.eligible(i) {
 			continue
 		}
 		if p.incumbents.Test(id) {
@@ -59,15 +59,15 @@ func (p *pass) recovered() []int {
 // waiting returns the waiting clusters to store, with the instant since which each waits, if the chosen become the incumbents.
 // It keeps the best ranked.
 func (p *pass) waiting() map[string]time.Time {
-	if !p.waitsForFailback() {
+	if !p.chooser.waitsForFailback() {
 		return nil
 	}
 	positions := p.recovered()
-	slices.SortFunc(positions, p.firstPass().order.compare)
+	slices.SortFunc(positions, p.chooser.firstPass().order.compare)
 	out := map[string]time.Time{}
 	for _, i := range positions[:min(maxWaiting, len(positions))] {
-		name := p.Snapshot.Name(p.Candidates[i])
-		out[name] = ledger.Since(p.Past.Waiting, name, p.Snapshot.Now)
+		name := p.chooser.in.Snapshot.Name(p.chooser.in.Candidates[i])
+		out[name] = ledger.Since(p.chooser.in.Past.Waiting, name, p.chooser.in.Snapshot.Now)
 	}
 	return out
 }
@@ -81,12 +81,12 @@ func (c *chooser) nextPass(chosen *bitset.BitSet) *pass {
 
 // tiers returns the tier of each candidate; nil without tiers.
 func (p *pass) tiers() []int {
-	if p.Tier == nil {
+	if p.chooser.in.Tier == nil {
 		return nil
 	}
-	out := make([]int, len(p.Candidates))
-	for i, id := range p.Candidates {
-		out[i] = p.Tier(id, p.incumbents.Test(id))
+	out := make([]int, len(p.chooser.in.Candidates))
+	for i, id := range p.chooser.in.Candidates {
+		out[i] = p.chooser.in.Tier(id, p.incumbents.Test(id))
 	}
 	return out
 }

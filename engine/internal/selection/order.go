@@ -29,16 +29,16 @@ type order struct {
 
 func newOrder(r *pass) order {
 	out := order{
-		candidates: r.Candidates, nameOrder: r.Snapshot.NameRanks(), tiers: r.tiers(), totals: make([]int64, len(r.Candidates)),
-		penalized: r.Penalized, incumbents: r.Snapshot.EmptySet(),
+		candidates: r.chooser.in.Candidates, nameOrder: r.chooser.in.Snapshot.NameRanks(), tiers: r.tiers(), totals: make([]int64, len(r.chooser.in.Candidates)),
+		penalized: r.chooser.in.Penalized, incumbents: r.chooser.in.Snapshot.EmptySet(),
 	}
-	if r.program.HasPrioritizer(program.Balance) {
+	if r.chooser.program.HasPrioritizer(program.Balance) {
 		out.incumbents = r.incumbents
 	}
-	if r.Penalized.Any() && slices.ContainsFunc(r.program.Prioritizers, func(by program.Prioritizer) bool {
+	if r.chooser.in.Penalized.Any() && slices.ContainsFunc(r.chooser.program.Prioritizers, func(by program.Prioritizer) bool {
 		return by.Kind == program.Steady && by.Weight > 0
 	}) {
-		out.penalized = r.Penalized.Difference(r.incumbents)
+		out.penalized = r.chooser.in.Penalized.Difference(r.incumbents)
 	}
 	out.precedence = out.tiers != nil || out.penalized.Any()
 	return out

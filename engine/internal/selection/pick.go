@@ -14,12 +14,12 @@ import (
 // It is greedy: a chosen cluster stays chosen. Finding the largest or the best allowed choice takes exponential time when
 // anti-affinity terms over several topologies cross.
 func (p *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
-	out := bitset.New(p.Snapshot.IDLimit())
+	out := bitset.New(p.chooser.in.Snapshot.IDLimit())
 	out.InPlaceUnion(forced)
-	left, excluded := p.wanted-int(forced.Count()), p.excluded(forced, without)
-	if p.tree == nil {
+	left, excluded := p.chooser.wanted-int(forced.Count()), p.excluded(forced, without)
+	if p.chooser.tree == nil {
 		for _, i := range p.order.top(left, excluded) {
-			out.Set(p.Candidates[i])
+			out.Set(p.chooser.in.Candidates[i])
 		}
 		return out
 	}
@@ -29,7 +29,7 @@ func (p *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
 		if !ok {
 			break
 		}
-		out.Set(p.Candidates[i])
+		out.Set(p.chooser.in.Candidates[i])
 	}
 	return out
 }
@@ -37,7 +37,7 @@ func (p *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
 // excluded returns the clusters that a pick does not choose.
 func (p *pass) excluded(forced, without *bitset.BitSet) *bitset.BitSet {
 	if p.absent.None() && without.None() && forced.None() {
-		return p.Snapshot.EmptySet()
+		return p.chooser.in.Snapshot.EmptySet()
 	}
 	out := p.absent.Union(without)
 	out.InPlaceUnion(forced)
@@ -46,9 +46,9 @@ func (p *pass) excluded(forced, without *bitset.BitSet) *bitset.BitSet {
 
 // staying returns the incumbents that may stay: the candidates and the forced clusters.
 func (p *pass) staying(forced *bitset.BitSet) *bitset.BitSet {
-	out := bitset.New(p.Snapshot.IDLimit())
-	for i, id := range p.Candidates {
-		if p.eligible(i) && p.incumbents.Test(id) {
+	out := bitset.New(p.chooser.in.Snapshot.IDLimit())
+	for i, id := range p.chooser.in.Candidates {
+		if p.chooser.eligible(i) && p.incumbents.Test(id) {
 			out.Set(id)
 		}
 	}
@@ -59,7 +59,7 @@ func (p *pass) staying(forced *bitset.BitSet) *bitset.BitSet {
 // greedy is the state of one pick. All candidates of a profile are ranked the same by the constraints, so each step compares
 // only the best candidate of each profile.
 type greedy struct {
-	*pass
+	pass *pass
 
 	counts *domainCounts
 	// remaining are the candidates of each leaf that may still be chosen. Most leaves are never used, so only the leaves in
@@ -70,13 +70,13 @@ type greedy struct {
 }
 
 func newGreedy(r *pass, forced, excluded *bitset.BitSet) *greedy {
-	g := &greedy{pass: r, counts: newDomainCounts(r.tree, r.absent), remaining: make([]heap, len(r.tree.domains))}
-	room := make(heap, len(r.Candidates))
-	for leaf, size := range r.tree.sizes() {
+	g := &greedy{pass: r, counts: newDomainCounts(r.chooser.tree, r.absent), remaining: make([]heap, len(r.chooser.tree.domains))}
+	room := make(heap, len(r.chooser.in.Candidates))
+	for leaf, size := range r.chooser.tree.sizes() {
 		g.remaining[leaf], room = room[:0:size], room[size:]
 	}
-	for i, leaf := range r.tree.leafOf {
-		if leaf != outside && !excluded.Test(r.Candidates[i]) {
+	for i, leaf := range r.chooser.tree.leafOf {
+		if leaf != outside && !excluded.Test(r.chooser.in.Candidates[i]) {
 			g.remaining[leaf] = append(g.remaining[leaf], i)
 		}
 	}
@@ -87,7 +87,7 @@ func newGreedy(r *pass, forced, excluded *bitset.BitSet) *greedy {
 		g.counts.add(id)
 	}
 	g.counts.countBefore(r.staying(forced))
-	g.buckets = newBuckets(r.tree, g.counts, r.order.compare)
+	g.buckets = newBuckets(r.chooser.tree, g.counts, r.order.compare)
 	g.buckets.fill(g.remaining)
 	return g
 }
@@ -100,7 +100,7 @@ func (g *greedy) next() (position int, ok bool) {
 		if !ok {
 			return 0, false
 		}
-		free := g.counts.allowed(g.Candidates[best])
+		free := g.counts.allowed(g.pass.chooser.in.Candidates[best])
 		g.take(best, free)
 		if free {
 			return best, true
@@ -122,22 +122,22 @@ func (g *greedy) best() (position int, ok bool) {
 // take removes the best candidate of a leaf and, if it is chosen, counts it. Meanwhile the buckets of the domains around it are
 // detached, because their profiles change.
 func (g *greedy) take(position int, chosen bool) {
-	leaf := g.tree.leafOf[position]
+	leaf := g.pass.chooser.tree.leafOf[position]
 	g.eachAbove(leaf, g.buckets.detach)
 	if !g.isHeap.Test(uint(leaf)) {
 		g.isHeap.Set(uint(leaf))
-		g.remaining[leaf].init(g.order.compare)
+		g.remaining[leaf].init(g.pass.order.compare)
 	}
-	g.remaining[leaf].pop(g.order.compare)
+	g.remaining[leaf].pop(g.pass.order.compare)
 	if chosen {
-		g.counts.add(g.Candidates[position])
+		g.counts.add(g.pass.chooser.in.Candidates[position])
 	}
 	if len(g.remaining[leaf]) == 0 {
 		g.buckets.byDomain[leaf] = nil
 	} else {
 		g.buckets.byNumber[leaf].best = g.remaining[leaf][0]
 	}
-	for at := leaf; at != 0; at = g.tree.domains[at].parent {
+	for at := leaf; at != 0; at = g.pass.chooser.tree.domains[at].parent {
 		g.buckets.attach(at)
 	}
 }
@@ -147,6 +147,6 @@ func (g *greedy) eachAbove(at int, do func(int)) {
 	if at == 0 {
 		return
 	}
-	g.eachAbove(g.tree.domains[at].parent, do)
+	g.eachAbove(g.pass.chooser.tree.domains[at].parent, do)
 	do(at)
 }

@@ -42,13 +42,13 @@ type Ranking struct {
 func newRanking(r *chooser, p throttled) *Ranking {
 	first := r.firstPass()
 	out := &Ranking{
-		Columns: first.columns, Candidates: r.Candidates, Totals: first.order.totals,
-		Chosen: r.Snapshot.ByName(p.chosen), chooser: r, throttled: p, chosen: p.chosen, last: -1,
+		Columns: first.columns, Candidates: r.in.Candidates, Totals: first.order.totals,
+		Chosen: r.in.Snapshot.ByName(p.chosen), chooser: r, throttled: p, chosen: p.chosen, last: -1,
 	}
 	next := r.nextPass(p.chosen)
 	out.waiting = next.unstable(true)
-	out.Ledger = ledger.Ledger{Removals: p.spent, Releasing: p.releasing, Held: p.heldByName(r.Snapshot), Waiting: next.waiting()}
-	for i := range r.Positions(p.chosen.EachSet()) {
+	out.Ledger = ledger.Ledger{Removals: p.spent, Releasing: p.releasing, Held: p.heldByName(r.in.Snapshot), Waiting: next.waiting()}
+	for i := range r.in.Positions(p.chosen.EachSet()) {
 		if r.eligible(i) && (out.last < 0 || first.order.compare(i, out.last) > 0) {
 			out.last, out.Cut = i, out.Totals[i]
 		}
@@ -86,7 +86,7 @@ func (r *Ranking) HeldClusters() []fleet.ID {
 	for _, id := range r.throttled.held {
 		held.Set(id)
 	}
-	return r.chooser.Snapshot.ByName(held)
+	return r.chooser.in.Snapshot.ByName(held)
 }
 
 // RecheckAt returns the first instant at which the choice may change by itself: a held cluster is released, or a cluster has
@@ -94,7 +94,7 @@ func (r *Ranking) HeldClusters() []fleet.ID {
 func (r *Ranking) RecheckAt() time.Time {
 	var out time.Time
 	note := func(at time.Time) {
-		if at.After(r.chooser.Snapshot.Now) && (out.IsZero() || at.Before(out)) {
+		if at.After(r.chooser.in.Snapshot.Now) && (out.IsZero() || at.Before(out)) {
 			out = at
 		}
 	}
@@ -122,14 +122,14 @@ func (r *Ranking) Score(id fleet.ID) int64 {
 func (r *Ranking) Rejection(id fleet.ID) verdict.Verdict {
 	i, _ := r.chooser.positionOf(id)
 	switch {
-	case r.chooser.RetainedOnly.Test(id):
+	case r.chooser.in.RetainedOnly.Test(id):
 		return verdict.Verdict{Code: verdict.Outranked}
 	case r.waiting.Test(id):
 		return verdict.Verdict{Code: verdict.Waiting, Argument: verdict.Wait{Until: r.chooser.qualifiesAt(i)}}
 	}
 	ahead := len(r.Chosen) < r.chooser.wanted || r.last >= 0 && r.chooser.firstPass().order.compare(i, r.last) < 0
 	if r.finalCounts != nil && (ahead || !r.chooser.eligible(i)) {
-		if _, argument, blocked := r.finalCounts.blockingTerm(r.chooser.Snapshot, id, true); blocked {
+		if _, argument, blocked := r.finalCounts.blockingTerm(r.chooser.in.Snapshot, id, true); blocked {
 			return verdict.Verdict{Code: verdict.ConstraintBlocked, Argument: argument}
 		}
 	}
@@ -191,10 +191,10 @@ func (r *Ranking) BlockingTerms() []BlockingTerm {
 	}
 	counts := make([]int, len(r.chooser.program.AntiAffinity)+len(r.chooser.program.Spread))
 	for _, id := range r.Candidates {
-		if r.chosen.Test(id) || r.waiting.Test(id) || r.chooser.RetainedOnly.Test(id) {
+		if r.chosen.Test(id) || r.waiting.Test(id) || r.chooser.in.RetainedOnly.Test(id) {
 			continue
 		}
-		if term, _, blocked := r.finalCounts.blockingTerm(r.chooser.Snapshot, id, false); blocked {
+		if term, _, blocked := r.finalCounts.blockingTerm(r.chooser.in.Snapshot, id, false); blocked {
 			counts[term]++
 		}
 	}

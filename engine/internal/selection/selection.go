@@ -38,7 +38,7 @@ func Choose(in Input, p *program.Program) *Ranking {
 
 // chooser makes the choice of one placement.
 type chooser struct {
-	Input
+	in Input
 
 	program *program.Program
 	// wanted is the number of clusters.
@@ -50,7 +50,7 @@ type chooser struct {
 }
 
 func newChooser(in Input, p *program.Program) *chooser {
-	r := &chooser{Input: in, program: p, wanted: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
+	r := &chooser{in: in, program: p, wanted: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
 	if p.Limited {
 		r.wanted = p.Wanted
 	}
@@ -62,7 +62,7 @@ func (c *chooser) firstPass() *pass { return c.passes[0] }
 
 // positionOf returns the position of a candidate. Ok is false if the cluster is no candidate.
 func (c *chooser) positionOf(id fleet.ID) (position int, ok bool) {
-	return slices.BinarySearch(c.Candidates, id)
+	return slices.BinarySearch(c.in.Candidates, id)
 }
 
 // eligible reports whether the candidate at a position has every required label and claim.
@@ -72,7 +72,7 @@ func (c *chooser) eligible(position int) bool {
 
 // pass has the candidates, scored and in order, of a run that starts from some incumbents.
 type pass struct {
-	*chooser
+	chooser *chooser
 
 	incumbents *bitset.BitSet
 	// absent are the candidates that are not in this pass: they qualify only as incumbents.
@@ -97,29 +97,29 @@ func (c *chooser) passFor(incumbents *bitset.BitSet) *pass {
 
 // absentGuests returns the candidates that qualify only as incumbents and are not among the given ones. They are read-only.
 func (c *chooser) absentGuests(incumbents *bitset.BitSet) *bitset.BitSet {
-	if c.RetainedOnly.None() {
-		return c.Snapshot.EmptySet()
+	if c.in.RetainedOnly.None() {
+		return c.in.Snapshot.EmptySet()
 	}
-	return c.RetainedOnly.Difference(incumbents)
+	return c.in.RetainedOnly.Difference(incumbents)
 }
 
 // isAbsent reports whether the candidate at a position is not in this pass.
-func (p *pass) isAbsent(position int) bool { return p.absent.Test(p.Candidates[position]) }
+func (p *pass) isAbsent(position int) bool { return p.absent.Test(p.chooser.in.Candidates[position]) }
 
 // score scores the candidates of the pass. The totals of absent candidates are meaningless.
 func (p *pass) score() {
-	in := p.Input.Input
+	in := p.chooser.in.Input
 	in.Incumbents = p.incumbents
 	var positions []int
 	if p.absent.Any() {
 		in.Candidates = nil
-		for i, id := range p.Candidates {
+		for i, id := range p.chooser.in.Candidates {
 			if !p.isAbsent(i) {
 				positions, in.Candidates = append(positions, i), append(in.Candidates, id)
 			}
 		}
 	}
-	by, each := p.program.Prioritizers, len(in.Candidates)
+	by, each := p.chooser.program.Prioritizers, len(in.Candidates)
 	p.columns = make([]score.Column, 0, len(by))
 	room := make([]int32, len(by)*each)
 	for i, prioritizer := range by {
@@ -140,9 +140,9 @@ func (p *pass) score() {
 // column returns the scores of a prioritizer: those of the first pass if they cannot have changed. room is the memory for new
 // ones.
 func (p *pass) column(in score.Input, prioritizer int, room []int32) score.Column {
-	by := p.program.Prioritizers[prioritizer]
-	if len(p.passes) > 0 && p.RetainedOnly.None() && score.IndependentOfSelection(by) && p.firstPass().columns[prioritizer].Lost == 0 {
-		return p.firstPass().columns[prioritizer]
+	by := p.chooser.program.Prioritizers[prioritizer]
+	if len(p.chooser.passes) > 0 && p.chooser.in.RetainedOnly.None() && score.IndependentOfSelection(by) && p.chooser.firstPass().columns[prioritizer].Lost == 0 {
+		return p.chooser.firstPass().columns[prioritizer]
 	}
 	return score.Compute(in, by, room)
 }

@@ -30,7 +30,7 @@ func (c *chooser) stabilize(incumbents *bitset.BitSet, sameSpec bool) *bitset.Bi
 // and with at most one anti-affinity term: being chosen only raises a cluster's score, and the best of its domain stays the
 // best.
 func (p *pass) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
-	none := p.Snapshot.EmptySet()
+	none := p.chooser.in.Snapshot.EmptySet()
 	unstable := p.unstable(sameSpec)
 	chosen = p.pick(none, unstable)
 	if unstable.Any() {
@@ -39,29 +39,29 @@ func (p *pass) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
 	if p.termsCross() {
 		chosen = p.withoutShrinking(chosen)
 	}
-	return chosen, unstable.None() && len(p.program.Spread) == 0 && len(p.program.AntiAffinity) <= 1
+	return chosen, unstable.None() && len(p.chooser.program.Spread) == 0 && len(p.chooser.program.AntiAffinity) <= 1
 }
 
 // termsCross reports whether a newcomer may take the place of several incumbents: it shares a domain of anti-affinity with one, and
 // a domain of another term with another.
 func (p *pass) termsCross() bool {
-	return len(p.program.AntiAffinity) > 0 && len(p.program.AntiAffinity)+len(p.program.Spread) > 1
+	return len(p.chooser.program.AntiAffinity) > 0 && len(p.chooser.program.AntiAffinity)+len(p.chooser.program.Spread) > 1
 }
 
 // withoutShrinking returns the choice or, if it has fewer clusters than the incumbents that may stand beside each other, these and
 // what is allowed beside them.
 func (p *pass) withoutShrinking(chosen *bitset.BitSet) *bitset.BitSet {
-	newcomers := bitset.New(p.Snapshot.IDLimit())
-	for _, id := range p.Candidates {
+	newcomers := bitset.New(p.chooser.in.Snapshot.IDLimit())
+	for _, id := range p.chooser.in.Candidates {
 		if !p.incumbents.Test(id) {
 			newcomers.Set(id)
 		}
 	}
-	kept := p.pick(p.Snapshot.EmptySet(), newcomers)
+	kept := p.pick(p.chooser.in.Snapshot.EmptySet(), newcomers)
 	if kept.Count() <= chosen.Count() {
 		return chosen
 	}
-	return p.pick(kept, p.Snapshot.EmptySet())
+	return p.pick(kept, p.chooser.in.Snapshot.EmptySet())
 }
 
 // protected returns the chosen clusters whose place no unstable cluster may take. These are the incumbents, the best
@@ -72,9 +72,9 @@ func (p *pass) protected(chosen *bitset.BitSet) *bitset.BitSet {
 	out := chosen.Intersection(p.incumbents)
 	var newcomers []int
 	displaced, worst := 0, -1
-	for i, id := range p.Candidates {
+	for i, id := range p.chooser.in.Candidates {
 		switch {
-		case p.isAbsent(i) || !p.eligible(i):
+		case p.isAbsent(i) || !p.chooser.eligible(i):
 		case chosen.Test(id) && p.incumbents.Test(id):
 			if worst < 0 || p.order.compare(i, worst) > 0 {
 				worst = i
@@ -88,7 +88,7 @@ func (p *pass) protected(chosen *bitset.BitSet) *bitset.BitSet {
 	slices.SortFunc(newcomers, p.order.compare)
 	for n, i := range newcomers {
 		if n < displaced || worst >= 0 && p.order.compare(i, worst) < 0 {
-			out.Set(p.Candidates[i])
+			out.Set(p.chooser.in.Candidates[i])
 		}
 	}
 	return out
@@ -100,8 +100,8 @@ func (c *chooser) byNames(a, b *bitset.BitSet) int { return slices.Compare(c.nam
 // names returns the names of clusters, sorted.
 func (c *chooser) names(of *bitset.BitSet) []string {
 	out := make([]string, 0, of.Count())
-	for _, id := range c.Snapshot.ByName(of) {
-		out = append(out, c.Snapshot.Name(id))
+	for _, id := range c.in.Snapshot.ByName(of) {
+		out = append(out, c.in.Snapshot.Name(id))
 	}
 	return out
 }

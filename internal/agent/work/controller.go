@@ -66,8 +66,8 @@ type Controller struct {
 
 	mu     sync.Mutex
 	states map[string]*state
-	// holders follows the wants and entries of states.
-	holders holders
+	// references follows the wants and entries of states.
+	references references
 	// held is whether the eviction of a work is held. reporting keeps the reports about it in order.
 	held      bool
 	reporting sync.Mutex
@@ -81,14 +81,14 @@ func HubHash(url string) string {
 
 // state is what the agent has stored about one work. Only the worker of the work uses it, but for the fields below mu of the controller.
 type state struct {
-	generation int64
-	uid        string
-	applied    map[object.ID]plan.Applied
-	failures   map[object.ID]plan.Failure
-	attempts   map[object.ID]int
-	unread     map[object.ID]unread
-	contests   map[object.ID]contest
-	since      map[plan.Stage]time.Time
+	generation  int64
+	uid         string
+	applied     map[object.ID]plan.Applied
+	failures    map[object.ID]plan.Failure
+	attempts    map[object.ID]int
+	unread      map[object.ID]unread
+	contentions map[object.ID]contention
+	since       map[plan.Stage]time.Time
 	// missing is since when this process has read that the hub lacks the work; zero while the hub has it.
 	missing time.Time
 	// wished is the UID of the work whose deletion is known not to be the end of its definition.
@@ -114,8 +114,8 @@ type state struct {
 	// that it may not write, or cannot. entries is what it has.
 	wants   map[object.ID]string
 	refused map[object.ID]bool
-	// drops returns which objects the work is about to delete; nil before its first pass.
-	drops   func(object.ID) bool
+	// removes returns which objects the work is about to delete; nil before its first pass.
+	removes func(object.ID) bool
 	entries []plan.Entry
 	// recorded is whether the member has a record.
 	recorded bool
@@ -128,7 +128,7 @@ type state struct {
 func newState() *state {
 	return &state{
 		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{}, unread: map[object.ID]unread{},
-		contests: map[object.ID]contest{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
+		contentions: map[object.ID]contention{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
 		kept: map[object.ID]string{}, measured: map[string]int64{}, conflicts: map[object.ID]bool{},
 	}
 }
@@ -143,7 +143,7 @@ func (c *Controller) Run(ctx context.Context) {
 
 // runAlone keeps the works until the context ends or an agent of Open Cluster Management runs on the member.
 func (c *Controller) runAlone(ctx context.Context) {
-	c.queue, c.states, c.holders, c.held = queue.New(c.Clock), map[string]*state{}, holders{}, false
+	c.queue, c.states, c.references, c.held = queue.New(c.Clock), map[string]*state{}, references{}, false
 	c.hubEvents, c.memberEvents = event.New(c.Hub, c.Clock, c.Log), event.New(c.Records, c.Clock, c.Log)
 	c.Metrics.Reset()
 	ctx, stop := context.WithCancel(ctx)
@@ -201,14 +201,14 @@ func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.states, name)
-	c.watch.endNamed(c.holders.set(name, nil, nil))
+	c.watch.endNamed(c.references.set(name, nil, nil))
 }
 
 // touched enqueues the works of an object that another client changed.
 func (c *Controller) touched(id object.ID, version string) {
 	c.mu.Lock()
 	urgent := map[string]queue.Priority{}
-	for name := range c.holders.of(id) {
+	for name := range c.references.of(id) {
 		read, known := c.states[name].versions[id]
 		if known && read == version {
 			continue

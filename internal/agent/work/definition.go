@@ -87,7 +87,7 @@ func (p *pass) wished() (bool, error) {
 	if p.state.wished == string(p.work.UID) {
 		return true, nil
 	}
-	definition, err := p.goneDefinition(p.ctx, p.Clock.Now())
+	definition, err := p.controller.goneDefinition(p.ctx, p.controller.Clock.Now())
 	if err != nil {
 		return false, err
 	}
@@ -95,7 +95,7 @@ func (p *pass) wished() (bool, error) {
 		p.state.wished = string(p.work.UID)
 		return true, nil
 	}
-	p.Log.Error("a work goes with its definition: its objects stay on the member, and the work takes them over when it is there again",
+	p.controller.Log.Error("a work goes with its definition: its objects stay on the member, and the work takes them over when it is there again",
 		"work", p.name, "definition", definition)
 	return false, p.markGone(definition)
 }
@@ -103,8 +103,8 @@ func (p *pass) wished() (bool, error) {
 // withoutDefinition returns when to look again at a record whose work the hub lacks together with a definition; zero where the hub has the
 // definitions. The grace period begins when they are back.
 func (p *pass) withoutDefinition() (time.Time, error) {
-	now := p.Clock.Now()
-	definition, err := p.goneDefinition(p.ctx, now.Add(-definitionInterval/2))
+	now := p.controller.Clock.Now()
+	definition, err := p.controller.goneDefinition(p.ctx, now.Add(-definitionInterval/2))
 	if err != nil || definition == "" {
 		return time.Time{}, err
 	}
@@ -129,7 +129,7 @@ func (p *pass) markGone(definition string) error {
 		return fmt.Errorf("encoding the annotations of the record: %w", err)
 	}
 	stored := &workv1.AppliedManifestWork{}
-	if err := p.Records.Patch(p.ctx, client.AppliedManifestWork(p.record.Name), patch, stored); err != nil {
+	if err := p.controller.Records.Patch(p.ctx, client.AppliedManifestWork(p.record.Name), patch, stored); err != nil {
 		return err //nolint:wrapcheck // the client names the record
 	}
 	p.record = stored

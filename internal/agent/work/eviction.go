@@ -29,9 +29,9 @@ const (
 // process read that the work is missing, by a clock that no change of the time moves. The stored start is for users only: an agent that was
 // off, or a clock that jumps, evicts nothing.
 func (p *pass) unmanaged() (time.Time, error) {
-	err := p.Hub.Get(p.ctx, client.ManifestWork(p.Cluster, p.name), &workv1.ManifestWork{})
+	err := p.controller.Hub.Get(p.ctx, client.ManifestWork(p.controller.Cluster, p.name), &workv1.ManifestWork{})
 	if err == nil {
-		return p.Clock.Now().Add(time.Second), nil // the watch is behind
+		return p.controller.Clock.Now().Add(time.Second), nil // the watch is behind
 	}
 	if !apierrors.IsNotFound(err) {
 		return time.Time{}, err //nolint:wrapcheck // a hub that refuses the agent may have the work
@@ -39,11 +39,11 @@ func (p *pass) unmanaged() (time.Time, error) {
 	if again, err := p.withoutDefinition(); err != nil || !again.IsZero() {
 		return again, err
 	}
-	now := p.Clock.Now()
-	due := p.state.evictAt(now, p.grace())
+	now := p.controller.Clock.Now()
+	due := p.state.evictAt(now, p.controller.grace())
 	if p.record.Status.EvictionStartTime == nil {
-		p.Log.Warn("the hub has lost a work; its objects stay until the grace period is over", "work", p.name, "grace", p.grace())
-		_, err := p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": metav1.NewTime(now)})
+		p.controller.Log.Warn("the hub has lost a work; its objects stay until the grace period is over", "work", p.name, "grace", p.controller.grace())
+		_, err := p.controller.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": metav1.NewTime(now)})
 		p.decide(false)
 		return due, err
 	}
@@ -56,13 +56,13 @@ func (p *pass) unmanaged() (time.Time, error) {
 		return now.Add(heldInterval), nil
 	}
 	p.decide(false)
-	p.Log.Warn("a record is evicted, because the hub has lost its work", "work", p.name, "objects", len(p.record.Status.AppliedResources))
+	p.controller.Log.Warn("a record is evicted, because the hub has lost its work", "work", p.name, "objects", len(p.record.Status.AppliedResources))
 	p.leaving = true
 	step, err := p.steps()
 	if step.Gone {
 		p.moved("")
-		p.forget(p.name)
-		p.reportHeld()
+		p.controller.forget(p.name)
+		p.controller.reportHeld()
 	}
 	return step.Again, err
 }
@@ -82,14 +82,14 @@ func brakes(missing, all int) bool {
 
 // missing returns how many of the records have no work on the hub.
 func (p *pass) missing() (missing, all int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, state := range p.states {
+	p.controller.mu.Lock()
+	defer p.controller.mu.Unlock()
+	for name, state := range p.controller.states {
 		if !state.recorded {
 			continue
 		}
 		all++
-		if p.works.get(p.Cluster, name) == nil {
+		if p.controller.works.get(p.controller.Cluster, name) == nil {
 			missing++
 		}
 	}
@@ -113,7 +113,7 @@ func (p *pass) returned() error {
 	}
 	var err error
 	if p.record.Status.EvictionStartTime != nil {
-		p.record, err = p.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": nil})
+		p.record, err = p.controller.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": nil})
 	}
 	p.decide(false)
 	return err

@@ -18,7 +18,9 @@ import (
 
 // resolve finds the resources of the manifests, and publishes what the work wants and has.
 func (p *pass) resolve() {
-	mapping := func(kind schema.GroupVersionKind) (string, bool, error) { return p.Member.Resource(p.ctx, kind) }
+	mapping := func(kind schema.GroupVersionKind) (string, bool, error) {
+		return p.controller.Member.Resource(p.ctx, kind)
+	}
 	wants := map[object.ID]string{}
 	for i, m := range p.manifests {
 		if m.ID.Resource == "" {
@@ -32,11 +34,11 @@ func (p *pass) resolve() {
 			wants[m.ID] = wantOf(&m)
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.controller.mu.Lock()
+	defer p.controller.mu.Unlock()
 	p.state.work, p.state.wants, p.state.entries, p.state.recorded = p.work, wants, p.known(), p.record != nil
-	p.state.drops = p.drops()
-	p.watch.endNamed(p.holders.set(p.name, wants, p.state.entries))
+	p.state.removes = p.removals()
+	p.controller.watch.endNamed(p.controller.references.set(p.name, wants, p.state.entries))
 }
 
 // noteUnresolved stores when to look again for a kind that could not be looked up. A manifest that had a fault before has the wrong form.
@@ -54,8 +56,8 @@ func wantOf(m *object.Manifest) string {
 	return m.Hash
 }
 
-// drops returns which of its objects the work is about to delete. A manifest with a mistake may be that of any of them.
-func (p *pass) drops() func(object.ID) bool {
+// removals returns which of its objects the work is about to delete. A manifest with a mistake may be that of any of them.
+func (p *pass) removals() func(object.ID) bool {
 	orphans, leaving := p.orphans(), p.leaving
 	named, certain := map[object.ID]bool{}, len(p.manifests) > 0
 	for _, m := range p.manifests {
@@ -74,13 +76,13 @@ func (p *pass) orphans() func(object.ID) bool {
 
 // publish shows the record to the other works. A work that the hub lost, or that goes, wants nothing any more.
 func (p *pass) publish() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.controller.mu.Lock()
+	defer p.controller.mu.Unlock()
 	if p.work == nil || p.work.DeletionTimestamp != nil {
 		p.state.wants, p.state.refused = nil, nil
 	}
 	p.state.entries, p.state.recorded = p.known(), p.record != nil
-	p.watch.endNamed(p.holders.set(p.name, p.state.wants, p.state.entries))
+	p.controller.watch.endNamed(p.controller.references.set(p.name, p.state.wants, p.state.entries))
 }
 
 // known returns the entries of the record, with what this process has applied since they were stored.
@@ -89,7 +91,7 @@ func (p *pass) known() []plan.Entry {
 	for i, entry := range entries {
 		if applied, ok := p.state.applied[entry.ID]; ok && (entry.UID == "" || entry.UID == applied.UID) {
 			entries[i].UID, entries[i].Hash = applied.UID, applied.Hash
-			entries[i].Adopted = entry.Adopted || entry.UID == "" && applied.Raced // the entry with the UID has decided it
+			entries[i].Adopted = entry.Adopted || entry.UID == "" && applied.CreatedConcurrently // the entry with the UID has decided it
 		}
 	}
 	return entries
@@ -97,8 +99,8 @@ func (p *pass) known() []plan.Entry {
 
 // publishRefused shows to the other works which objects they need not wait for this one to write.
 func (p *pass) publishRefused(step plan.Step) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.controller.mu.Lock()
+	defer p.controller.mu.Unlock()
 	p.state.refused = step.Refused
 }
 
@@ -109,7 +111,7 @@ func (p *pass) readObjects() {
 			continue
 		}
 		if m.Settings.Strategy.Type == object.ReadOnly {
-			p.watch.ensureNamed(m.ID, m.Kind.Version)
+			p.controller.watch.ensureNamed(m.ID, m.Kind.Version)
 		}
 		p.readObject(m.ID, m.Kind.Version, p.executor())
 	}
@@ -131,8 +133,8 @@ func (p *pass) readObject(id object.ID, version string, executor *workv1.Manifes
 	if done || failed {
 		return
 	}
-	p.watch.ensure(id, version)
-	found, err := p.Member.Get(p.ctx, executor, id, version)
+	p.controller.watch.ensure(id, version)
+	found, err := p.controller.Member.Get(p.ctx, executor, id, version)
 	switch {
 	case apierrors.IsNotFound(err):
 		p.read[id] = nil
@@ -154,7 +156,7 @@ type unread struct {
 
 // unreadable returns the failure of a read. A read before it was due, because of another object, does not count.
 func (p *pass) unreadable(id object.ID, err error) plan.Failure {
-	now, last := p.Clock.Now(), p.state.unread[id]
+	now, last := p.controller.Clock.Now(), p.state.unread[id]
 	due := !now.Before(last.until)
 	if due {
 		last.attempts++
@@ -173,32 +175,32 @@ func (p *pass) store(id object.ID, found *unstructured.Unstructured) {
 	if p.state.applied[id].UID != string(found.GetUID()) {
 		delete(p.state.applied, id)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.controller.mu.Lock()
+	defer p.controller.mu.Unlock()
 	p.state.versions[id] = found.GetResourceVersion()
 }
 
 // input returns what the next step depends on.
 func (p *pass) input() plan.Input {
 	in := plan.Input{
-		Now: p.Clock.Now(), Work: p.name, Leaving: p.leaving, Manifests: p.manifests, Orphan: p.orphans(),
+		Now: p.controller.Clock.Now(), Work: p.name, Leaving: p.leaving, Manifests: p.manifests, Orphan: p.orphans(),
 		Recorded: p.record != nil, Record: entriesOf(p.record), Objects: map[object.ID]plan.Object{}, Unread: p.unread,
-		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Contests: map[object.ID]plan.Contest{}, Since: p.state.since, RemovalWait: p.DeletionWait,
+		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Contentions: map[object.ID]plan.Contention{}, Since: p.state.since, RemovalWait: p.controller.DeletionWait,
 	}
 	if p.work != nil {
 		in.Created = p.work.CreationTimestamp.Time
 	}
-	for id, contest := range p.state.contests {
-		in.Contests[id] = contest.Contest
+	for id, contention := range p.state.contentions {
+		in.Contentions[id] = contention.Contention
 	}
 	for id, found := range p.read {
 		if found != nil {
 			o := remote.Observe(found, p.owner(), p.manager(id))
-			o.Occupied = p.occupied[id]
+			o.InUse = p.inUse[id]
 			o.Finished = o.Finished || p.completes(id, found)
 			in.Objects[id] = o
 		}
-		if others := p.others(p.name, id); len(others) > 0 {
+		if others := p.controller.others(p.name, id); len(others) > 0 {
 			in.Others[id] = others
 		}
 	}
@@ -207,7 +209,7 @@ func (p *pass) input() plan.Input {
 
 // owner returns how objects name the record.
 func (p *pass) owner() remote.Record {
-	out := remote.Record{Name: p.recordName(p.name)}
+	out := remote.Record{Name: p.controller.recordName(p.name)}
 	if p.record != nil {
 		out.UID = p.record.UID
 	}
@@ -225,7 +227,7 @@ func (p *pass) manager(id object.ID) string {
 // completes returns whether the work has a rule by which an object is complete.
 func (p *pass) completes(id object.ID, found *unstructured.Unstructured) bool {
 	at := slices.IndexFunc(p.manifests, func(m object.Manifest) bool { return m.ID == id })
-	return at >= 0 && p.evaluator.Completes(p.manifests[at].Settings.Conditions, found)
+	return at >= 0 && p.controller.evaluator.Completes(p.manifests[at].Settings.Conditions, found)
 }
 
 // others returns the other works with an object.
@@ -233,7 +235,7 @@ func (c *Controller) others(except string, id object.ID) []plan.Other {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []plan.Other
-	for name := range c.holders.of(id) {
+	for name := range c.references.of(id) {
 		if name == except {
 			continue
 		}
@@ -245,7 +247,7 @@ func (c *Controller) others(except string, id object.ID) []plan.Other {
 		at := slices.IndexFunc(state.entries, func(entry plan.Entry) bool { return entry.ID == id })
 		if at >= 0 {
 			entry := state.entries[at]
-			other.Drops = state.drops != nil && state.drops(id)
+			other.Removes = state.removes != nil && state.removes(id)
 			other.Recorded, other.Applied, other.UID, other.Adopted = true, entry.Hash != "", entry.UID, entry.Adopted
 		}
 		if other.Hash != "" || other.Recorded {

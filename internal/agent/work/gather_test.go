@@ -23,7 +23,7 @@ var errBoom = errors.New("boom")
 // TestReadsThatFailBackOff fails each read of an object when it is due, with a further read before, as an event of another object causes it.
 func TestReadsThatFailBackOff(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1e6, 0))
-	p := &pass{Controller: &Controller{Clock: clock}, state: newState()}
+	p := &pass{controller: &Controller{Clock: clock}, state: newState()}
 	id := object.ID{Resource: "bindings", Name: "a"}
 	var pauses []time.Duration
 	for range 10 {
@@ -60,7 +60,7 @@ func TestALookUpThatFailsIsDueAgain(t *testing.T) {
 		Raw: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`),
 	}}}
 	p := &pass{
-		Controller: &Controller{Clock: clock, Member: member, watch: newWatches(t.Context(), member, nil)}, ctx: t.Context(), state: newState(), name: "w",
+		controller: &Controller{Clock: clock, Member: member, watch: newWatches(t.Context(), member, nil)}, ctx: t.Context(), state: newState(), name: "w",
 		work: work, record: &workv1.AppliedManifestWork{}, manifests: object.Parse(&work.Spec), unread: map[object.ID]plan.Failure{},
 	}
 	for range 2 { // the second step of a pass looks nothing up

@@ -20,10 +20,10 @@ const maxNamed = 5
 
 // decide records whether the eviction of the work is held.
 func (p *pass) decide(held bool) {
-	p.mu.Lock()
+	p.controller.mu.Lock()
 	p.state.decided, p.state.held = true, held
-	p.mu.Unlock()
-	p.reportHeld()
+	p.controller.mu.Unlock()
+	p.controller.reportHeld()
 }
 
 // reportHeld reports the works whose eviction is held. Until the agent has decided about every missing work, a held eviction may follow,

@@ -42,7 +42,7 @@ func (p *pass) patchFinalizers(finalizers []string) error {
 		return fmt.Errorf("encoding the finalizers: %w", err)
 	}
 	stored := &workv1.ManifestWork{}
-	err = p.Hub.Patch(p.ctx, client.ManifestWork(p.Cluster, p.name), patch, stored)
+	err = p.controller.Hub.Patch(p.ctx, client.ManifestWork(p.controller.Cluster, p.name), patch, stored)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -57,14 +57,14 @@ func (p *pass) patchFinalizers(finalizers []string) error {
 
 // report writes the status of a work if it has changed, and returns when to write it where that is later.
 func (p *pass) report(step plan.Step) (time.Time, error) {
-	work := report.Work{Generation: p.work.Generation, Now: p.Clock.Now(), Evaluator: p.evaluator}
+	work := report.Work{Generation: p.work.Generation, Now: p.controller.Clock.Now(), Evaluator: p.controller.evaluator}
 	for _, m := range p.manifests {
 		each := report.Manifest{Manifest: m, Verdict: step.Verdicts[m.Ordinal], Object: p.read[m.ID]}
 		if failure, failed := p.unread[m.ID]; failed {
 			each.Unread = failure.Message
 		}
 		if each.Verdict.Contended {
-			each.Rival = p.contest(m.ID, p.manager(m.ID)).rival
+			each.Rival = p.contention(m.ID, p.manager(m.ID)).rival
 		}
 		work.Manifests = append(work.Manifests, each)
 	}
@@ -87,7 +87,7 @@ func (p *pass) reportDeleting(step plan.Step) (time.Time, error) {
 	for id, why := range p.state.kept {
 		kept = append(kept, id.String()+", because "+why)
 	}
-	return p.writeStatus(report.Deleting(p.before(), p.work.Generation, p.Clock.Now(), waits, kept))
+	return p.writeStatus(report.Deleting(p.before(), p.work.Generation, p.controller.Clock.Now(), waits, kept))
 }
 
 // waitsFor returns an object that is not gone, and why.
@@ -114,7 +114,7 @@ func (p *pass) writeStatus(status workv1.ManifestWorkStatus) (time.Time, error) 
 	if equality.Semantic.DeepEqual(p.before(), status) {
 		return time.Time{}, nil
 	}
-	now := p.Clock.Now()
+	now := p.controller.Clock.Now()
 	if now.Before(p.state.writeAfter) {
 		return p.state.writeAfter, nil
 	}
@@ -123,7 +123,7 @@ func (p *pass) writeStatus(status workv1.ManifestWorkStatus) (time.Time, error) 
 		return time.Time{}, fmt.Errorf("encoding the status: %w", err)
 	}
 	stored := &workv1.ManifestWork{}
-	err = p.Hub.PatchStatus(p.ctx, client.ManifestWork(p.Cluster, p.name), patch, stored)
+	err = p.controller.Hub.PatchStatus(p.ctx, client.ManifestWork(p.controller.Cluster, p.name), patch, stored)
 	if apierrors.IsNotFound(err) {
 		return time.Time{}, nil // its event follows
 	}

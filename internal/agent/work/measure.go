@@ -12,7 +12,7 @@ import (
 
 // moved counts the work in another state. An empty state is no work.
 func (p *pass) moved(to string) {
-	p.Metrics.Moved(p.state.phase, to)
+	p.controller.Metrics.Moved(p.state.phase, to)
 	p.state.phase = to
 }
 
@@ -57,6 +57,6 @@ func (p *pass) measure(written workv1.ManifestWorkStatus) {
 func (p *pass) reached(stage string, started time.Time) {
 	if p.state.measured[stage] != p.work.Generation {
 		p.state.measured[stage] = p.work.Generation
-		p.Metrics.Reached(stage, p.Clock.Since(started))
+		p.controller.Metrics.Reached(stage, p.controller.Clock.Since(started))
 	}
 }

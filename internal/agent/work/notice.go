@@ -11,7 +11,9 @@ import (
 )
 
 // named returns the work in messages about objects of the member.
-func (p *pass) named() string { return "The ManifestWork " + p.Cluster + "/" + p.name + " of the hub" }
+func (p *pass) named() string {
+	return "The ManifestWork " + p.controller.Cluster + "/" + p.name + " of the hub"
+}
 
 // about returns an object of the member for an event. It must have been read.
 func (p *pass) about(id object.ID) corev1.ObjectReference {
@@ -28,7 +30,7 @@ func (p *pass) noteTakenOver(next []plan.Entry) {
 	for _, entry := range next {
 		known := slices.ContainsFunc(before, func(each plan.Entry) bool { return each.ID == entry.ID && each.Adopted && each.UID == entry.UID })
 		if entry.Adopted && !known {
-			p.memberEvents.Normal(p.about(entry.ID), event.TakenOver, p.named()+" has taken this object over. It changes the object, and does not delete it")
+			p.controller.memberEvents.Normal(p.about(entry.ID), event.TakenOver, p.named()+" has taken this object over. It changes the object, and does not delete it")
 		}
 	}
 }
@@ -42,7 +44,7 @@ func (p *pass) noteConflicts(step plan.Step) {
 			delete(p.state.conflicts, m.ID)
 		case !p.state.conflicts[m.ID]:
 			p.state.conflicts[m.ID] = true
-			p.memberEvents.Warning(p.about(m.ID), event.Conflict, p.named()+" is not applied to it: it is "+verdict.Message)
+			p.controller.memberEvents.Warning(p.about(m.ID), event.Conflict, p.named()+" is not applied to it: it is "+verdict.Message)
 		}
 	}
 }
@@ -52,8 +54,8 @@ func (p *pass) whyKept(entry plan.Entry) string {
 	switch {
 	case entry.Adopted:
 		return "it was there before the work"
-	case p.occupied[entry.ID] != "":
-		return p.occupied[entry.ID]
+	case p.inUse[entry.ID] != "":
+		return p.inUse[entry.ID]
 	default:
 		return "the work orphans it"
 	}

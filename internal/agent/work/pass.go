@@ -25,7 +25,7 @@ var errTooManySteps = errors.New("the work did not settle in 100 steps; the agen
 
 // pass is one look at one work.
 type pass struct {
-	*Controller
+	controller *Controller
 
 	ctx   context.Context //nolint:containedctx // a pass lives no longer than its context
 	state *state
@@ -39,15 +39,15 @@ type pass struct {
 	// read has the objects that were read in this pass: nil where it does not exist.
 	read   map[object.ID]*unstructured.Unstructured
 	unread map[object.ID]plan.Failure
-	// occupied is why an object of the work must not be deleted.
-	occupied map[object.ID]string
+	// inUse is why an object of the work must not be deleted.
+	inUse map[object.ID]string
 }
 
 // pass looks at one work, and returns when to look again without an event.
 func (c *Controller) pass(ctx context.Context, name string) (time.Time, error) {
 	p := &pass{
-		Controller: c, ctx: ctx, state: c.state(name), name: name, work: c.works.get(c.Cluster, name),
-		read: map[object.ID]*unstructured.Unstructured{}, unread: map[object.ID]plan.Failure{}, occupied: map[object.ID]string{},
+		controller: c, ctx: ctx, state: c.state(name), name: name, work: c.works.get(c.Cluster, name),
+		read: map[object.ID]*unstructured.Unstructured{}, unread: map[object.ID]plan.Failure{}, inUse: map[object.ID]string{},
 	}
 	var err error
 	if p.record, err = c.readRecord(ctx, name); err != nil {
@@ -92,7 +92,7 @@ func (p *pass) keep() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return when.Earliest(again, step.Again, p.Clock.Now().Add(p.interval())), nil
+	return when.Earliest(again, step.Again, p.controller.Clock.Now().Add(p.interval())), nil
 }
 
 // leave removes the objects of a work that is being deleted, and then its finalizer. The objects of a work that goes with its definition
@@ -126,16 +126,16 @@ func (p *pass) leave() (time.Time, error) {
 // short intervals.
 func (p *pass) interval() time.Duration {
 	for _, m := range p.manifests {
-		synced := p.watch.synced
+		synced := p.controller.watch.synced
 		if m.Settings.Strategy.Type == object.ReadOnly {
-			synced = p.watch.syncedNamed
+			synced = p.controller.watch.syncedNamed
 		}
 		if m.ID.Resource != "" && !synced(m.ID) {
 			p.reportPolled(m.ID)
 			return pollInterval
 		}
 	}
-	return compareInterval + time.Duration(p.Random()*float64(compareInterval)/2)
+	return compareInterval + time.Duration(p.controller.Random()*float64(compareInterval)/2)
 }
 
 // reportPolled reports once that objects cannot be watched. A watch that has just started may follow.
@@ -144,8 +144,8 @@ func (p *pass) reportPolled(id object.ID) {
 		p.state.polled = true
 		return
 	}
-	if p.watch.firstReport(labelled(id)) {
-		p.Log.Warn("objects of works are read each minute, because they are not watched: grant the agent the verbs list and watch on this resource",
+	if p.controller.watch.firstReport(labelled(id)) {
+		p.controller.Log.Warn("objects of works are read each minute, because they are not watched: grant the agent the verbs list and watch on this resource",
 			"resource", strings.TrimSuffix(id.Resource+"."+id.Group, "."))
 	}
 }
@@ -161,7 +161,7 @@ func (s *state) follow(work *workv1.ManifestWork) {
 	s.generation, s.uid = work.Generation, string(work.UID)
 	clear(s.since)
 	clear(s.kept)
-	clear(s.contests)
+	clear(s.contentions)
 }
 
 // steps plans and executes until nothing is left to do now.
@@ -177,7 +177,7 @@ func (p *pass) steps() (plan.Step, error) {
 			p.waits(step)
 			p.publishRefused(step)
 			for _, other := range step.Wake {
-				p.queue.Add(other, queue.News, plan.HandoverWait)
+				p.controller.queue.Add(other, queue.News, plan.HandoverWait)
 			}
 			return step, p.ctx.Err()
 		}
@@ -197,7 +197,7 @@ func (p *pass) waits(step plan.Step) {
 	}
 	for _, stage := range step.Blocked {
 		if _, ok := p.state.since[stage]; !ok {
-			p.state.since[stage] = p.Clock.Now()
+			p.state.since[stage] = p.controller.Clock.Now()
 		}
 	}
 }

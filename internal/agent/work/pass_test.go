@@ -15,7 +15,7 @@ func TestAStageWaitsOnce(t *testing.T) {
 	start := time.Unix(1e6, 0)
 	first, second := plan.Stage{Rank: 1, Removing: true}, plan.Stage{Rank: 2, Removing: true}
 	clock := testclock.NewFakeClock(start)
-	p := &pass{Controller: &Controller{Clock: clock}, state: newState()}
+	p := &pass{controller: &Controller{Clock: clock}, state: newState()}
 	minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 	for n, each := range []struct {
 		step plan.Step

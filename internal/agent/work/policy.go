@@ -71,7 +71,7 @@ func (p *pass) storePolicy() error {
 		return fmt.Errorf("encoding the annotations of the record: %w", err)
 	}
 	stored := &workv1.AppliedManifestWork{}
-	if err := p.Records.Patch(p.ctx, client.AppliedManifestWork(p.record.Name), patch, stored); err != nil {
+	if err := p.controller.Records.Patch(p.ctx, client.AppliedManifestWork(p.record.Name), patch, stored); err != nil {
 		return err //nolint:wrapcheck // the client names the record
 	}
 	p.record = stored

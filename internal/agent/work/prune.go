@@ -9,8 +9,8 @@ import (
 // prune removes what is stored about objects that the work neither names nor has on record, so that the memory of a work is bounded by
 // the work.
 func (p *pass) prune() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.controller.mu.Lock()
+	defer p.controller.mu.Unlock()
 	known := map[object.ID]bool{}
 	for id := range p.state.wants {
 		known[id] = true
@@ -25,7 +25,7 @@ func (p *pass) prune() {
 	dropUnknown(p.state.failures, known)
 	dropUnknown(p.state.attempts, known)
 	dropUnknown(p.state.unread, known)
-	dropUnknown(p.state.contests, known)
+	dropUnknown(p.state.contentions, known)
 	dropUnknown(p.state.conflicts, known)
 	dropUnknown(p.state.versions, known)
 }

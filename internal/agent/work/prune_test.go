@@ -17,14 +17,14 @@ func TestTheMemoryOfAWorkIsBoundedByTheWork(t *testing.T) {
 	s := newState()
 	s.wants, s.entries = map[object.ID]string{named: "h"}, []plan.Entry{{ID: recorded}}
 	for _, id := range []object.ID{named, recorded, old} {
-		s.applied[id], s.failures[id], s.attempts[id], s.contests[id] = plan.Applied{}, plan.Failure{}, 1, contest{}
+		s.applied[id], s.failures[id], s.attempts[id], s.contentions[id] = plan.Applied{}, plan.Failure{}, 1, contention{}
 		s.conflicts[id], s.versions[id], s.unread[id] = true, "1", unread{}
 	}
-	(&pass{Controller: &Controller{}, state: s}).prune()
+	(&pass{controller: &Controller{}, state: s}).prune()
 	want := []object.ID{named, recorded}
 	for what, got := range map[string][]object.ID{
 		"applied": slices.Collect(maps.Keys(s.applied)), "failures": slices.Collect(maps.Keys(s.failures)), "attempts": slices.Collect(maps.Keys(s.attempts)),
-		"contests": slices.Collect(maps.Keys(s.contests)), "conflicts": slices.Collect(maps.Keys(s.conflicts)), "versions": slices.Collect(maps.Keys(s.versions)),
+		"contentions": slices.Collect(maps.Keys(s.contentions)), "conflicts": slices.Collect(maps.Keys(s.conflicts)), "versions": slices.Collect(maps.Keys(s.versions)),
 		"unread": slices.Collect(maps.Keys(s.unread)),
 	} {
 		slices.SortFunc(got, object.ID.Compare)

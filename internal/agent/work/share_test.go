@@ -26,7 +26,7 @@ func TestWhatAWorkShowsToTheOthers(t *testing.T) {
 		"it is not applied": {work: has, want: []plan.Other{{Work: "w", Hash: "h", Refused: true, Recorded: true}}},
 		"it is applied":     {work: has, applied: plan.Applied{UID: "u", Hash: "h"}, want: []plan.Other{{Work: "w", Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u"}}},
 		"another client was first": {
-			work: has, applied: plan.Applied{UID: "u", Hash: "h", Raced: true},
+			work: has, applied: plan.Applied{UID: "u", Hash: "h", CreatedConcurrently: true},
 			want: []plan.Other{{Work: "w", Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u", Adopted: true}},
 		},
 		"it goes":         {work: goes, want: []plan.Other{{Work: "w", Recorded: true}}},
@@ -34,7 +34,7 @@ func TestWhatAWorkShowsToTheOthers(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			c := &Controller{states: map[string]*state{}, watch: newWatches(t.Context(), nil, nil)}
-			p := &pass{Controller: c, state: c.state("w"), name: "w", work: test.work, record: record}
+			p := &pass{controller: c, state: c.state("w"), name: "w", work: test.work, record: record}
 			p.state.wants, p.state.refused = map[object.ID]string{a: "h"}, map[object.ID]bool{a: true}
 			if test.applied.UID != "" {
 				p.state.applied[a] = test.applied

@@ -100,7 +100,7 @@ func (c *Controller) readAll(ctx context.Context, records *workv1.AppliedManifes
 		state := c.state(name)
 		c.mu.Lock()
 		state.entries, state.recorded = entriesOf(record), true
-		c.holders.set(name, state.wants, state.entries)
+		c.references.set(name, state.wants, state.entries)
 		c.mu.Unlock()
 		c.queue.Add(name, queue.Routine, 0)
 	}
@@ -114,7 +114,7 @@ func (c *Controller) readAll(ctx context.Context, records *workv1.AppliedManifes
 		}
 		c.mu.Lock()
 		state.work, state.wants = work, wants
-		c.holders.set(work.Name, wants, state.entries)
+		c.references.set(work.Name, wants, state.entries)
 		c.mu.Unlock()
 	}
 	return ctx.Err()

@@ -57,7 +57,7 @@ func TestTheFirstListOfAWatchDelaysNoNewWork(t *testing.T) {
 			settled := newState()
 			settled.wants, settled.versions = map[object.ID]string{id: "hash"}, tc.versions
 			c := &Controller{queue: queue.New(clock), states: map[string]*state{"settled": settled}}
-			c.holders.set("settled", settled.wants, nil)
+			c.references.set("settled", settled.wants, nil)
 			c.touched(id, "2")
 			clock.Step(settleTime)
 			c.queue.Add("new", queue.News, 0)

@@ -24,17 +24,17 @@ func (p *pass) acceptByRule(ctx context.Context, csr *certificatesv1.Certificate
 	if p.cluster == nil || decision.Reason != approval.ReasonNotAccepted {
 		return nil
 	}
-	at := slices.IndexFunc(p.options.AutoAccept, func(rule autoaccept.Rule) bool { return rule.Accepts(p.cluster, csr) })
+	at := slices.IndexFunc(p.reconciler.options.AutoAccept, func(rule autoaccept.Rule) bool { return rule.Accepts(p.cluster, csr) })
 	if at < 0 {
 		return nil
 	}
-	rule, next := p.options.AutoAccept[at], p.cluster.DeepCopy()
+	rule, next := p.reconciler.options.AutoAccept[at], p.cluster.DeepCopy()
 	next.Spec.HubAcceptsClient = true
-	metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterAcceptedAnnotationKey, p.options.Clock.Now().UTC().Format(time.RFC3339))
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterAcceptedAnnotationKey, p.reconciler.options.Clock.Now().UTC().Format(time.RFC3339))
 	if !approval.SharedBootstrap(csr.Spec) {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.JoinRequesterAnnotationKey, csr.Spec.Username)
 	}
-	if err := p.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
+	if err := p.reconciler.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 		return fmt.Errorf("accepting ManagedCluster %s by the rule %q: %w", p.name, rule, err)
 	}
 	p.cluster = next

@@ -28,7 +28,7 @@ func (p *pass) recordAgent(ctx context.Context, requests []*certificatesv1.Certi
 	if !setAgent(next, requests) {
 		return nil
 	}
-	if err := p.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
+	if err := p.reconciler.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 		return fmt.Errorf("recording the agent of ManagedCluster %s: %w", p.name, err)
 	}
 	p.cluster = next

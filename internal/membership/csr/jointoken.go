@@ -40,7 +40,7 @@ func usedJoinToken(
 // endJoinToken deletes the service account of the join token once its certificate was signed and read, which ends the token. An account
 // with another UID is that of a newer token, and stays.
 func (p *pass) endJoinToken(ctx context.Context, requests []*certificatesv1.CertificateSigningRequest) error {
-	request, wait := usedJoinToken(p.cluster, requests, p.options.Clock.Now())
+	request, wait := usedJoinToken(p.cluster, requests, p.reconciler.options.Clock.Now())
 	switch {
 	case request == nil || p.ended(request.UID):
 		return nil
@@ -51,7 +51,7 @@ func (p *pass) endJoinToken(ctx context.Context, requests []*certificatesv1.Cert
 		return nil
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: registration.JoinNamespace, Name: p.name}}
-	err := p.client.Delete(ctx, account, client.Preconditions{UID: new(types.UID(request.Spec.UID))})
+	err := p.reconciler.client.Delete(ctx, account, client.Preconditions{UID: new(types.UID(request.Spec.UID))})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting the ServiceAccount %s/%s of a join token: %w", account.Namespace, account.Name, err)
 	}
@@ -64,13 +64,13 @@ func (p *pass) endJoinToken(ctx context.Context, requests []*certificatesv1.Cert
 
 // ended returns whether the join token of a request has ended.
 func (p *pass) ended(request types.UID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.endedTokens[p.name] == request
+	p.reconciler.mu.Lock()
+	defer p.reconciler.mu.Unlock()
+	return p.reconciler.endedTokens[p.name] == request
 }
 
 func (p *pass) setEnded(request types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.endedTokens[p.name] = request
+	p.reconciler.mu.Lock()
+	defer p.reconciler.mu.Unlock()
+	p.reconciler.endedTokens[p.name] = request
 }

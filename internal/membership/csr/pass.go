@@ -31,7 +31,7 @@ const (
 
 // pass is one pass over the open requests of a cluster.
 type pass struct {
-	*reconciler
+	reconciler *reconciler
 
 	name string
 	// cluster is nil where it does not exist. It is the latest stored version.
@@ -44,7 +44,7 @@ type pass struct {
 
 // decide decides on one request and writes the decision.
 func (p *pass) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
-	decision := approval.Decide(approval.Input{Request: csr, Cluster: p.cluster, MaxDuration: p.options.MaxDuration})
+	decision := approval.Decide(approval.Input{Request: csr, Cluster: p.cluster, MaxDuration: p.reconciler.options.MaxDuration})
 	if decision.Review != nil {
 		allowed, err := p.review(ctx, decision.Review)
 		if err != nil {
@@ -77,7 +77,7 @@ func (p *pass) decide(ctx context.Context, csr *certificatesv1.CertificateSignin
 
 func (p *pass) review(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: *spec}
-	if err := p.client.Create(ctx, review); err != nil {
+	if err := p.reconciler.client.Create(ctx, review); err != nil {
 		return false, fmt.Errorf("reviewing the permission of %s: %w", spec.User, err)
 	}
 	return review.Status.Allowed, nil
@@ -89,7 +89,7 @@ func (p *pass) approve(ctx context.Context, csr *certificatesv1.CertificateSigni
 	if decision.Pin != "" || decision.Consume {
 		next := p.cluster.DeepCopy()
 		record(next, csr, decision)
-		if err := p.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
+		if err := p.reconciler.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 			return fmt.Errorf("recording the UID of the member on ManagedCluster %s: %w", p.name, err)
 		}
 		p.cluster = next
@@ -98,7 +98,7 @@ func (p *pass) approve(ctx context.Context, csr *certificatesv1.CertificateSigni
 	if err := p.finish(ctx, csr, certificatesv1.CertificateApproved, approvedReason, message); err != nil {
 		return err
 	}
-	p.metrics.AddApproved()
+	p.reconciler.metrics.AddApproved()
 	log.FromContext(ctx).Info("approved the certificate request", "request", csr.Name, "requester", csr.Spec.Username)
 	p.emit(telemetry.RequestApprovedEvent(p.name, csr.Name, csr.Spec.Username))
 	return nil
@@ -124,7 +124,7 @@ func (p *pass) deny(ctx context.Context, csr *certificatesv1.CertificateSigningR
 	if err := p.finish(ctx, csr, certificatesv1.CertificateDenied, decision.Reason, decision.Message); err != nil {
 		return err
 	}
-	p.metrics.AddDenied()
+	p.reconciler.metrics.AddDenied()
 	log.FromContext(ctx).Info("denied the certificate request", "request", csr.Name, "reason", decision.Reason, "message", decision.Message)
 	if p.cluster != nil {
 		p.emit(telemetry.RequestDeniedEvent(p.name, csr.Name, decision.Message))
@@ -136,12 +136,12 @@ func (p *pass) deny(ctx context.Context, csr *certificatesv1.CertificateSigningR
 func (p *pass) finish(
 	ctx context.Context, csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType, reason, message string,
 ) error {
-	now := metav1.NewTime(p.options.Clock.Now())
+	now := metav1.NewTime(p.reconciler.options.Clock.Now())
 	next := csr.DeepCopy()
 	next.Status.Conditions = append(next.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,
 	})
-	if err := p.client.SubResource("approval").Update(ctx, next); err != nil {
+	if err := p.reconciler.client.SubResource("approval").Update(ctx, next); err != nil {
 		return fmt.Errorf("writing the condition %s of CertificateSigningRequest %s: %w", kind, csr.Name, err)
 	}
 	return nil
@@ -169,7 +169,7 @@ func (p *pass) writeConflict(ctx context.Context) error {
 	stored := meta.FindStatusCondition(p.cluster.Status.Conditions, clusterv1.ManagedClusterConditionIdentityConflict)
 	want := metav1.Condition{
 		Type: clusterv1.ManagedClusterConditionIdentityConflict, Status: metav1.ConditionTrue, Reason: reasonConflict, Message: p.conflict,
-		LastTransitionTime: metav1.NewTime(p.options.Clock.Now().Truncate(time.Second)),
+		LastTransitionTime: metav1.NewTime(p.reconciler.options.Clock.Now().Truncate(time.Second)),
 	}
 	if p.conflict == "" {
 		want.Status, want.Reason, want.Message = metav1.ConditionFalse, reasonNoConflict, noConflict
@@ -179,7 +179,7 @@ func (p *pass) writeConflict(ctx context.Context) error {
 	}
 	next := p.cluster.DeepCopy()
 	meta.SetStatusCondition(&next.Status.Conditions, want)
-	if err := p.client.Status().Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
+	if err := p.reconciler.client.Status().Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 		return fmt.Errorf("writing the condition %s of ManagedCluster %s: %w", want.Type, p.name, err)
 	}
 	p.cluster = next
@@ -191,5 +191,5 @@ func (p *pass) writeConflict(ctx context.Context) error {
 }
 
 func (p *pass) emit(event telemetry.Event) {
-	p.recorder.Eventf(p.cluster, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+	p.reconciler.recorder.Eventf(p.cluster, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 }

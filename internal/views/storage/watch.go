@@ -51,7 +51,7 @@ func (s *Storage) Watch(ctx context.Context, options *metainternalversion.ListOp
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &watcher{
-		Storage: s, caller: caller, matches: matcher(options), events: make(chan watch.Event, eventBuffer), stop: stop,
+		storage: s, caller: caller, matches: matcher(options), events: make(chan watch.Event, eventBuffer), stop: stop,
 		state: start, view: start.Snapshot.ViewFor(caller),
 		bookmarks: options.AllowWatchBookmarks, announceInitial: options.AllowWatchBookmarks && ptr.Deref(options.SendInitialEvents, false),
 	}
@@ -85,7 +85,7 @@ func (s *Storage) startState(options *metainternalversion.ListOptions) (viewcach
 
 // watcher sends one caller the changes of the objects that it may see.
 type watcher struct {
-	*Storage
+	storage *Storage
 
 	caller  access.Subject
 	matches func(visibility.Object) bool
@@ -105,17 +105,17 @@ func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 func (w *watcher) Stop() { w.stop() }
 
 func (w *watcher) run(ctx context.Context) {
-	ticker := w.clock.NewTicker(bookmarkInterval)
+	ticker := w.storage.clock.NewTicker(bookmarkInterval)
 	defer ticker.Stop()
 	for {
-		current, delta, changed := w.cache.Since(w.state)
+		current, delta, changed := w.storage.cache.Since(w.state)
 		if !w.advance(ctx, current, delta) {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.cache.Done():
+		case <-w.storage.cache.Done():
 			return
 		case <-changed:
 		case <-ticker.C():
@@ -129,7 +129,7 @@ func (w *watcher) run(ctx context.Context) {
 // advance sends the events that lead from the last state to another. It returns false when the watch is over.
 func (w *watcher) advance(ctx context.Context, to viewcache.State, delta visibility.Delta) bool {
 	view := to.Snapshot.ViewFor(w.caller)
-	changes := slices.Collect(visibility.Changes(w.kind, w.view, view, delta, w.matches))
+	changes := slices.Collect(visibility.Changes(w.storage.kind, w.view, view, delta, w.matches))
 	for i, change := range changes {
 		revision := to.PartialRevision()
 		if i == len(changes)-1 {
@@ -151,17 +151,17 @@ func (w *watcher) advance(ctx context.Context, to viewcache.State, delta visibil
 func (w *watcher) event(change visibility.Change, revision uint64) watch.Event {
 	switch {
 	case change.After == nil:
-		return watch.Event{Type: watch.Deleted, Object: w.withRevision(change.Before.Object, revision)}
+		return watch.Event{Type: watch.Deleted, Object: w.storage.withRevision(change.Before.Object, revision)}
 	case change.Before == nil:
-		return watch.Event{Type: watch.Added, Object: w.withRevision(change.After.Object, revision)}
+		return watch.Event{Type: watch.Added, Object: w.storage.withRevision(change.After.Object, revision)}
 	default:
-		return watch.Event{Type: watch.Modified, Object: w.withRevision(change.After.Object, revision)}
+		return watch.Event{Type: watch.Modified, Object: w.storage.withRevision(change.After.Object, revision)}
 	}
 }
 
 // sendBookmark sends the revision of the state whose events are all sent.
 func (w *watcher) sendBookmark(ctx context.Context, annotations map[string]string) bool {
-	object := w.newObject()
+	object := w.storage.newObject()
 	object.SetResourceVersion(formatRevision(w.state.Revision))
 	object.SetAnnotations(annotations)
 	return w.send(ctx, watch.Event{Type: watch.Bookmark, Object: object})
@@ -169,7 +169,7 @@ func (w *watcher) sendBookmark(ctx context.Context, annotations map[string]strin
 
 // send returns false when the watch has ended, or the client left an event unread for too long.
 func (w *watcher) send(ctx context.Context, event watch.Event) bool {
-	timer := w.clock.NewTimer(sendTimeout)
+	timer := w.storage.clock.NewTimer(sendTimeout)
 	defer timer.Stop()
 	select {
 	case w.events <- event:

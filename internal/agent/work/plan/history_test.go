@@ -89,8 +89,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// raced returns whether another client created the object before the works that own it wrote to it.
-func (t *thing) raced() bool {
+// createdConcurrently returns whether another client created the object before the works that own it wrote to it.
+func (t *thing) createdConcurrently() bool {
 	owned, first := false, false
 	for work, owns := range t.owners {
 		owned, first = owned || owns, first || owns && t.written[work] == t.at
@@ -320,7 +320,7 @@ func (m *member) input(name string, w *simulatedWork) Input {
 		}
 		in.Objects[id] = Object{
 			UID: found.uid, Labelled: found.label == name, OtherLabel: found.label != "" && found.label != name, Owned: found.owners[name],
-			Raced: found.raced(), Fields: fmt.Sprint(found.fields[name]), Terminating: found.terminating, Serving: true,
+			CreatedConcurrently: found.createdConcurrently(), Fields: fmt.Sprint(found.fields[name]), Terminating: found.terminating, Serving: true,
 		}
 	}
 	for other, ow := range m.works {
@@ -334,11 +334,11 @@ func (m *member) input(name string, w *simulatedWork) Input {
 			}
 			named := slices.ContainsFunc(ow.manifests, func(x object.Manifest) bool { return x.ID == id })
 			uncertain := len(ow.manifests) == 0 || slices.ContainsFunc(ow.manifests, func(x object.Manifest) bool { return x.Fault != nil })
-			o.Drops = (ow.leaving || !uncertain && !named) && !ow.orphans
+			o.Removes = (ow.leaving || !uncertain && !named) && !ow.orphans
 			if at := slices.IndexFunc(m.records[other], func(e Entry) bool { return e.ID == id }); at >= 0 {
 				entry := m.records[other][at]
 				if applied, ok := ow.applied[id]; ok && (entry.UID == "" || entry.UID == applied.UID) {
-					entry.Adopted = entry.Adopted || entry.UID == "" && applied.Raced
+					entry.Adopted = entry.Adopted || entry.UID == "" && applied.CreatedConcurrently
 					entry.UID, entry.Hash = applied.UID, applied.Hash
 				}
 				o.Recorded, o.Applied, o.UID, o.Adopted = true, entry.Hash != "", entry.UID, entry.Adopted
@@ -374,12 +374,12 @@ func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) er
 		if call.Create != (found == nil) {
 			return fmt.Errorf("%w: %s applied with create=%t", errBoom, id, call.Create)
 		}
-		raced := found == nil && m.faults > 0 && m.random.IntN(4) == 0 // another client is faster
-		if raced {
+		createdConcurrently := found == nil && m.faults > 0 && m.random.IntN(4) == 0 // another client is faster
+		if createdConcurrently {
 			found = m.newThing("")
 			m.note("another client creates %s", id)
 		}
-		if raced && createOnly(call.Manifest) {
+		if createdConcurrently && createOnly(call.Manifest) {
 			m.things[id] = found
 			return nil // the member refuses to create it
 		}
@@ -405,7 +405,7 @@ func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) er
 			delete(found.owners, name)
 		}
 		if !lost {
-			w.applied[id] = Applied{UID: found.uid, Hash: call.Manifest.Hash, Fields: fmt.Sprint(found.fields[name]), Raced: raced}
+			w.applied[id] = Applied{UID: found.uid, Hash: call.Manifest.Hash, Fields: fmt.Sprint(found.fields[name]), CreatedConcurrently: createdConcurrently}
 		}
 	case Release:
 		if found == nil || found.uid != call.Entry.UID {
@@ -413,7 +413,7 @@ func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) er
 		}
 		delete(found.owners, name)
 		if found.label == name {
-			found.label = call.Heir
+			found.label = call.Successor
 		}
 		found.released = found.released || w.orphans
 	case Delete:

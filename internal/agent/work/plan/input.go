@@ -48,8 +48,8 @@ type Object struct {
 	Labelled, Owned bool
 	// Named is whether it names a record of this name, which may be gone.
 	Named bool
-	// Raced is whether another client created it before a work first wrote to it. It is certain only until the work writes to it again.
-	Raced bool
+	// CreatedConcurrently is whether another client created it before a work first wrote to it. It is certain only until the work writes to it again.
+	CreatedConcurrently bool
 	// OtherLabel is whether it carries the label of another record.
 	OtherLabel bool
 	// Fields is the hash of the fields that the agent manages for this work.
@@ -61,8 +61,8 @@ type Object struct {
 	Healthy bool
 	// Finished is whether it ran to its end, as a Job does.
 	Finished bool
-	// Occupied is why it must not be deleted, such as a namespace with objects of other clients; empty where it may be.
-	Occupied string
+	// InUse is why it must not be deleted, such as a namespace with objects of other clients; empty where it may be.
+	InUse string
 }
 
 // Other is another work of this agent with the same object.
@@ -77,8 +77,8 @@ type Other struct {
 	// A work that only names an object, or may not write it, does not own it.
 	Recorded bool
 	Applied  bool
-	// Drops is whether it is about to delete the object, because its manifest or the work itself is gone.
-	Drops   bool
+	// Removes is whether it is about to delete the object, because its manifest or the work itself is gone.
+	Removes bool
 	UID     string
 	Adopted bool
 }
@@ -86,8 +86,8 @@ type Other struct {
 // Applied is the result of an apply of this process.
 type Applied struct {
 	UID, Hash, Fields string
-	// Raced is whether another client created the object between the read and the apply. The response shows it for certain.
-	Raced bool
+	// CreatedConcurrently is whether another client created the object between the read and the apply. The response shows it for certain.
+	CreatedConcurrently bool
 }
 
 // Failure is a call about an object that failed.
@@ -126,9 +126,9 @@ type Input struct {
 	Unread  map[object.ID]Failure
 	Others  map[object.ID][]Other
 	Applied map[object.ID]Applied
-	// Failures has the last failure of each object, Contests the objects that other clients have changed.
-	Failures map[object.ID]Failure
-	Contests map[object.ID]Contest
+	// Failures has the last failure of each object, Contentions the objects that other clients have changed.
+	Failures    map[object.ID]Failure
+	Contentions map[object.ID]Contention
 	// RemovalWait is how long the objects of a rank may take to disappear; 0 is the constant of this name.
 	RemovalWait time.Duration
 	// Since is when each stage began to wait. A stage stays in it while it is blocked.

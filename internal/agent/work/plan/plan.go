@@ -12,7 +12,7 @@ import (
 
 // Plan returns the next step.
 func Plan(in Input) Step {
-	p := &planner{Input: in, step: Step{Verdicts: map[int]Verdict{}, Refused: map[object.ID]bool{}}, stored: map[object.ID]Entry{}}
+	p := &planner{in: in, step: Step{Verdicts: map[int]Verdict{}, Refused: map[object.ID]bool{}}, stored: map[object.ID]Entry{}}
 	for _, entry := range in.Record {
 		p.stored[entry.ID] = entry
 	}
@@ -26,7 +26,7 @@ func Plan(in Input) Step {
 }
 
 type planner struct {
-	Input
+	in Input
 
 	step   Step
 	stored map[object.ID]Entry
@@ -52,16 +52,16 @@ func (p *planner) keep() {
 		}
 		return
 	}
-	if len(p.Manifests) == 0 {
+	if len(p.in.Manifests) == 0 {
 		return // an empty work is a mistake, and takes nothing away
 	}
-	unwanted := slices.DeleteFunc(slices.Clone(p.Record), func(entry Entry) bool { return kept(entry.ID) })
+	unwanted := slices.DeleteFunc(slices.Clone(p.in.Record), func(entry Entry) bool { return kept(entry.ID) })
 	left := p.remove(unwanted)
 	if len(p.step.Calls) > 0 {
 		return
 	}
 	entries = slices.DeleteFunc(entries, func(entry Entry) bool { return !kept(entry.ID) && !slices.Contains(left, entry) })
-	if !slices.Equal(entries, p.Record) {
+	if !slices.Equal(entries, p.in.Record) {
 		p.step.Calls = []Call{{Verb: WriteRecord, Entries: entries}}
 	}
 }
@@ -69,8 +69,8 @@ func (p *planner) keep() {
 // refuse notes the objects of the manifests that failed for good. The first manifest of an object counts.
 func (p *planner) refuse() {
 	seen := map[object.ID]bool{}
-	for i := range p.Manifests {
-		m := &p.Manifests[i]
+	for i := range p.in.Manifests {
+		m := &p.in.Manifests[i]
 		verdict := p.step.Verdicts[m.Ordinal]
 		if !seen[m.ID] && verdict.State == Failed && verdict.Code.Final() && verdict.Code != OwnedByWork {
 			p.step.Refused[m.ID] = true
@@ -81,11 +81,11 @@ func (p *planner) refuse() {
 
 // leave plans a work that goes.
 func (p *planner) leave() {
-	if !p.Recorded {
+	if !p.in.Recorded {
 		p.step.Gone = true
 		return
 	}
-	if left := p.remove(p.Record); len(left) == 0 && len(p.step.Calls) == 0 {
+	if left := p.remove(p.in.Record); len(left) == 0 && len(p.step.Calls) == 0 {
 		p.step.Calls = []Call{{Verb: DeleteRecord}}
 	}
 }
@@ -95,8 +95,8 @@ func (p *planner) leave() {
 // every object where it has no name.
 func (p *planner) candidates() (wanted []candidate, kept func(object.ID) bool) {
 	named, mistaken := map[object.ID]bool{}, map[string]bool{}
-	for i := range p.Manifests {
-		m := &p.Manifests[i]
+	for i := range p.in.Manifests {
+		m := &p.in.Manifests[i]
 		if m.Fault != nil {
 			mistaken[m.ID.Name] = true
 		}
@@ -121,7 +121,7 @@ func (p *planner) verdict(m *object.Manifest, duplicate bool) Verdict {
 	if duplicate {
 		return Verdict{State: Failed, Code: Invalid, Message: "an earlier manifest of the work is for the same object"}
 	}
-	if failure, unread := p.Unread[m.ID]; unread {
+	if failure, unread := p.in.Unread[m.ID]; unread {
 		p.again(failure.Until)
 		return Verdict{State: Failed, Code: failure.Code, Message: failure.Message}
 	}
@@ -137,10 +137,10 @@ func (p *planner) verdict(m *object.Manifest, duplicate bool) Verdict {
 // faulty returns why a manifest cannot be an object. A kind may become known without an event, so it is looked up again.
 func (p *planner) faulty(m *object.Manifest) Verdict {
 	if _, unknown := errors.AsType[object.UnknownKindError](m.Fault); unknown {
-		p.again(p.Now.Add(unknownKindWait))
+		p.again(p.in.Now.Add(unknownKindWait))
 		return Verdict{State: Failed, Code: UnknownKind, Message: m.Fault.Error() + "; it is looked up again every minute"}
 	}
-	if failure, unread := p.Unread[m.ID]; unread && m.ID.Resource == "" { // the kinds of the member were not read
+	if failure, unread := p.in.Unread[m.ID]; unread && m.ID.Resource == "" { // the kinds of the member were not read
 		p.again(failure.Until)
 		return Verdict{State: Failed, Code: failure.Code, Message: failure.Message}
 	}
@@ -156,8 +156,8 @@ func (p *planner) owner(m *object.Manifest) string {
 	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply && apply != nil && apply.FieldManager != defaultManager {
 		return ""
 	}
-	for _, other := range p.Others[m.ID] {
-		older := cmp.Or(other.Created.Compare(p.Created), cmp.Compare(other.Work, p.Work)) < 0
+	for _, other := range p.in.Others[m.ID] {
+		older := cmp.Or(other.Created.Compare(p.in.Created), cmp.Compare(other.Work, p.in.Work)) < 0
 		if older && other.Applied && other.Hash != "" && other.Hash != m.Hash {
 			return other.Work
 		}
@@ -171,25 +171,28 @@ const defaultManager = "work-agent"
 // entry returns the entry that the record must have for a manifest before it is applied. An object of a lost record was created where it names
 // the record, and adopted where it only has the label.
 func (p *planner) entry(m *object.Manifest) Entry {
-	e, recorded := p.stored[m.ID]
-	o, exists := p.Objects[m.ID]
+	e, known := p.stored[m.ID]
+	o, exists := p.in.Objects[m.ID]
 	if !exists {
 		if e.Completed && e.Hash == m.Hash {
 			return e
 		}
 		return Entry{ID: m.ID, Version: m.Kind.Version}
 	}
-	switch {
-	case recorded && e.UID == o.UID:
-	case recorded && e.UID == "" && o.Labelled && o.Owned && !o.Raced, !recorded && (o.Owned || o.Labelled && o.Named), p.sharedCreation(m.ID, o):
-		e = Entry{UID: o.UID}
-	default:
-		e = Entry{UID: o.UID, Adopted: true}
+	if !known || e.UID != o.UID {
+		record := notRecorded
+		switch {
+		case known && e.UID == "":
+			record = recordedWithoutUID
+		case known:
+			record = recordedOther
+		}
+		e = Entry{UID: o.UID, Adopted: !createdByWork(record, p.marksOf(m.ID, o))}
 	}
 	e.ID, e.Version = m.ID, m.Kind.Version
-	if applied, ok := p.Applied[m.ID]; ok && applied.UID == o.UID {
+	if applied, ok := p.in.Applied[m.ID]; ok && applied.UID == o.UID {
 		e.Hash, e.Fields = applied.Hash, applied.Fields
-		e.Adopted = e.Adopted || applied.Raced && !p.sharedCreation(m.ID, o)
+		e.Adopted = e.Adopted || applied.CreatedConcurrently && !p.sharedCreation(m.ID, o)
 	}
 	if createOnly(m) && e.Hash == "" && (o.Owned || e.Adopted && o.Finished) {
 		e.Hash = m.Hash // else the work has written nothing
@@ -198,17 +201,9 @@ func (p *planner) entry(m *object.Manifest) Entry {
 	return e
 }
 
-// sharedCreation returns whether another work of this agent created an object. Its record may not have the UID yet. An entry of a work that
-// never wrote the object, while no label names a work, proves nothing: the object may have been left to its users since.
-func (p *planner) sharedCreation(id object.ID, o Object) bool {
-	return slices.ContainsFunc(p.Others[id], func(other Other) bool {
-		return other.Recorded && !other.Adopted && (other.UID == o.UID && other.Applied || (other.UID == o.UID || other.UID == "" && !o.Raced) && o.OtherLabel)
-	})
-}
-
 // entries returns the record with the wanted entries, sorted. Entries of other objects stay until these are gone.
 func (p *planner) entries(wanted []candidate) []Entry {
-	out := slices.Clone(p.Record)
+	out := slices.Clone(p.in.Record)
 	for _, c := range wanted {
 		if at := slices.IndexFunc(out, func(entry Entry) bool { return entry.ID == c.entry.ID }); at >= 0 {
 			out[at] = c.entry
@@ -222,7 +217,7 @@ func (p *planner) entries(wanted []candidate) []Entry {
 
 // mustWriteAhead returns whether the record must change before anything is applied.
 func (p *planner) mustWriteAhead(wanted []candidate) bool {
-	if !p.Recorded {
+	if !p.in.Recorded {
 		return true
 	}
 	return slices.ContainsFunc(wanted, func(c candidate) bool {
@@ -267,15 +262,15 @@ func (p *planner) applyRanks(wanted []candidate) bool {
 // API server of the member would call a webhook that no pod serves.
 func (p *planner) notHealthy(next []candidate) []object.ID {
 	if !slices.ContainsFunc(next, func(c candidate) bool {
-		_, exists := p.Objects[c.entry.ID]
+		_, exists := p.in.Objects[c.entry.ID]
 		return !exists && object.CallsWebhooks(c.entry.ID)
 	}) {
 		return nil
 	}
 	var out []object.ID
-	for i := range p.Manifests {
-		m := &p.Manifests[i]
-		o, exists := p.Objects[m.ID]
+	for i := range p.in.Manifests {
+		m := &p.in.Manifests[i]
+		o, exists := p.in.Objects[m.ID]
 		if exists && !o.Healthy && object.RankOf(m.ID) == object.RankWorkload && p.step.Verdicts[m.Ordinal].State == Settled {
 			out = append(out, m.ID)
 		}
@@ -285,7 +280,7 @@ func (p *planner) notHealthy(next []candidate) []object.ID {
 
 // hideUnknownKinds keeps kinds pending whose definition may be on its way.
 func (p *planner) hideUnknownKinds() {
-	for _, m := range p.Manifests {
+	for _, m := range p.in.Manifests {
 		if p.step.Verdicts[m.Ordinal].Code == UnknownKind {
 			p.step.Verdicts[m.Ordinal] = Verdict{}
 		}
@@ -295,8 +290,8 @@ func (p *planner) hideUnknownKinds() {
 // apply plans one manifest.
 func (p *planner) apply(c candidate) {
 	id, hash := c.entry.ID, c.manifest.Hash
-	o, exists := p.Objects[id]
-	if failure, ok := p.Failures[id]; ok && failure.Hash == hash && p.Now.Before(failure.Until) {
+	o, exists := p.in.Objects[id]
+	if failure, ok := p.in.Failures[id]; ok && failure.Hash == hash && p.in.Now.Before(failure.Until) {
 		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Failed, Code: failure.Code, Message: failure.Message}
 		if exists && !o.Terminating && createOnly(c.manifest) { // it has its object, and only the marks of the work are missing
 			p.step.Verdicts[c.manifest.Ordinal], p.step.Refused[id] = Verdict{State: Settled}, failure.Code.Final()
@@ -313,9 +308,9 @@ func (p *planner) apply(c candidate) {
 	case !exists && c.entry.Completed, exists && keepsAsItIs(c), exists && c.entry.Hash == hash && (!drifted || c.entry.Completed):
 		p.settle(c.manifest)
 		return
-	case exists && c.entry.Hash == hash && p.Now.Before(p.Contests[id].Until):
+	case exists && c.entry.Hash == hash && p.in.Now.Before(p.in.Contentions[id].Until):
 		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Settled, Contended: true}
-		p.again(p.Contests[id].Until)
+		p.again(p.in.Contentions[id].Until)
 		return
 	}
 	p.step.Calls = append(p.step.Calls, Call{Verb: Apply, Entry: c.entry, Manifest: c.manifest, Create: !exists, Label: label})
@@ -323,9 +318,9 @@ func (p *planner) apply(c candidate) {
 
 // settle ends the plan for a manifest with nothing to do.
 func (p *planner) settle(m *object.Manifest) {
-	verdict := Verdict{State: Settled, Contended: p.Contests[m.ID].contended(p.Now)}
+	verdict := Verdict{State: Settled, Contended: p.in.Contentions[m.ID].contended(p.in.Now)}
 	if verdict.Contended {
-		p.again(p.Contests[m.ID].Quiet)
+		p.again(p.in.Contentions[m.ID].Quiet)
 	}
 	p.step.Verdicts[m.Ordinal] = verdict
 }
@@ -339,14 +334,14 @@ func keepsAsItIs(c candidate) bool {
 func createOnly(m *object.Manifest) bool { return m.Settings.Strategy.Type == object.CreateOnly }
 
 // shared returns whether another work wants an object, or has it on its record.
-func (p *planner) shared(id object.ID) bool { return len(p.Others[id]) > 0 }
+func (p *planner) shared(id object.ID) bool { return len(p.in.Others[id]) > 0 }
 
 // notServing returns the objects of a rank that do not serve yet what later ranks, or manifests of an unknown kind, rely on.
 func (p *planner) notServing(rank object.Rank, more bool) []object.ID {
 	var out []object.ID
-	for i := range p.Manifests {
-		m := &p.Manifests[i]
-		o, exists := p.Objects[m.ID]
+	for i := range p.in.Manifests {
+		m := &p.in.Manifests[i]
+		o, exists := p.in.Objects[m.ID]
 		if !exists || object.RankOf(m.ID) != rank || p.step.Verdicts[m.Ordinal].State != Settled {
 			continue
 		}
@@ -360,7 +355,7 @@ func (p *planner) notServing(rank object.Rank, more bool) []object.ID {
 // definesUnknownKind returns whether a manifest is the definition of a kind of this work that the member does not serve yet.
 func (p *planner) definesUnknownKind(m *object.Manifest) bool {
 	group, kind := object.Defines(m)
-	return kind != "" && slices.ContainsFunc(p.Manifests, func(other object.Manifest) bool {
+	return kind != "" && slices.ContainsFunc(p.in.Manifests, func(other object.Manifest) bool {
 		return other.ID.Resource == "" && other.Kind.Group == group && other.Kind.Kind == kind
 	})
 }
@@ -371,12 +366,12 @@ func (p *planner) wait(stage Stage, objects []object.ID, limit time.Duration) bo
 		return false
 	}
 	p.step.Blocked = append(p.step.Blocked, stage)
-	since, waits := p.Since[stage]
+	since, waits := p.in.Since[stage]
 	if !waits {
-		since = p.Now
+		since = p.in.Now
 	}
 	until := since.Add(limit)
-	if !p.Now.Before(until) {
+	if !p.in.Now.Before(until) {
 		p.step.Overdue = append(p.step.Overdue, objects...)
 		return false
 	}

@@ -53,7 +53,7 @@ func (p *planner) remove(entries []Entry) []Entry {
 			}
 		}
 		entries = entries[end:]
-		if p.wait(Stage{Rank: rank, Removing: true}, waiting, cmp.Or(p.RemovalWait, RemovalWait)) {
+		if p.wait(Stage{Rank: rank, Removing: true}, waiting, cmp.Or(p.in.RemovalWait, RemovalWait)) {
 			return append(left, entries...)
 		}
 	}
@@ -62,27 +62,27 @@ func (p *planner) remove(entries []Entry) []Entry {
 
 // removeOne plans one entry, and returns whether it stays on the record and whether the next rank waits for it.
 func (p *planner) removeOne(entry Entry) (stays, blocks bool) {
-	o := p.Objects[entry.ID]
+	o := p.in.Objects[entry.ID]
 	call := Call{Verb: Delete, Entry: withUID(entry, o.UID)}
 	switch p.fate(entry, o) {
 	case unread:
-		p.again(cmp.Or(p.Unread[entry.ID].Until, p.Now.Add(HandoverWait)))
+		p.again(cmp.Or(p.in.Unread[entry.ID].Until, p.in.Now.Add(HandoverWait)))
 		return true, true
 	case disappear:
-		p.again(p.Now.Add(disappearWait))
+		p.again(p.in.Now.Add(disappearWait))
 		return true, true
 	case release:
 		if !o.Labelled && !o.Owned {
 			return false, false
 		}
 		if call.Verb = Release; !entry.Adopted {
-			call.Heir = p.heir(entry.ID, o.UID)
+			call.Successor = p.successor(entry.ID, o.UID)
 		}
 	case remove:
 	default:
 		return false, false
 	}
-	if failure, ok := p.Failures[entry.ID]; ok && p.Now.Before(failure.Until) {
+	if failure, ok := p.in.Failures[entry.ID]; ok && p.in.Now.Before(failure.Until) {
 		p.again(failure.Until)
 	} else {
 		p.step.Calls = append(p.step.Calls, call)
@@ -96,8 +96,8 @@ func withUID(entry Entry, uid string) Entry {
 }
 
 func (p *planner) fate(entry Entry, o Object) fate {
-	_, exists := p.Objects[entry.ID]
-	_, failed := p.Unread[entry.ID]
+	_, exists := p.in.Objects[entry.ID]
+	_, failed := p.in.Unread[entry.ID]
 	switch {
 	case failed:
 		return unread
@@ -105,9 +105,9 @@ func (p *planner) fate(entry Entry, o Object) fate {
 		return drop
 	case !o.Labelled && !o.Owned: // it was released, or another client took the marks off
 		return drop
-	case entry.UID == "" && (!o.Labelled || !o.Owned || o.Raced), entry.UID != "" && entry.UID != o.UID:
+	case entry.UID == "" && (!o.Labelled || !o.Owned || o.CreatedConcurrently), entry.UID != "" && entry.UID != o.UID:
 		return release // another object with a copy of the marks, or an object of another client
-	case entry.Adopted, o.Occupied != "", p.Orphan(entry.ID), p.heir(entry.ID, o.UID) != "":
+	case entry.Adopted, o.InUse != "", p.in.Orphan(entry.ID), p.successor(entry.ID, o.UID) != "":
 		return release
 	case o.Terminating:
 		return disappear
@@ -118,12 +118,12 @@ func (p *planner) fate(entry Entry, o Object) fate {
 	}
 }
 
-// heir returns the first other work that has an object on its record, has applied it and keeps it; empty where no work does. Of two works that
+// successor returns the first other work that has an object on its record, has applied it and keeps it; empty where no work does. Of two works that
 // drop an object, neither leaves it to the other.
-func (p *planner) heir(id object.ID, uid string) string {
+func (p *planner) successor(id object.ID, uid string) string {
 	var out string
-	for _, other := range p.Others[id] {
-		if other.Recorded && other.Applied && !other.Drops && other.UID == uid && (out == "" || other.Work < out) {
+	for _, other := range p.in.Others[id] {
+		if other.Recorded && other.Applied && !other.Removes && other.UID == uid && (out == "" || other.Work < out) {
 			out = other.Work
 		}
 	}
@@ -134,7 +134,7 @@ func (p *planner) heir(id object.ID, uid string) string {
 // may never be permitted.
 func (p *planner) expected(id object.ID) bool {
 	out := false
-	for _, other := range p.Others[id] {
+	for _, other := range p.in.Others[id] {
 		if other.Hash != "" && !other.Refused {
 			out, p.step.Wake = true, append(p.step.Wake, other.Work)
 		}

@@ -15,12 +15,12 @@ func TestWhichWorkOwnsAnObject(t *testing.T) {
 	now := time.Unix(1e6, 0)
 	id := object.ID{Resource: "configmaps", Namespace: "n", Name: "a"}
 	for sentence, test := range map[string]struct {
-		leaving bool
-		other   Other
-		verb    Verb
-		code    Code
-		heir    string
-		woken   bool
+		leaving   bool
+		other     Other
+		verb      Verb
+		code      Code
+		successor string
+		woken     bool
 	}{
 		"it has another manifest and has not applied it":            {other: Other{Hash: "other"}, verb: Apply},
 		"it may read the object and has it on its record":           {other: Other{Hash: "other", Recorded: true, UID: "u"}, verb: Apply},
@@ -28,11 +28,11 @@ func TestWhichWorkOwnsAnObject(t *testing.T) {
 		"it has applied the object, and does not write it any more": {other: Other{Recorded: true, Applied: true, UID: "u"}, verb: Apply},
 		"the work goes, and it is about to apply the object":        {leaving: true, other: Other{Hash: "other"}, woken: true},
 		"the work goes, and it has the object on its record":        {leaving: true, other: Other{Hash: "other", Recorded: true, UID: "u"}, woken: true},
-		"the work goes, and it has applied the object":              {leaving: true, other: Other{Hash: "h", Recorded: true, Applied: true, UID: "u"}, verb: Release, heir: "old"},
-		"both go": {leaving: true, other: Other{Recorded: true, Applied: true, Drops: true, UID: "u"}, verb: Delete},
+		"the work goes, and it has applied the object":              {leaving: true, other: Other{Hash: "h", Recorded: true, Applied: true, UID: "u"}, verb: Release, successor: "old"},
+		"both go": {leaving: true, other: Other{Recorded: true, Applied: true, Removes: true, UID: "u"}, verb: Delete},
 		"the work goes, and it may not read the object":          {leaving: true, other: Other{Hash: "other", Refused: true}, verb: Delete},
 		"the work goes, and it may not write the object":         {leaving: true, other: Other{Hash: "h", Refused: true, Recorded: true, UID: "u"}, verb: Delete},
-		"the work goes, and its change of the object is refused": {leaving: true, other: Other{Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u"}, verb: Release, heir: "old"},
+		"the work goes, and its change of the object is refused": {leaving: true, other: Other{Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u"}, verb: Release, successor: "old"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			test.other.Work = "old"
@@ -50,7 +50,7 @@ func TestWhichWorkOwnsAnObject(t *testing.T) {
 			if len(step.Calls) > 0 {
 				got = step.Calls[0]
 			}
-			if got.Verb != test.verb || got.Heir != test.heir || step.Verdicts[0].Code != test.code {
+			if got.Verb != test.verb || got.Successor != test.successor || step.Verdicts[0].Code != test.code {
 				t.Errorf("the calls are %+v with the verdict %+v", step.Calls, step.Verdicts[0])
 			}
 			if woken := len(step.Wake) > 0; woken != test.woken || woken && step.Again.Before(now.Add(HandoverWait)) {

@@ -32,8 +32,8 @@ type Call struct {
 	Manifest *object.Manifest
 	// Create is whether the object did not exist, Label whether it gets the label of the record.
 	Create, Label bool
-	// Heir is the work that gets the label of a released object; empty where no work has it.
-	Heir string
+	// Successor is the work that gets the label of a released object; empty where no work has it.
+	Successor string
 	// Entries is what to store in the record.
 	Entries []Entry
 }

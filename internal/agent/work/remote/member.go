@@ -205,9 +205,9 @@ func patchHeader(
 	return to.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}) //nolint:wrapcheck // the API server names the object
 }
 
-// Release takes the marks of a record off an object, as an executor. With an heir, the label names the heir's record.
+// Release takes the marks of a record off an object, as an executor. With a successor, the label names the successor's record.
 func (m *Member) Release(
-	ctx context.Context, executor *workv1.ManifestWorkExecutor, record Record, found *unstructured.Unstructured, entry plan.Entry, heir string,
+	ctx context.Context, executor *workv1.ManifestWorkExecutor, record Record, found *unstructured.Unstructured, entry plan.Entry, successor string,
 ) error {
 	as, err := m.as(executor)
 	if err != nil {
@@ -220,8 +220,8 @@ func (m *Member) Release(
 		}
 	}
 	var label any
-	if heir != "" {
-		label = Label(heir)
+	if successor != "" {
+		label = Label(successor)
 	}
 	header := map[string]any{"uid": found.GetUID(), "resourceVersion": found.GetResourceVersion(), "ownerReferences": owners}
 	if found.GetLabels()[workv1.RecordLabel] == Label(record.Name) {

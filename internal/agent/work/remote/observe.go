@@ -30,12 +30,12 @@ func Observe(found *unstructured.Unstructured, record Record, manager string) pl
 			of := reference(record)
 			return owner.APIVersion == of.APIVersion && owner.Kind == of.Kind && owner.Name == of.Name
 		}),
-		Raced:       racedBefore(found, record),
-		Fields:      fieldsHash(found, manager),
-		Terminating: found.GetDeletionTimestamp() != nil,
-		Serving:     health.Serving(found),
-		Healthy:     healthy(found),
-		Finished:    health.Finished(found),
+		CreatedConcurrently: createdBefore(found, record),
+		Fields:              fieldsHash(found, manager),
+		Terminating:         found.GetDeletionTimestamp() != nil,
+		Serving:             health.Serving(found),
+		Healthy:             healthy(found),
+		Finished:            health.Finished(found),
 	}
 }
 
@@ -55,10 +55,10 @@ func fieldsHash(found *unstructured.Unstructured, manager string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// racedBefore returns whether another client created an object before works first wrote to it: it is older than what the works that own it
+// createdBefore returns whether another client created an object before works first wrote to it: it is older than what the works that own it
 // wrote, or another client wrote to it in the second of its creation. All times are those of the member, in whole seconds. An object that no
 // work owns gives no answer.
-func racedBefore(found *unstructured.Unstructured, record Record) bool {
+func createdBefore(found *unstructured.Unstructured, record Record) bool {
 	created := found.GetCreationTimestamp()
 	owners := ownersOf(found, record)
 	owned, first, others := false, false, false
@@ -93,7 +93,7 @@ func ownsOneOf(entry metav1.ManagedFieldsEntry, owners []types.UID) bool {
 	})
 }
 
-// Raced returns whether another client wrote to an object that an apply should have created.
-func Raced(found *unstructured.Unstructured, manager string) bool {
+// CreatedConcurrently returns whether another client wrote to an object that an apply should have created.
+func CreatedConcurrently(found *unstructured.Unstructured, manager string) bool {
 	return slices.ContainsFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != manager })
 }

@@ -46,8 +46,8 @@ func TestWhoCreatedAnObject(t *testing.T) {
 			found.SetCreationTimestamp(metav1.NewTime(time.Unix(100, 0)))
 			found.SetManagedFields(test.managers)
 			found.SetOwnerReferences(append(test.owners, reference(record)))
-			if got := Observe(found, record, "work").Raced; got != test.want {
-				t.Errorf("Raced = %t", got)
+			if got := Observe(found, record, "work").CreatedConcurrently; got != test.want {
+				t.Errorf("CreatedConcurrently = %t", got)
 			}
 		})
 	}

@@ -11,28 +11,28 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/report"
 )
 
-// contest is an object that another client has changed and the agent has put back.
-type contest struct {
-	plan.Contest
+// contention is an object that another client has changed and the agent has put back.
+type contention struct {
+	plan.Contention
 
 	// fields is what the agent managed after the last repair, in the form of managed fields.
 	fields []byte
 	rival  report.Rival
 }
 
-// contest returns the contest about an object, with the rival that has changed it since the last repair.
-func (p *pass) contest(id object.ID, manager string) contest {
-	out := p.state.contests[id]
+// contention returns the contention about an object, with the rival that has changed it since the last repair.
+func (p *pass) contention(id object.ID, manager string) contention {
+	out := p.state.contentions[id]
 	if found := p.read[id]; found != nil && out.fields != nil {
 		if managers, fields := remote.Lost(out.fields, found, manager); len(fields) > 0 {
 			out.rival = report.Rival{Managers: managers, Fields: fields}
-			p.state.contests[id] = out
+			p.state.contentions[id] = out
 		}
 	}
 	return out
 }
 
-// repaired returns the contest after the agent has put the object back.
-func (c contest) repaired(now time.Time, stored *unstructured.Unstructured, manager string) contest {
-	return contest{Contest: c.Repaired(now), fields: remote.Managed(stored, manager), rival: c.rival}
+// repaired returns the contention after the agent has put the object back.
+func (c contention) repaired(now time.Time, stored *unstructured.Unstructured, manager string) contention {
+	return contention{Contention: c.Repaired(now), fields: remote.Managed(stored, manager), rival: c.rival}
 }

@@ -24,18 +24,18 @@ func (p *pass) look(id object.ID) error {
 			}
 		}
 		var err error
-		if why, err = p.Member.Occupied(p.ctx, p.executor(), p.read[id], p.owner(), created); err != nil {
+		if why, err = p.controller.Member.InUse(p.ctx, p.executor(), p.read[id], p.owner(), created); err != nil {
 			return err //nolint:wrapcheck // it names the resource
 		}
 	}
 	if why == "" {
 		return nil
 	}
-	p.occupied[id] = why
+	p.inUse[id] = why
 	if p.leaving {
 		p.state.kept[id] = why
 	}
-	p.Log.Warn("an object stays on the member, because others use it", "work", p.name, "object", id.String(), "reason", why)
+	p.controller.Log.Warn("an object stays on the member, because others use it", "work", p.name, "object", id.String(), "reason", why)
 	return nil
 }
 
@@ -44,10 +44,10 @@ func (p *pass) usedBy(namespace object.ID) string {
 	if namespace.Group != "" || namespace.Resource != "namespaces" {
 		return ""
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.controller.mu.Lock()
+	defer p.controller.mu.Unlock()
 	var out []string
-	for name, state := range p.states {
+	for name, state := range p.controller.states {
 		for _, entry := range state.entries {
 			planned := entry.UID == "" && state.refused[entry.ID] // it does not exist, and the work may not create it
 			if name != p.name && entry.ID.Namespace == namespace.Name && !planned {

@@ -21,7 +21,7 @@ func TestHoldersFindTheWorksThatALookAtEveryWorkFinds(t *testing.T) {
 	}
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		h, states := holders{}, map[string]*state{}
+		h, states := references{}, map[string]*state{}
 		for range 20 {
 			work, s := strconv.Itoa(random.IntN(3)), newState()
 			s.wants = map[object.ID]string{}

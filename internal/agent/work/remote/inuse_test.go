@@ -48,9 +48,9 @@ func TestAListThatFailsDeletesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			namespace := parse(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
-			got, err := member.Occupied(t.Context(), nil, namespace, Record{Name: "r", UID: "1"}, nil)
+			got, err := member.InUse(t.Context(), nil, namespace, Record{Name: "r", UID: "1"}, nil)
 			if got != test.want || (err == nil) != (test.fault == "") || err != nil && !strings.Contains(err.Error(), test.fault) {
-				t.Errorf("Occupied = %q, %v, want %q, %q", got, err, test.want, test.fault)
+				t.Errorf("InUse = %q, %v, want %q, %q", got, err, test.want, test.fault)
 			}
 			if requests != test.requests {
 				t.Errorf("%d requests, want %d", requests, test.requests)
@@ -65,8 +65,8 @@ func TestADefinitionWithoutAServedVersionStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	definition := parse(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, versions: [{name: v1, served: false}]}}`)
-	if got, err := member.Occupied(t.Context(), nil, definition, Record{}, nil); err != nil || !strings.Contains(got, "no version of it is served") {
-		t.Errorf("Occupied = %q, %v", got, err)
+	if got, err := member.InUse(t.Context(), nil, definition, Record{}, nil); err != nil || !strings.Contains(got, "no version of it is served") {
+		t.Errorf("InUse = %q, %v", got, err)
 	}
 }
 

@@ -33,7 +33,7 @@ type content struct {
 	always bool
 }
 
-// contents returns the resources that make a namespace occupied. What Kubernetes itself puts into every namespace does not count.
+// contents returns the resources that make a namespace be in use. What Kubernetes itself puts into every namespace does not count.
 func contents() []content {
 	resource := func(group, name, except string) content {
 		return content{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: name}, except: except}
@@ -55,10 +55,10 @@ func contents() []content {
 	}
 }
 
-// Occupied returns why a Namespace or a CustomResourceDefinition must not be deleted: the first object in it that the work did not create, or
+// InUse returns why a Namespace or a CustomResourceDefinition must not be deleted: the first object in it that the work did not create, or
 // that could not be listed because a permission is missing. It is empty where the deletion takes nothing of others, and for other kinds.
 // created has the UIDs of the objects that the work created. After an error nothing is known, and nothing may be deleted.
-func (m *Member) Occupied(
+func (m *Member) InUse(
 	ctx context.Context, executor *workv1.ManifestWorkExecutor, found *unstructured.Unstructured, record Record, created []types.UID,
 ) (string, error) {
 	var all []content
