@@ -42,7 +42,7 @@ func BenchmarkGather(b *testing.B) {
 	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
 	telemetry.NewAddOns(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{Available: 1000} })
-	telemetry.NewCertificate(registry, func() (time.Time, bool) { return now.AddDate(1, 0, 0), true })
+	registerCertificate(registry, now.AddDate(1, 0, 0))
 	clock := clocktesting.NewFakeClock(now)
 	monitor, err := status.NewMonitor(status.Options{Metrics: registry.Own, Process: registry.Process, Clock: clock, Elected: make(chan struct{}), Queues: []string{"queue-1"}})
 	if err != nil {

@@ -15,34 +15,34 @@ type AddOns struct{ writes *prometheus.CounterVec }
 
 // NewAddOns registers the metrics, with every series at 0. It must be called once per registry. Each scrape calls read.
 func NewAddOns(registry prometheus.Registerer, read func() RolloutState) *AddOns {
-	c := &metricSet{}
-	out := newAddOns(c, read)
-	registry.MustRegister(c.collectors...)
+	set := &Set{}
+	out := newAddOns(set, read)
+	set.Register(registry)
 	for _, verb := range plan.Verbs() {
-		for _, result := range workResults() {
+		for _, result := range WorkResults() {
 			out.writes.WithLabelValues(verb.String(), result)
 		}
 	}
 	return out
 }
 
-func newAddOns(c *metricSet, read func() RolloutState) *AddOns {
-	c.scraped("berth_addon_rollouts", "Rollouts of add-ons, one for each placement of a ClusterManagementAddOn, by phase.", func(set emit) {
+func newAddOns(set *Set, read func() RolloutState) *AddOns {
+	set.Scraped("berth_addon_rollouts", "Rollouts of add-ons, one for each placement of a ClusterManagementAddOn, by phase.", func(emit Emit) {
 		state := read()
 		for _, phase := range rollout.Phases() {
-			set(float64(state.Rollouts[phase]), string(phase))
+			emit(float64(state.Rollouts[phase]), string(phase))
 		}
-	}, Label{Name: "phase", Values: texts(rollout.Phases())})
-	c.scraped("berth_addon_clusters", "Clusters that the placements of add-ons select, by how far the configuration has come there. A cluster counts once for each add-on.",
-		func(set emit) {
+	}, Label{Name: "phase", Values: Texts(rollout.Phases())})
+	set.Scraped("berth_addon_clusters", "Clusters that the placements of add-ons select, by how far the configuration has come there. A cluster counts once for each add-on.",
+		func(emit Emit) {
 			state := read()
 			for _, at := range rollout.States() {
-				set(float64(state.Clusters[at]), string(at))
+				emit(float64(state.Clusters[at]), string(at))
 			}
-		}, Label{Name: "state", Values: texts(rollout.States())})
-	return &AddOns{writes: c.counter("berth_addon_writes_total",
+		}, Label{Name: "state", Values: Texts(rollout.States())})
+	return &AddOns{writes: set.Counter("berth_addon_writes_total",
 		"Attempted writes of ManagedClusterAddOns, by verb and result: stored, conflict (another client wrote first), refused (the API server refuses the object) or failed.",
-		Label{Name: "verb", Values: texts(plan.Verbs())}, Label{Name: "result", Values: workResults()})}
+		Label{Name: "verb", Values: Texts(plan.Verbs())}, Label{Name: "result", Values: WorkResults()})}
 }
 
 // AddWrite counts an attempted write of a ManagedClusterAddOn.
@@ -65,14 +65,16 @@ func AddOnEvents(before, after *addonv1alpha1.ClusterManagementAddOnStatus) []Ev
 		if is == nil || reasons[progression.PlacementRef] == is.Reason {
 			continue
 		}
-		note := truncate("Placement " + progression.Namespace + "/" + progression.Name + ": " + is.Message)
+		add := func(kind, reason string) {
+			out = append(out, NewEvent(kind, reason, ActionRolledOut, "Placement %s/%s: %s", progression.Namespace, progression.Name, is.Message))
+		}
 		switch is.Reason {
 		case addonv1alpha1.ProgressingReasonProgressing:
-			out = append(out, Event{Type: corev1.EventTypeNormal, Reason: ReasonRolloutStarted, Action: ActionRolledOut, Note: note})
+			add(corev1.EventTypeNormal, ReasonRolloutStarted)
 		case addonv1alpha1.ProgressingReasonCompleted:
-			out = append(out, Event{Type: corev1.EventTypeNormal, Reason: ReasonRolloutFinished, Action: ActionRolledOut, Note: note})
+			add(corev1.EventTypeNormal, ReasonRolloutFinished)
 		case addonv1alpha1.ProgressingReasonFailed:
-			out = append(out, Event{Type: corev1.EventTypeWarning, Reason: ReasonRolloutBreached, Action: ActionRolledOut, Note: note})
+			add(corev1.EventTypeWarning, ReasonRolloutBreached)
 		}
 	}
 	return out

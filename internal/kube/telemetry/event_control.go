@@ -28,7 +28,7 @@ func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified 
 			note += ": " + why
 		}
 		if len(out) < maxDecisions {
-			out = append(out, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: ActionDecided, Note: truncate(note)})
+			out = append(out, NewEvent(corev1.EventTypeNormal, reason, ActionDecided, "%s", note))
 		}
 	}
 	switch {

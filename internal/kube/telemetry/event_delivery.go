@@ -14,12 +14,9 @@ import (
 
 // The reasons and the action of the events on a ManifestWorkReplicaSet.
 const (
-	ReasonRolloutStarted  = "RolloutStarted"
-	ReasonRolloutFinished = "RolloutFinished"
-	ReasonRolloutBreached = "RolloutBreached"
-	ReasonRolloutAborted  = "RolloutAborted"
-	ReasonRolloutHeld     = "RolloutHeld"
-	ReasonForeignWork     = "ForeignWork"
+	ReasonRolloutAborted = "RolloutAborted"
+	ReasonRolloutHeld    = "RolloutHeld"
+	ReasonForeignWork    = "ForeignWork"
 
 	ReasonRolloutPaused   = "RolloutPaused"
 	ReasonRolloutResumed  = "RolloutResumed"
@@ -29,8 +26,7 @@ const (
 
 	ReasonStartsWithoutFormer = "StartsWithoutFormer"
 
-	ActionRolledOut = "RolledOut"
-	ActionDecided   = "Decided"
+	ActionDecided = "Decided"
 )
 
 // DeliveryEvents returns the events of a status that was stored over another one: one for each thing that began or ended with it. A status
@@ -44,7 +40,7 @@ func DeliveryEvents(before, after *workv1alpha1.ManifestWorkReplicaSetStatus) []
 	var out []Event
 	add := func(when bool, kind, reason, note string) {
 		if when {
-			out = append(out, Event{Type: kind, Reason: reason, Action: ActionRolledOut, Note: truncate(note)})
+			out = append(out, NewEvent(kind, reason, ActionRolledOut, "%s", note))
 		}
 	}
 	add(restarted, corev1.EventTypeNormal, ReasonRolloutStarted, "The rollout of template "+after.UpdateRevision+" begins: "+is.Message)

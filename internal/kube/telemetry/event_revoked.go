@@ -1,8 +1,6 @@
 package telemetry
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -23,11 +21,9 @@ func RevokedEvent(key fleet.Key, placement *clusterv1beta1.Placement, p plan.Pla
 	case placement != nil:
 		state = "is disabled"
 	}
-	return Event{
-		Type: corev1.EventTypeWarning, Reason: ReasonRevoked, Action: ActionRevoked,
-		Note: truncate(fmt.Sprintf("Placement %s in namespace %s %s. Berth removed clusters from its decisions that the namespace may no longer reach%s",
-			key.Name, key.Namespace, state, nameList(":", p.Removed, ""))),
-	}, true
+	return NewEvent(corev1.EventTypeWarning, ReasonRevoked, ActionRevoked,
+		"Placement %s in namespace %s %s. Berth removed clusters from its decisions that the namespace may no longer reach%s",
+		key.Name, key.Namespace, state, nameList(":", p.Removed, "")), true
 }
 
 // OrphanedEvent returns the event of orphaned slices: their placement is gone, and the garbage collector does not delete them.
@@ -36,9 +32,7 @@ func OrphanedEvent(key fleet.Key, orphaned []*clusterv1beta1.PlacementDecision) 
 	for _, slice := range orphaned {
 		clusters += len(slice.Status.Decisions)
 	}
-	return Event{
-		Type: corev1.EventTypeWarning, Reason: ReasonOrphaned, Action: ActionDecisionKept,
-		Note: truncate(fmt.Sprintf("Placement %s in namespace %s is gone, but %d of its PlacementDecisions with %d clusters remain. Consumers still use them. "+
-			"Delete them, or create the placement again: it takes them over", key.Name, key.Namespace, len(orphaned), clusters)),
-	}
+	return NewEvent(corev1.EventTypeWarning, ReasonOrphaned, ActionDecisionKept,
+		"Placement %s in namespace %s is gone, but %d of its PlacementDecisions with %d clusters remain. Consumers still use them. "+
+			"Delete them, or create the placement again: it takes them over", key.Name, key.Namespace, len(orphaned), clusters)
 }

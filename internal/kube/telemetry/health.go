@@ -59,9 +59,10 @@ type Health struct {
 
 // NewHealth registers the metrics. It must be called once per registry. Each scrape calls state.
 func NewHealth(registry prometheus.Registerer, state func() HealthState) *Health {
-	c := &metricSet{}
-	h := newHealth(c, state)
-	registry.MustRegister(append(c.collectors, h)...)
+	set := &Set{}
+	h := newHealth(set, state)
+	set.Add(h)
+	set.Register(registry)
 	for _, taint := range []string{unreachable, unavailable, denied} {
 		h.taints.WithLabelValues(taint, added)
 		h.taints.WithLabelValues(taint, removed)
@@ -69,21 +70,21 @@ func NewHealth(registry prometheus.Registerer, state func() HealthState) *Health
 	return h
 }
 
-func newHealth(c *metricSet, state func() HealthState) *Health {
+func newHealth(set *Set, state func() HealthState) *Health {
 	return &Health{
 		state: state,
-		clusters: c.collected("berth_clusters",
+		clusters: set.Collected("berth_clusters",
 			"ManagedClusters by reported health: available, unavailable, unreachable or unreported.",
 			Label{Name: "health", Values: []string{available, unavailable, unreachable, unreported}}),
-		suspended: c.collected("berth_health_suspended",
+		suspended: set.Collected("berth_health_suspended",
 			"1 while so many clusters are silent that the hub itself may be at fault, so that no further cluster is reported or tainted, else 0."),
-		clock: c.collected("berth_health_manager_clock_suspected",
+		clock: set.Collected("berth_health_manager_clock_suspected",
 			"1 while the clocks of most clusters differ from the clock of the manager in the same direction by more than five lease periods, else 0."),
-		unjoinedSelected: c.collected("berth_health_unjoined_selected",
+		unjoinedSelected: set.Collected("berth_health_unjoined_selected",
 			"ManagedClusters that were selected at the start although they never joined or are denied. While it is above 0, no such cluster is tainted unless --taint-unjoined is set."),
-		held: c.collected("berth_clusters_evictions_held",
+		held: set.Collected("berth_clusters_evictions_held",
 			"ManagedClusters with the condition WorkEvictionHeld: the objects of works stay there, although the hub has lost the works."),
-		taints: c.counter("berth_health_taints_total",
+		taints: set.Counter("berth_health_taints_total",
 			"Health taints that were added or removed, by key without its domain.",
 			Label{Name: "taint", Values: []string{unreachable, unavailable, denied}}, Label{Name: "change", Values: []string{added, removed}}),
 	}
@@ -106,17 +107,10 @@ func (h *Health) Collect(to chan<- prometheus.Metric) {
 	} {
 		to <- prometheus.MustNewConstMetric(h.clusters, prometheus.GaugeValue, float64(count), health)
 	}
-	to <- prometheus.MustNewConstMetric(h.suspended, prometheus.GaugeValue, boolValue(state.Suspended))
-	to <- prometheus.MustNewConstMetric(h.clock, prometheus.GaugeValue, boolValue(state.ClockSuspected))
+	to <- prometheus.MustNewConstMetric(h.suspended, prometheus.GaugeValue, BoolValue(state.Suspended))
+	to <- prometheus.MustNewConstMetric(h.clock, prometheus.GaugeValue, BoolValue(state.ClockSuspected))
 	to <- prometheus.MustNewConstMetric(h.unjoinedSelected, prometheus.GaugeValue, float64(state.UnjoinedSelected))
 	to <- prometheus.MustNewConstMetric(h.held, prometheus.GaugeValue, float64(state.EvictionsHeld))
-}
-
-func boolValue(on bool) float64 {
-	if on {
-		return 1
-	}
-	return 0
 }
 
 // AddTaints counts the keys of the taints that were added to a cluster and removed from it.
@@ -148,9 +142,9 @@ func HealthEvent(cluster string, status metav1.ConditionStatus) (event Event, ok
 // SuspensionEvent returns the event of the condition HealthSuspended.
 func SuspensionEvent(condition metav1.Condition) Event {
 	if condition.Status == metav1.ConditionTrue {
-		return Event{Type: corev1.EventTypeWarning, Reason: ReasonHealthSuspended, Action: ActionHealthSuspended, Note: truncate(condition.Message)}
+		return NewEvent(corev1.EventTypeWarning, ReasonHealthSuspended, ActionHealthSuspended, "%s", condition.Message)
 	}
-	return Event{Type: corev1.EventTypeNormal, Reason: ReasonHealthResumed, Action: ActionHealthResumed, Note: truncate(condition.Message)}
+	return NewEvent(corev1.EventTypeNormal, ReasonHealthResumed, ActionHealthResumed, "%s", condition.Message)
 }
 
 // ClusterClockEvent returns the event of the condition ClockSynced of a cluster.

@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry/telemetrytest"
 )
 
 func TestHealthMetrics(t *testing.T) {
@@ -34,12 +35,12 @@ func TestHealthMetrics(t *testing.T) {
 		"berth_clusters_evictions_held":                              6,
 		"berth_health_taints_total change=removed taint=unavailable": 0,
 	}
-	if diff := cmp.Diff(want, readMetrics(t, registry)); diff != "" {
+	if diff := cmp.Diff(want, telemetrytest.Read(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 	state.Suspended, state.ClockSuspected = true, true
 	for _, name := range []string{"berth_health_suspended", "berth_health_manager_clock_suspected"} {
-		if got := readMetrics(t, registry)[name]; got != 1 {
+		if got := telemetrytest.Read(t, registry)[name]; got != 1 {
 			t.Errorf("with a suspended hub and a suspect clock, %s is %v", name, got)
 		}
 	}

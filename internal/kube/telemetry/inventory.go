@@ -1,8 +1,6 @@
 package telemetry
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -27,34 +25,30 @@ const (
 // RegisterInventory registers the metric of imported clusters. It must be called once per registry. Each scrape calls count, which returns
 // the number of profiles by state.
 func RegisterInventory(registry prometheus.Registerer, count func() map[string]int) {
-	c := &metricSet{}
-	newInventory(c, count)
-	registry.MustRegister(c.collectors...)
+	set := &Set{}
+	newInventory(set, count)
+	set.Register(registry)
 }
 
-func newInventory(c *metricSet, count func() map[string]int) {
+func newInventory(set *Set, count func() map[string]int) {
 	states := []string{InventoryBlocked, InventoryImported, InventoryMissing}
-	c.scraped("berth_inventory_profiles", "ClusterProfiles of other cluster managers that are imported as clusters, by state. Those that are missing were deleted, and their clusters wait for it.",
-		func(set emit) {
+	set.Scraped("berth_inventory_profiles", "ClusterProfiles of other cluster managers that are imported as clusters, by state. Those that are missing were deleted, and their clusters wait for it.",
+		func(emit Emit) {
 			numbers := count()
 			for _, state := range states {
-				set(float64(numbers[state]), state)
+				emit(float64(numbers[state]), state)
 			}
 		}, Label{Name: "state", Values: states})
 }
 
 // InventoryBlockedEvent returns the event of a ClusterProfile whose name another cluster has.
 func InventoryBlockedEvent(cluster string) Event {
-	return Event{
-		Type: corev1.EventTypeWarning, Reason: ReasonNameTaken, Action: ActionProfileImported,
-		Note: truncate(fmt.Sprintf("The profile is not imported: ManagedCluster %s does not come from it and is left as it is. Give one of them another name", cluster)),
-	}
+	return NewEvent(corev1.EventTypeWarning, ReasonNameTaken, ActionProfileImported,
+		"The profile is not imported: ManagedCluster %s does not come from it and is left as it is. Give one of them another name", cluster)
 }
 
 // InventoryRefusedEvent returns the event of a ClusterProfile whose name no cluster may have.
 func InventoryRefusedEvent(cluster, fault string) Event {
-	return Event{
-		Type: corev1.EventTypeWarning, Reason: ReasonNameInvalid, Action: ActionProfileImported,
-		Note: truncate(fmt.Sprintf("The profile is not imported: %q cannot be the name of a cluster, which is the name of a namespace too: %s", cluster, fault)),
-	}
+	return NewEvent(corev1.EventTypeWarning, ReasonNameInvalid, ActionProfileImported,
+		"The profile is not imported: %q cannot be the name of a cluster, which is the name of a namespace too: %s", cluster, fault)
 }

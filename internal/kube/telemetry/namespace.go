@@ -24,12 +24,12 @@ type namespaceCollector struct {
 // problems counts the placements of a namespace by condition. Every count is above 0.
 type problems map[conditionReason]int
 
-func newNamespaceCollector(c *metricSet) *namespaceCollector {
+func newNamespaceCollector(set *Set) *namespaceCollector {
 	labels := append([]Label{{
 		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + OtherNamespaces + "` is the sum of the others",
 	}}, conditionLabels(problemReasons())...)
 	out := &namespaceCollector{counts: map[string]problems{}}
-	c.scraped("berth_namespace_placements",
+	set.Scraped("berth_namespace_placements",
 		"Placements with a problem, by namespace, type and reason of the condition: not satisfied, misconfigured, held, or ranked by expired scores. "+
 			"A namespace without problems has no series.", out.collect, labels...)
 	return out
@@ -56,10 +56,10 @@ func (n *namespaceCollector) add(namespace string, r conditionReason, delta int)
 }
 
 // collect emits the counts.
-func (n *namespaceCollector) collect(set emit) {
+func (n *namespaceCollector) collect(emit Emit) {
 	for namespace, of := range n.shown() {
 		for r, count := range of {
-			set(float64(count), namespace, r.condition, r.reason)
+			emit(float64(count), namespace, r.condition, r.reason)
 		}
 	}
 }

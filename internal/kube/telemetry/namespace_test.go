@@ -11,13 +11,14 @@ import (
 
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/kube/telemetry/telemetrytest"
 )
 
 // problemSeries returns the series of placements with a problem, by namespace.
 func problemSeries(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
-	for name, value := range readMetrics(t, registry) {
+	for name, value := range telemetrytest.Read(t, registry) {
 		if series, ok := strings.CutPrefix(name, "berth_namespace_placements "); ok {
 			out[series] = value
 		}

@@ -27,15 +27,15 @@ type placementState struct {
 	conditions []conditionReason
 }
 
-func newPlacementStates(c *metricSet) *placementStates {
+func newPlacementStates(set *Set) *placementStates {
 	s := &placementStates{
 		known: map[fleet.Key]placementState{},
-		held: c.gauge("berth_held_removals",
+		held: set.Gauge("berth_held_removals",
 			"Selected clusters that would be removed and that a disruption policy holds, over all placements.").WithLabelValues(),
-		placements: c.gauge("berth_placements",
+		placements: set.Gauge("berth_placements",
 			"Placements that Berth decides, by type and reason of each of their conditions.", conditionLabels(conditionReasons())...),
-		namespaces: newNamespaceCollector(c),
-		holds:      placementHolds(c),
+		namespaces: newNamespaceCollector(set),
+		holds:      placementHolds(set),
 	}
 	for _, r := range conditionReasons() {
 		s.placements.WithLabelValues(r.condition, r.reason)

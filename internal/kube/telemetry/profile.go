@@ -1,8 +1,6 @@
 package telemetry
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -37,9 +35,9 @@ type Profiles struct {
 // NewProfiles registers the metrics, with every series at 0. It must be called once per registry. Each scrape calls blocked, which
 // returns the number of profiles that are not written, because another cluster manager has them.
 func NewProfiles(registry prometheus.Registerer, blocked func() int) *Profiles {
-	c := &metricSet{}
-	out := newProfiles(c, blocked)
-	registry.MustRegister(c.collectors...)
+	set := &Set{}
+	out := newProfiles(set, blocked)
+	set.Register(registry)
 	for _, kind := range []string{KindProfile, KindProfileDecision} {
 		for _, result := range []string{profileSucceeded, profileFailed} {
 			out.writes.WithLabelValues(kind, result)
@@ -48,12 +46,12 @@ func NewProfiles(registry prometheus.Registerer, blocked func() int) *Profiles {
 	return out
 }
 
-func newProfiles(c *metricSet, blocked func() int) *Profiles {
+func newProfiles(set *Set, blocked func() int) *Profiles {
 	kind := Label{Name: "kind", Values: []string{KindProfile, KindProfileDecision}}
 	result := Label{Name: "result", Values: []string{profileSucceeded, profileFailed}}
-	c.scraped("berth_profiles_blocked", "ClusterProfiles that are not written, because another cluster manager has one of this name in the namespace.",
-		func(set emit) { set(float64(blocked())) })
-	return &Profiles{writes: c.counter("berth_profile_writes_total", "Attempted writes of ClusterProfiles and of PlacementDecisions in the group multicluster.x-k8s.io.", kind, result)}
+	set.Scraped("berth_profiles_blocked", "ClusterProfiles that are not written, because another cluster manager has one of this name in the namespace.",
+		func(emit Emit) { emit(float64(blocked())) })
+	return &Profiles{writes: set.Counter("berth_profile_writes_total", "Attempted writes of ClusterProfiles and of PlacementDecisions in the group multicluster.x-k8s.io.", kind, result)}
 }
 
 // Wrote counts an attempted write.
@@ -67,26 +65,20 @@ func (p *Profiles) Wrote(kind string, err error) {
 
 // ProfileBlockedEvent returns the event of a ClusterProfile of another cluster manager, which has the name of a cluster.
 func ProfileBlockedEvent(manager, own string) Event {
-	return Event{
-		Type: corev1.EventTypeWarning, Reason: ReasonManagedElsewhere, Action: ActionProfileLeft,
-		Note: truncate(fmt.Sprintf("The cluster manager %s writes no profile of the cluster here: this profile belongs to %q and is left as it is. "+
-			"Remove it, or remove the binding of the set in this namespace", own, manager)),
-	}
+	return NewEvent(corev1.EventTypeWarning, ReasonManagedElsewhere, ActionProfileLeft,
+		"The cluster manager %s writes no profile of the cluster here: this profile belongs to %q and is left as it is. "+
+			"Remove it, or remove the binding of the set in this namespace", own, manager)
 }
 
 // DecisionBlockedEvent returns the event of a Placement whose decision another client has under the same name.
 func DecisionBlockedEvent(name string) Event {
-	return Event{
-		Type: corev1.EventTypeWarning, Reason: ReasonManagedElsewhere, Action: ActionProfileLeft,
-		Note: truncate(fmt.Sprintf("The decision is not written for readers of multicluster.x-k8s.io: PlacementDecision %s in this group belongs to another client. Remove it", name)),
-	}
+	return NewEvent(corev1.EventTypeWarning, ReasonManagedElsewhere, ActionProfileLeft,
+		"The decision is not written for readers of multicluster.x-k8s.io: PlacementDecision %s in this group belongs to another client. Remove it", name)
 }
 
 // DecisionIncompleteEvent returns the event of a Placement whose decision stays incomplete.
 func DecisionIncompleteEvent(obstacle string) Event {
-	return Event{
-		Type: corev1.EventTypeWarning, Reason: ReasonDecisionIncomplete, Action: ActionDecisionKept,
-		Note: truncate("The PlacementDecisions of multicluster.x-k8s.io stay as they are, because the decision of the placement is not complete. " +
-			"Check that a manager with the controller placement runs, and that no other client writes PlacementDecisions of the placement: " + obstacle),
-	}
+	return NewEvent(corev1.EventTypeWarning, ReasonDecisionIncomplete, ActionDecisionKept,
+		"The PlacementDecisions of multicluster.x-k8s.io stay as they are, because the decision of the placement is not complete. "+
+			"Check that a manager with the controller placement runs, and that no other client writes PlacementDecisions of the placement: %s", obstacle)
 }

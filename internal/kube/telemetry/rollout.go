@@ -1,6 +1,44 @@
 package telemetry
 
-import "github.com/berth-project/berth/rollout"
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/berth-project/berth/rollout"
+)
+
+// The reasons and the action of the events that every rollout has.
+const (
+	ReasonRolloutStarted  = "RolloutStarted"
+	ReasonRolloutFinished = "RolloutFinished"
+	ReasonRolloutBreached = "RolloutBreached"
+
+	ActionRolledOut = "RolledOut"
+)
+
+// The results of a write of a rollout.
+const (
+	WorkStored   = "stored"
+	WorkConflict = "conflict"
+	WorkRefused  = "refused"
+	WorkFailed   = "failed"
+)
+
+// WorkResults returns every result of a write of a rollout.
+func WorkResults() []string { return []string{WorkStored, WorkConflict, WorkRefused, WorkFailed} }
+
+// WorkResult returns the value of the label result for the outcome of a write. Refused means that the API server refuses the object.
+func WorkResult(err error, refused bool) string {
+	switch {
+	case err == nil:
+		return WorkStored
+	case apierrors.IsConflict(err):
+		return WorkConflict
+	case refused:
+		return WorkRefused
+	default:
+		return WorkFailed
+	}
+}
 
 // RolloutState counts rollouts by phase, and their clusters by state. The zero value counts none.
 type RolloutState struct {

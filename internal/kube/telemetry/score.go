@@ -16,9 +16,9 @@ type Scores struct {
 
 // NewScores registers the metrics, with every series at 0. It must be called once per registry.
 func NewScores(registry prometheus.Registerer, scores []string) *Scores {
-	c := &metricSet{}
-	out := newScores(c)
-	registry.MustRegister(c.collectors...)
+	set := &Set{}
+	out := newScores(set)
+	set.Register(registry)
 	for _, result := range []string{scoreSucceeded, scoreFailed} {
 		out.writes.WithLabelValues(result)
 		for _, score := range scores {
@@ -32,14 +32,14 @@ func NewScores(registry prometheus.Registerer, scores []string) *Scores {
 	return out
 }
 
-func newScores(c *metricSet) *Scores {
+func newScores(set *Set) *Scores {
 	score := Label{Name: "score", Any: "the name of a score in the file of --score-config, which has at most 32"}
 	result := Label{Name: "result", Values: []string{scoreSucceeded, scoreFailed}}
 	return &Scores{
-		queries:  c.counter("berth_score_queries_total", "Queries of scores. While those of a score fail, its last values run out.", score, result),
-		clusters: c.gauge("berth_score_clusters", "Clusters with a value in the last query of a score that succeeded.", score),
-		failing:  c.gauge("berth_score_failing", "1 while the last query of a score failed. Its values count until they have run out, after three intervals.", score),
-		writes:   c.counter("berth_score_writes_total", "Attempted writes of AddOnPlacementScores.", result),
+		queries:  set.Counter("berth_score_queries_total", "Queries of scores. While those of a score fail, its last values run out.", score, result),
+		clusters: set.Gauge("berth_score_clusters", "Clusters with a value in the last query of a score that succeeded.", score),
+		failing:  set.Gauge("berth_score_failing", "1 while the last query of a score failed. Its values count until they have run out, after three intervals.", score),
+		writes:   set.Counter("berth_score_writes_total", "Attempted writes of AddOnPlacementScores.", result),
 	}
 }
 

@@ -1,0 +1,14 @@
+package telemetry
+
+// DescribeMetrics adds every metric of the package.
+func DescribeMetrics(set *Set) {
+	newMetrics(set)
+	newHealth(set, nil)
+	newCertificateRequests(set, nil)
+	newProbes(set, nil)
+	newDeliveries(set, nil)
+	newAddOns(set, nil)
+	newScores(set)
+	newProfiles(set, nil)
+	newInventory(set, nil)
+}
