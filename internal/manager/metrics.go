@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/manager/guard"
+	"github.com/berth-project/berth/internal/placement"
 )
 
 // MetricDefinitions returns every metric of the manager, by name.
@@ -17,6 +18,7 @@ func MetricDefinitions() []telemetry.Definition {
 	describeCertificate(set, nil)
 	describeGuards(set, nil)
 	describePreflight(set, nil)
+	placement.DescribeMetrics(set)
 	telemetry.DescribeMetrics(set)
 	return set.Definitions()
 }

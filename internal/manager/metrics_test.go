@@ -15,6 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/telemetry/telemetrytest"
 	"github.com/berth-project/berth/internal/manager/guard"
+	"github.com/berth-project/berth/internal/placement"
 )
 
 func TestCertificateMetric(t *testing.T) {
@@ -50,7 +51,7 @@ func TestGuardMetric(t *testing.T) {
 // value whose series exists only after an event is left out.
 func TestDefinitions(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	problems := telemetry.NewMetrics(registry)
+	problems := placement.NewMetrics(registry)
 	for _, metric := range MetricDefinitions() {
 		if metric.Name != "berth_namespace_placements" {
 			continue

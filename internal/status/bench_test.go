@@ -10,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/placement"
 	"github.com/berth-project/berth/internal/status"
 )
 
@@ -38,7 +39,7 @@ func newProcess() *prometheus.Registry {
 func BenchmarkGather(b *testing.B) {
 	process := newProcess()
 	registry := telemetry.NewRegistry(prometheus.NewRegistry(), process)
-	telemetry.NewMetrics(registry)
+	placement.NewMetrics(registry)
 	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
 	telemetry.NewAddOns(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{Available: 1000} })

@@ -10,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/placement"
 	"github.com/berth-project/berth/internal/status"
 	"github.com/berth-project/berth/internal/status/rule"
 )
@@ -25,7 +26,7 @@ type metrics struct {
 
 func newMetrics(end time.Time) *metrics {
 	out := &metrics{prometheus.NewRegistry(), prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "d"}, []string{"name"})}
-	telemetry.NewMetrics(out)
+	placement.NewMetrics(out)
 	registerCertificate(out, end)
 	out.MustRegister(out.depth)
 	return out

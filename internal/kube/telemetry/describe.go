@@ -2,7 +2,6 @@ package telemetry
 
 // DescribeMetrics adds every metric of the package.
 func DescribeMetrics(set *Set) {
-	newMetrics(set)
 	newHealth(set, nil)
 	newCertificateRequests(set, nil)
 	newProbes(set, nil)

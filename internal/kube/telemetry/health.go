@@ -34,6 +34,9 @@ const (
 	unreachable = "unreachable"
 	unreported  = "unreported"
 	denied      = "denied"
+
+	added   = "added"
+	removed = "removed"
 )
 
 // HealthState is the state of the health controller: the clusters by reported health, and whether reporting is suspended.

@@ -19,6 +19,7 @@ const (
 	ActionProfileLeft = "Left"
 	// ReasonDecisionIncomplete is on a Placement: its decision stays incomplete, so that Berth does not publish it. ActionDecisionKept goes with it.
 	ReasonDecisionIncomplete = "DecisionIncomplete"
+	ActionDecisionKept       = "DecisionKept"
 )
 
 // The results of a write of the controller profile.

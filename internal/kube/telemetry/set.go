@@ -1,3 +1,8 @@
+// Package telemetry has what the metrics and events of every room are made of: a set of metrics with their definitions, the registry of
+// the manager, bounded counts by namespace, counts of rollouts, and the notes of events.
+//
+// Invariant: no label has values that grow with the number of clusters or placements. The label namespace has at most 1,001
+// values.
 package telemetry
 
 import (

@@ -1,4 +1,4 @@
-package telemetry_test
+package placement
 
 import (
 	"fmt"
@@ -102,7 +102,7 @@ func TestDecisionEvent(t *testing.T) {
 			if tc.message != "" {
 				before.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionMisconfigured, Message: tc.message}}
 			}
-			got, ok := telemetry.DecisionEvent(before, tc.result, tc.plan)
+			got, ok := decisionEvent(before, tc.result, tc.plan)
 			if ok != (tc.want != telemetry.Event{}) {
 				t.Errorf("an event is due: %v", ok)
 			}
@@ -114,7 +114,7 @@ func TestDecisionEvent(t *testing.T) {
 }
 
 func TestNotesFitTheAPI(t *testing.T) {
-	event, _ := telemetry.DecisionEvent(enginetest.Placement("ns", "p").Obj(), misconfigured(strings.Repeat("ä", 4000)), plan.Plan{})
+	event, _ := decisionEvent(enginetest.Placement("ns", "p").Obj(), misconfigured(strings.Repeat("ä", 4000)), plan.Plan{})
 	if len(event.Note) > 1024 || !strings.HasSuffix(event.Note, "...") || !strings.HasPrefix(event.Note, "The last") || strings.ContainsRune(event.Note, '\uFFFD') {
 		t.Errorf("the note has %d bytes: %q", len(event.Note), event.Note)
 	}
@@ -139,7 +139,7 @@ func TestRemovalReasons(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			before := enginetest.Placement("ns", "p").Obj()
 			before.Status.NumberOfSelectedClusters = 1
-			event, _ := telemetry.DecisionEvent(before, result, plan.Plan{Removed: test.removed})
+			event, _ := decisionEvent(before, result, plan.Plan{Removed: test.removed})
 			if !strings.HasSuffix(event.Note, test.want) {
 				t.Errorf("the note is %q, want the end %q", event.Note, test.want)
 			}
@@ -156,8 +156,8 @@ func TestNotesHoldNoControlCharacters(t *testing.T) {
 	).Bind("ns", "sea")
 	before := enginetest.Placement("ns", "p").Obj()
 	before.Status.NumberOfSelectedClusters = 1
-	removed, _ := telemetry.DecisionEvent(before, enginetest.Decide(t, world), plan.Plan{Removed: []string{"a"}})
-	kept, _ := telemetry.DecisionEvent(before, misconfigured(hostile), plan.Plan{})
+	removed, _ := decisionEvent(before, enginetest.Decide(t, world), plan.Plan{Removed: []string{"a"}})
+	kept, _ := decisionEvent(before, misconfigured(hostile), plan.Plan{})
 	for _, event := range []telemetry.Event{removed, kept} {
 		if strings.ContainsFunc(event.Note, escape.Control) || !strings.Contains(event.Note, `^[[2Jx\u0007\r\nFORGED\u202e\u009b31m`) {
 			t.Errorf("the note is %q, want the value spelled out", event.Note)

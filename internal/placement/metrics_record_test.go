@@ -1,4 +1,4 @@
-package telemetry_test
+package placement
 
 import (
 	"testing"
@@ -14,13 +14,12 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/telemetry/telemetrytest"
 )
 
-func TestMetrics(t *testing.T) {
+func TestRecordedMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m := telemetry.NewMetrics(registry)
+	m := NewMetrics(registry)
 	p := plan.Plan{
 		Added: manyNames(3), Removed: manyNames(2), Regrouped: manyNames(1),
 		Writes: []plan.Write{{Verb: plan.UpdateBudget}, {Verb: plan.Create}, {Verb: plan.Create}, {Verb: plan.UpdateStatus}},
@@ -35,20 +34,20 @@ func TestMetrics(t *testing.T) {
 		Satisfied:     engine.Condition{Type: clusterv1beta1.PlacementConditionSatisfied, Reason: "AllDecisionsScheduled"},
 		Misconfigured: engine.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Reason: "Succeedconfigured"},
 	}
-	stored := telemetry.Evaluation{
+	stored := Evaluation{
 		Before: before, Result: result, Plan: p, Written: len(p.Writes), Deciding: time.Millisecond, Writing: time.Second, Latency: time.Second, Cause: "ManagedCluster",
 	}
 	conflict, failed := stored, stored
-	conflict.Written, conflict.Failure = 2, telemetry.WriteConflict
-	failed.Written, failed.Failure = 0, telemetry.WriteFailed
-	for _, e := range []telemetry.Evaluation{
+	conflict.Written, conflict.Failure = 2, WriteConflict
+	failed.Written, failed.Failure = 0, WriteFailed
+	for _, e := range []Evaluation{
 		stored, conflict, failed, {Before: before, Result: result, Deciding: time.Millisecond, Latency: -1},
 	} {
 		m.Record(e)
 	}
 	for _, cause := range []string{"Time", "Moon"} {
 		cluster := plan.Plan{Added: manyNames(1), Writes: []plan.Write{{Verb: plan.UpdateDecisions}}}
-		m.Record(telemetry.Evaluation{Before: before, Result: result, Plan: cluster, Written: 1, Latency: -1, Cause: cause})
+		m.Record(Evaluation{Before: before, Result: result, Plan: cluster, Written: 1, Latency: -1, Cause: cause})
 	}
 	want := map[string]float64{
 		"scheduling_scheduling_duration_seconds name=placement_scheduling":                             6,
@@ -85,7 +84,7 @@ func TestMetrics(t *testing.T) {
 // TestPlacementStates adds, changes and removes placements. A removed placement must leave nothing.
 func TestPlacementStates(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m := telemetry.NewMetrics(registry)
+	m := NewMetrics(registry)
 	conditions := func(pairs ...string) []metav1.Condition {
 		var out []metav1.Condition
 		for at := 0; at < len(pairs); at += 2 {

@@ -1,4 +1,4 @@
-package telemetry_test
+package placement
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func problemSeries(t *testing.T, registry *prometheus.Registry) map[string]float
 // placement has it.
 func TestNamespacesOfPlacements(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m := telemetry.NewMetrics(registry)
+	m := NewMetrics(registry)
 	none := metav1.Condition{Type: "PlacementSatisfied", Reason: "NoManagedClusterMatched"}
 	held := metav1.Condition{Type: "PlacementHeld", Reason: "DisruptionBudgetSpent"}
 	good := metav1.Condition{Type: "PlacementSatisfied", Reason: "AllDecisionsScheduled"}
@@ -55,7 +55,7 @@ func TestNamespacesOfPlacements(t *testing.T) {
 // added up.
 func TestNamespacesOfPlacementsAreBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m := telemetry.NewMetrics(registry)
+	m := NewMetrics(registry)
 	wrong := []metav1.Condition{{Type: "PlacementMisconfigured", Reason: "Misconfigured"}}
 	for number := range 1005 {
 		m.SetState(fleet.Key{Namespace: fmt.Sprintf("ns-%04d", number), Name: "p"}, 0, wrong)
