@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/manager/guard"
@@ -18,6 +20,8 @@ func MetricDefinitions() []telemetry.Definition {
 	describeCertificate(set, nil)
 	describeGuards(set, nil)
 	describePreflight(set, nil)
+	addon.DescribeMetrics(set)
+	delivery.DescribeMetrics(set)
 	placement.DescribeMetrics(set)
 	telemetry.DescribeMetrics(set)
 	return set.Definitions()

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/telemetry/telemetrytest"
@@ -67,8 +69,8 @@ func TestDefinitions(t *testing.T) {
 	registerGuardMetric(registry, func() []guard.Unguarded { return nil })
 	registerPreflightMetric(registry, func() preflight.Report { return preflight.Report{} })
 	telemetry.NewCertificateRequests(registry, func() int { return 0 })
-	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
-	telemetry.NewAddOns(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
+	delivery.NewMetrics(registry, func() delivery.State { return delivery.State{} })
+	addon.NewMetrics(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
 	telemetry.RegisterProbes(registry, func() map[string]int { return map[string]int{"Probing": 1} })
 	telemetry.NewScores(registry, []string{"cpu"})
 	telemetry.NewProfiles(registry, func() int { return 1 })

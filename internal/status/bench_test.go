@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/placement"
 	"github.com/berth-project/berth/internal/status"
@@ -40,8 +42,8 @@ func BenchmarkGather(b *testing.B) {
 	process := newProcess()
 	registry := telemetry.NewRegistry(prometheus.NewRegistry(), process)
 	placement.NewMetrics(registry)
-	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
-	telemetry.NewAddOns(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
+	delivery.NewMetrics(registry, func() delivery.State { return delivery.State{} })
+	addon.NewMetrics(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{Available: 1000} })
 	registerCertificate(registry, now.AddDate(1, 0, 0))
 	clock := clocktesting.NewFakeClock(now)

@@ -5,8 +5,6 @@ func DescribeMetrics(set *Set) {
 	newHealth(set, nil)
 	newCertificateRequests(set, nil)
 	newProbes(set, nil)
-	newDeliveries(set, nil)
-	newAddOns(set, nil)
 	newScores(set)
 	newProfiles(set, nil)
 	newInventory(set, nil)

@@ -17,26 +17,26 @@ const (
 
 // The results of a write of a rollout.
 const (
-	WorkStored   = "stored"
-	WorkConflict = "conflict"
-	WorkRefused  = "refused"
-	WorkFailed   = "failed"
+	WriteStored   = "stored"
+	WriteConflict = "conflict"
+	WriteRefused  = "refused"
+	WriteFailed   = "failed"
 )
 
-// WorkResults returns every result of a write of a rollout.
-func WorkResults() []string { return []string{WorkStored, WorkConflict, WorkRefused, WorkFailed} }
+// WriteResults returns every result of a write of a rollout.
+func WriteResults() []string { return []string{WriteStored, WriteConflict, WriteRefused, WriteFailed} }
 
-// WorkResult returns the value of the label result for the outcome of a write. Refused means that the API server refuses the object.
-func WorkResult(err error, refused bool) string {
+// WriteResult returns the value of the label result for the outcome of a write. Refused means that the API server refuses the object.
+func WriteResult(err error, refused bool) string {
 	switch {
 	case err == nil:
-		return WorkStored
+		return WriteStored
 	case apierrors.IsConflict(err):
-		return WorkConflict
+		return WriteConflict
 	case refused:
-		return WorkRefused
+		return WriteRefused
 	default:
-		return WorkFailed
+		return WriteFailed
 	}
 }
 
