@@ -7,10 +7,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/bridge/inventory"
+	"github.com/berth-project/berth/internal/bridge/probe"
+	"github.com/berth-project/berth/internal/bridge/profile"
+	"github.com/berth-project/berth/internal/bridge/score"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/manager/guard"
+	"github.com/berth-project/berth/internal/membership/csr"
+	"github.com/berth-project/berth/internal/membership/health"
 	"github.com/berth-project/berth/internal/placement"
 )
 
@@ -22,8 +28,13 @@ func MetricDefinitions() []telemetry.Definition {
 	describePreflight(set, nil)
 	addon.DescribeMetrics(set)
 	delivery.DescribeMetrics(set)
+	health.DescribeMetrics(set)
+	csr.DescribeMetrics(set)
 	placement.DescribeMetrics(set)
-	telemetry.DescribeMetrics(set)
+	inventory.DescribeMetrics(set)
+	probe.DescribeMetrics(set)
+	profile.DescribeMetrics(set)
+	score.DescribeMetrics(set)
 	return set.Definitions()
 }
 

@@ -12,11 +12,17 @@ import (
 
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/bridge/inventory"
+	"github.com/berth-project/berth/internal/bridge/probe"
+	"github.com/berth-project/berth/internal/bridge/profile"
+	"github.com/berth-project/berth/internal/bridge/score"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/install/preflight"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/telemetry/telemetrytest"
 	"github.com/berth-project/berth/internal/manager/guard"
+	"github.com/berth-project/berth/internal/membership/csr"
+	"github.com/berth-project/berth/internal/membership/health"
 	"github.com/berth-project/berth/internal/placement"
 )
 
@@ -64,17 +70,17 @@ func TestDefinitions(t *testing.T) {
 			}
 		}
 	}
-	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{} })
+	health.NewMetrics(registry, func() health.State { return health.State{} })
 	registerCertificateMetric(registry, func() (time.Time, bool) { return time.Time{}, true })
 	registerGuardMetric(registry, func() []guard.Unguarded { return nil })
 	registerPreflightMetric(registry, func() preflight.Report { return preflight.Report{} })
-	telemetry.NewCertificateRequests(registry, func() int { return 0 })
+	csr.NewMetrics(registry, func() int { return 0 })
 	delivery.NewMetrics(registry, func() delivery.State { return delivery.State{} })
 	addon.NewMetrics(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
-	telemetry.RegisterProbes(registry, func() map[string]int { return map[string]int{"Probing": 1} })
-	telemetry.NewScores(registry, []string{"cpu"})
-	telemetry.NewProfiles(registry, func() int { return 1 })
-	telemetry.RegisterInventory(registry, func() map[string]int { return map[string]int{telemetry.InventoryImported: 1} })
+	probe.RegisterMetrics(registry, func() map[string]int { return map[string]int{"Probing": 1} })
+	score.NewMetrics(registry, []string{"cpu"})
+	profile.NewMetrics(registry, func() int { return 1 })
+	inventory.RegisterMetrics(registry, func() map[string]int { return map[string]int{"imported": 1} })
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/addon"
 	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/membership/health"
 	"github.com/berth-project/berth/internal/placement"
 	"github.com/berth-project/berth/internal/status"
 )
@@ -44,7 +45,7 @@ func BenchmarkGather(b *testing.B) {
 	placement.NewMetrics(registry)
 	delivery.NewMetrics(registry, func() delivery.State { return delivery.State{} })
 	addon.NewMetrics(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
-	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{Available: 1000} })
+	health.NewMetrics(registry, func() health.State { return health.State{Available: 1000} })
 	registerCertificate(registry, now.AddDate(1, 0, 0))
 	clock := clocktesting.NewFakeClock(now)
 	monitor, err := status.NewMonitor(status.Options{Metrics: registry.Own, Process: registry.Process, Clock: clock, Elected: make(chan struct{}), Queues: []string{"queue-1"}})

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
 )
@@ -38,6 +37,6 @@ func (p *pass) acceptByRule(ctx context.Context, csr *certificatesv1.Certificate
 	}
 	p.cluster = next
 	log.FromContext(ctx).Info("accepted the cluster by a rule", "rule", rule.String(), "requester", csr.Spec.Username, "request", csr.Name)
-	p.emit(telemetry.ClusterAutoAcceptedEvent(p.name, csr.Spec.Username, rule.String()))
+	p.emit(autoAcceptedEvent(p.name, csr.Spec.Username, rule.String()))
 	return nil
 }
