@@ -13,9 +13,6 @@ const internal = berth + "internal/"
 // upwardImports are the imports that break the order of the rooms. The list may only shrink: an entry that no import needs fails the test.
 func upwardImports() map[string][]string {
 	return map[string][]string{
-		// One package has the metrics of every room. Metrics take the types that they count by: Verb of two planners, messages of the plan of
-		// works, Report and Kind of preflight, Unguarded of guard. Each of them goes when its room owns its metrics.
-		"kube/telemetry": {"addon/plan", "delivery/plan", "install/preflight", "manager/guard"},
 		// The library prints its reports: Count, JoinNames, Printf, Sorted and SortedKeys of printer.
 		"bridge/argocd": {"cli/printer"},
 	}
