@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/kube/telemetry/telemetrytest"
 )
 
-// TestSet creates one metric of each type: the registry serves what the definitions say.
+// TestSet creates one metric of each type: the registry serves what is defined.
 func TestSet(t *testing.T) {
 	set, registry := &telemetry.Set{}, prometheus.NewRegistry()
 	label := telemetry.Label{Name: "l", Values: []string{"v"}}
@@ -23,8 +23,10 @@ func TestSet(t *testing.T) {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 	want := []telemetry.Definition{
-		{Name: "a", Help: "A.", Type: "counter", Labels: []telemetry.Label{label}}, {Name: "b", Help: "B.", Type: "gauge"},
-		{Name: "c", Help: "C.", Type: "histogram"}, {Name: "d", Help: "D.", Type: "gauge", Labels: []telemetry.Label{label}},
+		{Name: "a", Help: "A.", Type: "counter", Labels: []telemetry.Label{label}},
+		{Name: "b", Help: "B.", Type: "gauge"},
+		{Name: "c", Help: "C.", Type: "histogram"},
+		{Name: "d", Help: "D.", Type: "gauge", Labels: []telemetry.Label{label}},
 	}
 	if diff := cmp.Diff(want, set.Definitions()); diff != "" {
 		t.Errorf("definitions (-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package telemetrytest
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,11 +19,11 @@ func Read(t testing.TB, registry prometheus.Gatherer) map[string]float64 {
 	out := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			name := family.GetName()
+			parts := []string{family.GetName()}
 			for _, label := range metric.GetLabel() {
-				name += " " + label.GetName() + "=" + label.GetValue()
+				parts = append(parts, label.GetName()+"="+label.GetValue())
 			}
-			out[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			out[strings.Join(parts, " ")] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
 	return out
