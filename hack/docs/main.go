@@ -17,7 +17,6 @@ import (
 	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/cli/scenario"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/manager"
 )
 
@@ -34,7 +33,7 @@ func main() {
 			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), manager.NewCommand(), agent.NewCommand())
 		}},
 		{"reference/scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
-		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions(), metrics.Definitions()) }},
+		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, manager.MetricDefinitions(), metrics.Definitions()) }},
 	}
 	for _, p := range pages {
 		if err := save(filepath.Join("docs", p.file), p.write); err != nil {

@@ -25,7 +25,6 @@ import (
 	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/reading"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/source/placed"
 )
@@ -75,7 +74,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 			cached: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), pool: make(apply.Pool, concurrentReads), read: map[plan.Object]readConfig{},
 		},
 	}
-	r.recorder, r.metrics = mgr.GetEventRecorder("addoninstall-controller"), telemetry.NewAddOns(options.Registry, r.observed)
+	r.recorder, r.metrics = mgr.GetEventRecorder("addoninstall-controller"), NewMetrics(options.Registry, r.observed)
 	if err := r.watch(ctx, mgr); err != nil {
 		return fmt.Errorf("adding the addoninstall controller: %w", err)
 	}
@@ -95,7 +94,7 @@ type reconciler struct {
 	// pool has a place for each concurrent write.
 	pool     apply.Pool
 	recorder events.EventRecorder
-	metrics  *telemetry.AddOns
+	metrics  *Metrics
 
 	mu     sync.Mutex // guards addOns
 	addOns map[string]*addOnState

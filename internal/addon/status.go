@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	addonv1alpha1 "github.com/berth-project/berth/api/addon/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // report stores the status where it changed, at most once an interval, however often an add-on changes its report. Wait is how long after
@@ -24,7 +23,7 @@ func (r *reconciler) report(
 		return 0, nil
 	}
 	now := r.options.Clock.Now()
-	happened := telemetry.AddOnEvents(&addOn.Status, status)
+	happened := statusEvents(&addOn.Status, status)
 	if wait = s.untilReport(now); wait > 0 {
 		return wait, nil
 	}

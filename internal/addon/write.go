@@ -35,7 +35,7 @@ func (r *reconciler) send(ctx context.Context, s *addOnState, name string, write
 		if apierrors.IsConflict(err) {
 			conflicts.Store(true)
 		}
-		r.metrics.AddWrite(write.Verb, telemetry.WorkResult(err, apply.Refused(err)))
+		r.metrics.AddWrite(write.Verb, telemetry.WriteResult(err, apply.Refused(err)))
 		text := ""
 		if err != nil {
 			text = apply.Message(err, "the add-on")

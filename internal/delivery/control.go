@@ -9,7 +9,6 @@ import (
 
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // control returns what people decided about the rollout of a set; nil for nothing, and for a hub without the definition.
@@ -44,7 +43,7 @@ func (r *reconciler) announce(ctx context.Context, s *setState, set *workv1alpha
 	if err != nil {
 		log.FromContext(ctx).Info("whether the users of decisions are verified is not known, so events do not name them", "cause", err.Error())
 	}
-	for _, event := range telemetry.DecisionEvents(before, spec, verified && err == nil) {
+	for _, event := range decisionEvents(before, spec, verified && err == nil) {
 		r.recorder.Eventf(set, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 }

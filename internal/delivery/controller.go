@@ -27,7 +27,6 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/when"
 	"github.com/berth-project/berth/internal/source/placed"
 )
@@ -83,7 +82,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 		pool: make(apply.Pool, maxConcurrent), pace: newPace(options.FanoutBytes), sets: map[client.ObjectKey]*setState{},
 		away: map[client.ObjectKey]time.Time{},
 	}
-	r.recorder, r.metrics = mgr.GetEventRecorder("replicaset-controller"), telemetry.NewDeliveries(options.Registry, r.deliveryState)
+	r.recorder, r.metrics = mgr.GetEventRecorder("replicaset-controller"), NewMetrics(options.Registry, r.deliveryState)
 	if err := r.watch(ctx, mgr); err != nil {
 		return fmt.Errorf("adding the replicaset controller: %w", err)
 	}
@@ -106,7 +105,7 @@ type reconciler struct {
 	pace *pace
 
 	recorder events.EventRecorder
-	metrics  *telemetry.Deliveries
+	metrics  *Metrics
 
 	mu   sync.Mutex // guards sets and away
 	sets map[client.ObjectKey]*setState

@@ -15,7 +15,6 @@ import (
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/assumed"
 	"github.com/berth-project/berth/internal/kube/member"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // setState is what the process holds of one set between two passes. One pass of a set runs at a time; its writes run concurrently.
@@ -39,7 +38,7 @@ type setState struct {
 	// unkept is why the present template was not stored in the last pass; empty where it was.
 	unkept string
 	// observed is what the metrics report of the last plan.
-	observed telemetry.DeliveryState
+	observed State
 	// reported is when the status was last written.
 	reported time.Time
 	// control is what had been decided about the set with the UID controlOf when the last events of decisions were recorded.

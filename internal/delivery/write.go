@@ -35,7 +35,7 @@ func (r *reconciler) send(ctx context.Context, s *setState, owner types.UID, spe
 		if apierrors.IsConflict(err) {
 			conflicts.Store(true)
 		}
-		r.metrics.AddWrite(write.Verb, telemetry.WorkResult(err, apply.Refused(err)), specs.size(write))
+		r.metrics.AddWrite(write.Verb, telemetry.WriteResult(err, apply.Refused(err)), specs.size(write))
 		s.settle(write.Cluster, cmp.Or(write.Hash, specs.wanted(write.Cluster)), err, r.options.Clock.Now())
 		if err != nil && !apierrors.IsConflict(err) {
 			log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))

@@ -18,7 +18,6 @@ import (
 	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/internal/admission/certificate"
 	"github.com/berth-project/berth/internal/admission/certificate/cabundle"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 var errNoCertificate = errors.New("there is no certificate yet")
@@ -53,7 +52,7 @@ func (m *managerBuilder) addCertificate() error {
 	if err := m.newCertificate(registered); err != nil {
 		return err
 	}
-	telemetry.NewCertificate(metrics.Registry, m.certificates.NotAfter)
+	registerCertificateMetric(metrics.Registry, m.certificates.NotAfter)
 	if err := m.mgr.AddReadyzCheck("certificate", m.checkCertificate); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}

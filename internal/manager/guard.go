@@ -6,7 +6,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/manager/guard"
 	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
@@ -14,7 +13,7 @@ import (
 // addGuards adds the monitor that warns of roles whose guard is missing.
 func (m *managerBuilder) addGuards() error {
 	m.guards = &guard.Monitor{Roles: m.mgr.GetClient(), Hub: m.mgr.GetAPIReader(), Serving: m.options.Webhooks.enabled(), Clock: clock.RealClock{}}
-	telemetry.NewGuard(metrics.Registry, m.guards.Unguarded)
+	registerGuardMetric(metrics.Registry, m.guards.Unguarded)
 	if err := m.mgr.Add(m.guards); err != nil {
 		return fmt.Errorf("adding the guards: %w", err)
 	}

@@ -146,7 +146,7 @@ func addPlacement(_ context.Context, a *managerBuilder) error {
 			HoldEmptyingEdits: a.options.EmptyingEdits == HoldEmptyingEdits, HoldUnknownReferences: a.options.EmptyingEdits != FollowEmptyingEdits,
 			ExpressionHold: a.options.ExpressionHold,
 		},
-		Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
+		Clock: clock.RealClock{}, Metrics: placement.NewMetrics(metrics.Registry),
 		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight,
 		Definitions: a.definitions,
 	})

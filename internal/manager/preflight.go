@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/install/preflight"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 var errMissingRequirement = errors.New("the hub lacks a requirement of the manager")
@@ -61,7 +60,7 @@ func (o *Options) runsPart(part string) bool {
 
 // addPreflight adds the monitor that repeats the comparison while the manager runs.
 func (m *managerBuilder) addPreflight() error {
-	telemetry.NewPreflight(metrics.Registry, m.preflight.Report)
+	registerPreflightMetric(metrics.Registry, m.preflight.Report)
 	if err := m.mgr.Add(m.preflight); err != nil {
 		return fmt.Errorf("adding the preflight monitor: %w", err)
 	}

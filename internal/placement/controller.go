@@ -19,7 +19,6 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/placement/live"
 )
@@ -39,7 +38,7 @@ type Options struct {
 	// Workers is how many placements are reconciled concurrently.
 	Workers int
 	Clock   clock.WithTickerAndDelayedExecution
-	Metrics *telemetry.Metrics
+	Metrics *Metrics
 	// Record keeps runs and changes, to explain them.
 	Record *history.Record
 	// Env compiles CEL expressions.
@@ -117,7 +116,7 @@ type reconciler struct {
 	// definitions is nil where none ever is missing.
 	definitions Definitions
 	clock       clock.WithTicker
-	metrics     *telemetry.Metrics
+	metrics     *Metrics
 	recorder    events.EventRecorder
 	orphans     orphanCounts
 	// conflicts delays the next attempt after a conflict with another client.

@@ -22,7 +22,6 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/placement/live"
 )
@@ -50,7 +49,7 @@ func startLoop(t *testing.T, h *fakeHub) *loop {
 	l := &loop{t: t, hub: h, env: env, queued: map[fleet.Key]bool{}, due: map[fleet.Key]time.Time{}}
 	l.reconciler = &reconciler{
 		client: h, clock: h.clock, recorder: eventRecorder{l},
-		metrics:     telemetry.NewMetrics(prometheus.NewRegistry()),
+		metrics:     NewMetrics(prometheus.NewRegistry()),
 		conflicts:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
 		record:      history.New(history.Options{Clock: h.clock, Env: env}),
 		releaseCore: func(reconcile.Request) {},

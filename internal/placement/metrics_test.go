@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // nonzeroMetrics returns the nonzero values of some metrics in a registry. The value of a histogram is its sum.
@@ -43,7 +42,7 @@ func TestMetrics(t *testing.T) {
 	h := newSimpleHub(t, 2)
 	l := startLoop(t, h)
 	registry := prometheus.NewRegistry()
-	l.metrics = telemetry.NewMetrics(registry)
+	l.metrics = NewMetrics(registry)
 	p := enginetest.Placement("ns", "p").Obj()
 	check := func(when string, want map[string]float64) {
 		t.Helper()

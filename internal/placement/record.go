@@ -7,14 +7,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/placement/history"
 )
 
 // recordAttempt records what an attempt did: in the history, the metrics, the log and an event.
 func (r *reconciler) recordAttempt(ctx context.Context, a *attempt) {
 	outcome := a.record.Finish(a.plan, a.err)
-	evaluation := telemetry.Evaluation{
+	evaluation := Evaluation{
 		Key: a.key, Before: a.input.Stored.Placement, Result: a.result, Plan: a.plan, Written: a.applied.Writes, Failure: failure(a.err),
 		Deciding: a.decided.Sub(a.started), Planning: a.planned.Sub(a.decided), Writing: a.written.Sub(a.planned),
 		Latency: outcome.Latency, Cause: outcome.Cause(),
@@ -42,7 +41,7 @@ func (a *attempt) log(ctx context.Context, change *history.Change, held int) {
 // emit emits the event of a stored plan, if any. The event names a written slice. Its resourceVersion is new each time, so
 // that the recorder does not merge two changes into one event.
 func (r *reconciler) emit(a *attempt) {
-	event, ok := telemetry.DecisionEvent(a.input.Stored.Placement, a.result, a.plan)
+	event, ok := decisionEvent(a.input.Stored.Placement, a.result, a.plan)
 	if !ok {
 		return
 	}
@@ -57,13 +56,13 @@ func (r *reconciler) emit(a *attempt) {
 }
 
 // failure returns the result of a write for an error, empty without an error.
-func failure(err error) telemetry.WriteResult {
+func failure(err error) WriteResult {
 	switch {
 	case err == nil:
 		return ""
 	case apply.IsConflict(err):
-		return telemetry.WriteConflict
+		return WriteConflict
 	default:
-		return telemetry.WriteFailed
+		return WriteFailed
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // revoke removes the clusters that a namespace may no longer reach from the slices of a placement that Berth does not decide.
@@ -39,7 +38,7 @@ func (r *reconciler) recordRevocation(key fleet.Key, stored plan.Stored, writes 
 	orphaned := plan.Orphans(stored, writes)
 	first, total := r.orphans.set(key, len(orphaned))
 	r.metrics.SetOrphaned(total)
-	if event, ok := telemetry.RevokedEvent(key, stored.Placement, writes); ok {
+	if event, ok := revokedEvent(key, stored.Placement, writes); ok {
 		if stored.Placement != nil {
 			r.recorder.Eventf(stored.Placement, writes.Writes[0].Slice, event.Type, event.Reason, event.Action, "%s", event.Note)
 		} else {
@@ -47,7 +46,7 @@ func (r *reconciler) recordRevocation(key fleet.Key, stored plan.Stored, writes 
 		}
 	}
 	if first {
-		event := telemetry.OrphanedEvent(key, orphaned)
+		event := orphanedEvent(key, orphaned)
 		r.recorder.Eventf(orphaned[0], nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // endings are the ways in which Berth stops to decide a placement that it decided before.
@@ -163,7 +162,7 @@ func TestOrphanedSlicesAreReportedAndDeletedOnceEmpty(t *testing.T) {
 	h.putPlacement(p)
 	l := startLoop(t, h)
 	registry := prometheus.NewRegistry()
-	l.metrics = telemetry.NewMetrics(registry)
+	l.metrics = NewMetrics(registry)
 	l.drain()
 	l.events = nil
 	endings()["orphaned"](h, h.stored.Placements[keyOf(p)])

@@ -9,7 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/berth-project/berth/internal/addon"
+	"github.com/berth-project/berth/internal/delivery"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/membership/health"
+	"github.com/berth-project/berth/internal/placement"
 	"github.com/berth-project/berth/internal/status"
 )
 
@@ -38,11 +42,11 @@ func newProcess() *prometheus.Registry {
 func BenchmarkGather(b *testing.B) {
 	process := newProcess()
 	registry := telemetry.NewRegistry(prometheus.NewRegistry(), process)
-	telemetry.NewMetrics(registry)
-	telemetry.NewDeliveries(registry, func() telemetry.DeliveryState { return telemetry.DeliveryState{} })
-	telemetry.NewAddOns(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
-	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{Available: 1000} })
-	telemetry.NewCertificate(registry, func() (time.Time, bool) { return now.AddDate(1, 0, 0), true })
+	placement.NewMetrics(registry)
+	delivery.NewMetrics(registry, func() delivery.State { return delivery.State{} })
+	addon.NewMetrics(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })
+	health.NewMetrics(registry, func() health.State { return health.State{Available: 1000} })
+	registerCertificate(registry, now.AddDate(1, 0, 0))
 	clock := clocktesting.NewFakeClock(now)
 	monitor, err := status.NewMonitor(status.Options{Metrics: registry.Own, Process: registry.Process, Clock: clock, Elected: make(chan struct{}), Queues: []string{"queue-1"}})
 	if err != nil {

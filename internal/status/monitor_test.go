@@ -10,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/placement"
 	"github.com/berth-project/berth/internal/status"
 	"github.com/berth-project/berth/internal/status/rule"
 )
@@ -25,10 +26,17 @@ type metrics struct {
 
 func newMetrics(end time.Time) *metrics {
 	out := &metrics{prometheus.NewRegistry(), prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "d"}, []string{"name"})}
-	telemetry.NewMetrics(out)
-	telemetry.NewCertificate(out, func() (time.Time, bool) { return end, true })
+	placement.NewMetrics(out)
+	registerCertificate(out, end)
 	out.MustRegister(out.depth)
 	return out
+}
+
+// registerCertificate registers the metric of a certificate, as the manager does.
+func registerCertificate(registry prometheus.Registerer, end time.Time) {
+	set := &telemetry.Set{}
+	set.Scraped("berth_certificate_end_timestamp_seconds", "e", func(emit telemetry.Emit) { emit(float64(end.Unix())) })
+	set.Register(registry)
 }
 
 // TestReport follows an alert from the first sample on which its condition holds until it ends.

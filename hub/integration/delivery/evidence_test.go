@@ -14,7 +14,7 @@ import (
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
-	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/delivery"
 )
 
 // TestALostClusterHoldsTheRollout: a cluster that leaves before it succeeded is a failure, also for the next manager, until a person forgives it.
@@ -122,7 +122,7 @@ func (f *testFleet) awaitDecisions(set *workv1alpha1.ManifestWorkReplicaSet, wan
 		}
 		var got []string
 		for i := range list.Items {
-			if event := &list.Items[i]; event.Action == telemetry.ActionDecided && event.Regarding.Name == set.Name {
+			if event := &list.Items[i]; event.Action == delivery.ActionDecided && event.Regarding.Name == set.Name {
 				got = append(got, event.Reason+" "+event.Note)
 				if event.Series != nil {
 					got = append(got, "again")

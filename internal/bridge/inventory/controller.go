@@ -33,7 +33,6 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/source/page"
 )
 
@@ -72,7 +71,7 @@ func Add(mgr manager.Manager, options Options) error {
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("inventory-controller"), options: options,
 		budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{}, losses: map[loss]lossState{}, held: map[client.ObjectKey]bool{},
 	}
-	telemetry.RegisterInventory(options.Registry, r.countStates)
+	RegisterMetrics(options.Registry, r.countStates)
 	named := predicate.NewPredicateFuncs(func(object client.Object) bool { return slices.Contains(options.Namespaces, object.GetNamespace()) })
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
@@ -415,27 +414,27 @@ func (r *reconciler) setState(in input, todo output) {
 	state := ""
 	switch {
 	case todo.verb == verbBlocked, todo.verb == verbRefused, in.replaced():
-		state = telemetry.InventoryBlocked
+		state = stateBlocked
 	case in.profile != nil:
-		state = telemetry.InventoryImported
+		state = stateImported
 	case in.cluster != nil && follows(in.cluster, in.key):
-		state = telemetry.InventoryMissing
+		state = stateMissing
 	}
 	r.mu.Lock()
 	was := r.states[in.key]
 	if r.states[in.key] = state; state == "" {
 		delete(r.states, in.key)
 	}
-	if state != telemetry.InventoryMissing {
+	if state != stateMissing {
 		delete(r.held, in.key)
 	}
 	r.mu.Unlock()
-	if state != telemetry.InventoryBlocked || was == state {
+	if state != stateBlocked || was == state {
 		return
 	}
-	event := telemetry.InventoryBlockedEvent(in.key.Name)
+	event := blockedEvent(in.key.Name)
 	if todo.verb == verbRefused {
-		event = telemetry.InventoryRefusedEvent(in.key.Name, todo.fault)
+		event = refusedEvent(in.key.Name, todo.fault)
 	}
 	r.recorder.Eventf(in.profile, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 }

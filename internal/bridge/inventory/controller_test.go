@@ -20,7 +20,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 var errBoom = errors.New("boom")
@@ -289,17 +288,17 @@ func TestAProfileCountsAsImportedOnceItIs(t *testing.T) {
 	i := newInventory(t)
 	i.publish("not.a-namespace", metav1.ConditionTrue)
 	i.reconcileAll([]string{"not.a-namespace", "not.a-namespace"})
-	if got := i.countStates(); got[telemetry.InventoryBlocked] != 1 || len(i.events.Events) != 1 {
+	if got := i.countStates(); got[stateBlocked] != 1 || len(i.events.Events) != 1 {
 		t.Errorf("the states are %v with %d events, want 1 blocked and 1 event", got, len(i.events.Events))
 	}
 	i.fails = errBoom
 	i.publishFails("a")
-	if got := i.countStates(); got[telemetry.InventoryImported] != 0 {
+	if got := i.countStates(); got[stateImported] != 0 {
 		t.Errorf("the states are %v, want none imported", got)
 	}
 	i.fails = nil
 	i.reconcileAll([]string{"a"})
-	if got := i.countStates(); got[telemetry.InventoryImported] != 1 {
+	if got := i.countStates(); got[stateImported] != 1 {
 		t.Errorf("the states are %v, want 1 imported", got)
 	}
 }

@@ -34,7 +34,6 @@ import (
 	"github.com/berth-project/berth/internal/bridge/probe/target"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/expectederror"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.
@@ -66,7 +65,7 @@ func Add(mgr manager.Manager, options Options) error {
 		client: mgr.GetClient(), recorder: mgr.GetEventRecorder("probe-controller"), hub: mgr.GetConfig(), log: mgr.GetLogger().WithName(Name),
 		options: options, sessions: map[string]*session{}, reported: map[string]string{}, reasons: map[string]string{},
 	}
-	telemetry.RegisterProbes(options.Registry, r.count)
+	RegisterMetrics(options.Registry, r.count)
 	if err := mgr.Add(manager.RunnableFunc(r.stopAtEnd)); err != nil {
 		return fmt.Errorf("adding the probe controller: %w", err)
 	}
@@ -213,7 +212,7 @@ func (r *reconciler) reportMissing(secret *corev1.Secret, cluster string) {
 		return
 	}
 	r.reported[cluster] = string(secret.UID)
-	event := telemetry.ProbeClusterMissingEvent(secret.Name, cluster)
+	event := clusterMissingEvent(secret.Name, cluster)
 	r.recorder.Eventf(secret, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 }
 

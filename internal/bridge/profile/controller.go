@@ -29,7 +29,6 @@ import (
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/changes"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // Name is the controller's name, for --controllers, logs and metrics.
@@ -74,7 +73,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 		client: mgr.GetClient(), writer: w, recorder: mgr.GetEventRecorder("profile-controller"), reach: newReach(mgr.GetClient()),
 		clock: options.Clock, of: identity{options.Manager, options.AccessProvider}, blocked: map[client.ObjectKey]bool{},
 	}
-	w.metrics = telemetry.NewProfiles(options.Registry, r.blockedProfiles)
+	w.metrics = NewMetrics(options.Registry, r.blockedProfiles)
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("adding the profile controller: %w", err)
 	}
@@ -177,7 +176,7 @@ func (r *reconciler) block(key client.ObjectKey, is bool, profile *multiclusterv
 	}
 	r.mu.Unlock()
 	if is && !was {
-		event := telemetry.ProfileBlockedEvent(profile.Spec.ClusterManager.Name, r.of.manager)
+		event := profileBlockedEvent(profile.Spec.ClusterManager.Name, r.of.manager)
 		r.recorder.Eventf(profile, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/changes"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -300,7 +299,7 @@ func (r *decisionReconciler) complete(placement *clusterv1beta1.Placement, obsta
 	case !late:
 		return incompleteRetry
 	case !reported:
-		event := telemetry.DecisionIncompleteEvent(obstacles[0])
+		event := decisionIncompleteEvent(obstacles[0])
 		r.recorder.Eventf(placement, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 	return lateRetry
@@ -321,15 +320,15 @@ func (r *decisionReconciler) write(ctx context.Context, placement *clusterv1beta
 	var err error
 	switch write.verb {
 	case verbCreate:
-		err = r.writer.send(ctx, telemetry.KindProfileDecision, func(ctx context.Context) error { return r.client.Create(ctx, object) })
+		err = r.writer.send(ctx, kindDecision, func(ctx context.Context) error { return r.client.Create(ctx, object) })
 		if apierrors.IsAlreadyExists(err) {
 			err = r.existing(ctx, placement, object, err)
 		}
 	case verbUpdate:
 		patch := apply.Fenced(write.stored)
-		err = r.writer.send(ctx, telemetry.KindProfileDecision, func(ctx context.Context) error { return r.client.Patch(ctx, object, patch) })
+		err = r.writer.send(ctx, kindDecision, func(ctx context.Context) error { return r.client.Patch(ctx, object, patch) })
 	case verbDelete:
-		err = r.writer.remove(ctx, telemetry.KindProfileDecision, object)
+		err = r.writer.remove(ctx, kindDecision, object)
 	case verbNone, verbBlocked:
 	}
 	if err != nil {
@@ -368,7 +367,7 @@ func (r *decisionReconciler) block(placement *clusterv1beta1.Placement, foreign 
 	}
 	r.mu.Unlock()
 	if foreign.name != "" && foreign.name != was {
-		event := telemetry.DecisionBlockedEvent(foreign.name)
+		event := decisionBlockedEvent(foreign.name)
 		r.recorder.Eventf(placement, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 }

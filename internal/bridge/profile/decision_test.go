@@ -24,7 +24,6 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/changes"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
@@ -46,7 +45,7 @@ func newHub(t *testing.T, objects ...client.Object) client.Client {
 func newDecisionReconciler(hub client.Client, recorder events.EventRecorder, now clock.PassiveClock) *decisionReconciler {
 	return &decisionReconciler{
 		client: hub, live: hub, recorder: recorder, clock: now, of: identity{manager: "berth"},
-		writer:  &writer{client: hub, pace: flowcontrol.NewFakeAlwaysRateLimiter(), metrics: telemetry.NewProfiles(prometheus.NewRegistry(), func() int { return 0 })},
+		writer:  &writer{client: hub, pace: flowcontrol.NewFakeAlwaysRateLimiter(), metrics: NewMetrics(prometheus.NewRegistry(), func() int { return 0 })},
 		waiting: map[client.ObjectKey]time.Time{}, blocked: map[client.ObjectKey]string{}, incomplete: map[client.ObjectKey]incompleteDecision{},
 	}
 }

@@ -9,14 +9,13 @@ import (
 
 	multiclusterv1alpha1 "github.com/berth-project/berth/api/multicluster/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // writer sends the writes of the controller at a bounded pace. Each is fenced by the UID and the resourceVersion that it was made from.
 type writer struct {
 	client  client.Client
 	pace    flowcontrol.RateLimiter
-	metrics *telemetry.Profiles
+	metrics *Metrics
 }
 
 // send sends one write, and counts it.
@@ -39,7 +38,7 @@ func (w *writer) profile(ctx context.Context, todo verb, want, stored *multiclus
 	case verbUpdate:
 		return w.updateProfile(ctx, want, stored)
 	case verbDelete:
-		if err := w.remove(ctx, telemetry.KindProfile, stored); err != nil {
+		if err := w.remove(ctx, kindProfile, stored); err != nil {
 			return fmt.Errorf("deleting ClusterProfile %s/%s: %w", stored.Namespace, stored.Name, err)
 		}
 	case verbNone, verbBlocked:
@@ -50,7 +49,7 @@ func (w *writer) profile(ctx context.Context, todo verb, want, stored *multiclus
 // createProfile stores a profile, then its status, which a creation drops.
 func (w *writer) createProfile(ctx context.Context, want *multiclusterv1alpha1.ClusterProfile) error {
 	object := want.DeepCopy()
-	err := w.send(ctx, telemetry.KindProfile, func(ctx context.Context) error { return w.client.Create(ctx, object) })
+	err := w.send(ctx, kindProfile, func(ctx context.Context) error { return w.client.Create(ctx, object) })
 	if err != nil {
 		return fmt.Errorf("creating ClusterProfile %s/%s: %w", want.Namespace, want.Name, err)
 	}
@@ -72,7 +71,7 @@ func (w *writer) updateProfile(ctx context.Context, want, stored *multiclusterv1
 	before := latest.DeepCopy()
 	latest.Labels, latest.Annotations, latest.OwnerReferences, latest.Spec = want.Labels, want.Annotations, want.OwnerReferences, want.Spec
 	patch := apply.Fenced(before)
-	err := w.send(ctx, telemetry.KindProfile, func(ctx context.Context) error { return w.client.Patch(ctx, latest, patch) })
+	err := w.send(ctx, kindProfile, func(ctx context.Context) error { return w.client.Patch(ctx, latest, patch) })
 	if err != nil {
 		return fmt.Errorf("changing ClusterProfile %s/%s: %w", want.Namespace, want.Name, err)
 	}
@@ -84,7 +83,7 @@ func (w *writer) updateStatus(ctx context.Context, want, latest *multiclusterv1a
 	before := latest.DeepCopy()
 	latest.Status = want.Status
 	patch := apply.Fenced(before)
-	err := w.send(ctx, telemetry.KindProfile, func(ctx context.Context) error { return w.client.Status().Patch(ctx, latest, patch) })
+	err := w.send(ctx, kindProfile, func(ctx context.Context) error { return w.client.Status().Patch(ctx, latest, patch) })
 	if err != nil {
 		return fmt.Errorf("writing the status of ClusterProfile %s/%s: %w", want.Namespace, want.Name, err)
 	}

@@ -28,7 +28,6 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/source/score"
 )
@@ -80,7 +79,7 @@ type controller struct {
 	log     logr.Logger
 	config  Config
 	clock   clock.Clock
-	metrics *telemetry.Scores
+	metrics *Metrics
 	sources map[string]source
 	// outcomes has room for one outcome of each score.
 	outcomes chan outcome
@@ -116,7 +115,7 @@ func newController(to client.Client, log logr.Logger, options Options) *controll
 	for i := range options.Config.Scores {
 		names = append(names, options.Config.Scores[i].Name)
 	}
-	c.metrics = telemetry.NewScores(options.Registry, names)
+	c.metrics = NewMetrics(options.Registry, names)
 	return c
 }
 

@@ -24,7 +24,6 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // Name is the name of the controller in logs and metrics.
@@ -117,7 +116,7 @@ func (r *reconciler) release(ctx context.Context, work *workv1.ManifestWork) err
 	if err := r.client.Patch(ctx, next, apply.Fenced(work)); err != nil {
 		return err //nolint:wrapcheck // the API server names the work
 	}
-	event := telemetry.WorkReleasedEvent(work.Namespace, work.Name)
+	event := releasedEvent(work.Namespace, work.Name)
 	r.recorder.Eventf(work, nil, corev1.EventTypeWarning, event.Reason, event.Action, "%s", event.Note)
 	return nil
 }

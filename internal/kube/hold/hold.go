@@ -27,6 +27,13 @@ const (
 	Reference Type = "Reference"
 )
 
+// MetricName and MetricHelp are the gauge of holds. The controllers of placements and of works each report their types of it, by the label
+// kind.
+const (
+	MetricName = "berth_holds"
+	MetricHelp = "What is held back until its cause ends or a person ends the hold, by kind: see kubectl berth holds."
+)
+
 // Types returns every type.
 func Types() []Type { return append(RolloutTypes(), Edit, Expression, Reference) }
 

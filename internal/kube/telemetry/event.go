@@ -1,131 +1,23 @@
 package telemetry
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/escape"
-	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/engine/verdict"
 )
 
-// The reasons and actions of the events on a Placement, or on a PlacementDecision whose placement is gone.
-const (
-	ReasonDecisionCreate = "DecisionCreate"
-	ReasonDecisionUpdate = "DecisionUpdate"
-	ReasonMisconfigured  = "PlacementMisconfigured"
-	ReasonRevoked        = "ClustersRevoked"
-	ReasonOrphaned       = "DecisionOrphaned"
+// maxNote bounds the length of a note, below the API's limit of 1024 bytes.
+const maxNote = 1000
 
-	ActionDecisionCreated = "DecisionCreated"
-	ActionDecisionUpdated = "DecisionUpdated"
-	ActionDecisionKept    = "DecisionKept"
-	ActionRevoked         = "DecisionRevoked"
-)
-
-// maxNames bounds the clusters in each list of an event. maxNote bounds its length, below the API's limit of 1024.
-const (
-	maxNames = 10
-	maxNote  = 1000
-)
-
-// Event is one event on a Placement.
+// Event is one event on an object. Type is Normal or Warning.
 type Event struct {
 	Type, Reason, Action, Note string
 }
 
-// DecisionEvent returns the event of a stored plan. Ok is false if the plan changed nothing of interest to a user.
-func DecisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p plan.Plan) (event Event, ok bool) {
-	old := meta.FindStatusCondition(before.Status.Conditions, result.Misconfigured.Type)
-	kept := result.Misconfigured.Status == metav1.ConditionTrue && result.Misconfigured.Reason != clusterv1beta1.ReasonUnknownReference
-	if kept && (old == nil || old.Message != result.Misconfigured.Message) {
-		return Event{
-			Type: corev1.EventTypeWarning, Reason: ReasonMisconfigured, Action: ActionDecisionKept,
-			Note: truncate("The last decisions are kept: " + result.Misconfigured.Message),
-		}, true
-	}
-	if len(p.Added)+len(p.Removed)+len(p.Regrouped) == 0 {
-		return Event{}, false
-	}
-	event = Event{Type: corev1.EventTypeNormal, Reason: ReasonDecisionUpdate, Action: ActionDecisionUpdated}
-	verb := "updated"
-	if before.Status.NumberOfSelectedClusters == 0 {
-		event.Reason, event.Action, verb = ReasonDecisionCreate, ActionDecisionCreated, "created"
-	}
-	event.Note = truncate(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s%s",
-		before.Name, before.Namespace, verb, result.Selected, heldText(result), nameList(", added", p.Newcomers(), ""),
-		nameList(", restored", p.Restored, ": another client removed them"),
-		nameList(", removed", p.Removed, reasonCounts(result.Trace, p.Removed)), nameList(", regrouped", p.Regrouped, ": "+p.RegroupReason)))
-	return event, true
-}
-
-// heldText returns the count of held clusters in parentheses; empty without held clusters.
-func heldText(result *engine.Result) string {
-	if len(result.Ledger.Held) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d held)", len(result.Ledger.Held))
-}
-
-// nameList returns the count of the clusters and the first names, followed by a text.
-func nameList(what string, clusters []string, after string) string {
-	if len(clusters) == 0 {
-		return ""
-	}
-	named := clusters[:min(maxNames, len(clusters))]
-	out := fmt.Sprintf("%s %d (%s", what, len(clusters), strings.Join(named, ", "))
-	if more := len(clusters) - len(named); more > 0 {
-		out += fmt.Sprintf(" and %d more", more)
-	}
-	return out + after + ")"
-}
-
-// maxReasons bounds the reasons of an event for removed clusters.
-const maxReasons = 3
-
-// reasonCounts returns why clusters were removed, with counts, the most frequent reasons first.
-func reasonCounts(trace *engine.Trace, clusters []string) string {
-	if trace == nil || len(clusters) == 0 {
-		return ""
-	}
-	counts := map[string]int{}
-	for _, name := range clusters {
-		counts[rejectionReason(trace, name)]++
-	}
-	ordered := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	var out []string
-	for _, text := range ordered[:min(maxReasons, len(ordered))] {
-		out = append(out, fmt.Sprintf("%s %d", text, counts[text]))
-	}
-	if len(ordered) > maxReasons {
-		out = append(out, "...")
-	}
-	return ": " + strings.Join(out, ", ")
-}
-
-// rejectionReason returns the taint that rejects a cluster, or the name of its verdict.
-func rejectionReason(trace *engine.Trace, cluster string) string {
-	id, ok := trace.Snapshot.ID(cluster)
-	if !ok || trace.Snapshot.Cluster(id) == nil {
-		return explain.Gone
-	}
-	found := trace.VerdictWithoutRank(id)
-	if taint, ok := found.Argument.(verdict.Taint); ok && found.Code == verdict.Tainted {
-		return "taint " + explain.TaintText(taint.Key, taint.Value, taint.Effect)
-	}
-	return found.Code.String()
+// NewEvent returns an event. Its note has no control characters and at most 1000 bytes.
+func NewEvent(kind, reason, action, format string, args ...any) Event {
+	return Event{Type: kind, Reason: reason, Action: action, Note: truncate(fmt.Sprintf(format, args...))}
 }
 
 // truncate escapes the control characters of a note, which taints and expressions may contain, and cuts it to maxNote.

@@ -14,85 +14,62 @@ const (
 	OtherNamespaces = "_other"
 )
 
-// namespaceCollector counts the placements with a problem condition by namespace. A namespace without such placements has no
-// series.
-type namespaceCollector struct {
+// NamespaceCounts counts by namespace and key. The zero value counts nothing. A namespace without counts takes no memory.
+type NamespaceCounts[K comparable] struct {
 	mu     sync.Mutex
-	counts map[string]problems
+	counts map[string]map[K]int // every count is other than 0
 }
 
-// problems counts the placements of a namespace by condition. Every count is above 0.
-type problems map[conditionReason]int
-
-func newNamespaceCollector(c *metricSet) *namespaceCollector {
-	labels := append([]Label{{
-		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + OtherNamespaces + "` is the sum of the others",
-	}}, conditionLabels(problemReasons())...)
-	out := &namespaceCollector{counts: map[string]problems{}}
-	c.scraped("berth_namespace_placements",
-		"Placements with a problem, by namespace, type and reason of the condition: not satisfied, misconfigured, held, or ranked by expired scores. "+
-			"A namespace without problems has no series.", out.collect, labels...)
-	return out
-}
-
-// add changes the count of a problem condition in a namespace. It ignores other conditions.
-func (n *namespaceCollector) add(namespace string, r conditionReason, delta int) {
-	if !slices.Contains(problemReasons(), r) {
-		return
-	}
+// Add changes the count of a key in a namespace.
+func (n *NamespaceCounts[K]) Add(namespace string, key K, delta int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.counts == nil {
+		n.counts = map[string]map[K]int{}
+	}
 	of, ok := n.counts[namespace]
 	if !ok {
-		of = problems{}
+		of = map[K]int{}
 		n.counts[namespace] = of
 	}
-	if of[r] += delta; of[r] == 0 {
-		delete(of, r)
+	if of[key] += delta; of[key] == 0 {
+		delete(of, key)
 	}
 	if len(of) == 0 {
 		delete(n.counts, namespace)
 	}
 }
 
-// collect emits the counts.
-func (n *namespaceCollector) collect(set emit) {
-	for namespace, of := range n.shown() {
-		for r, count := range of {
-			set(float64(count), namespace, r.condition, r.reason)
-		}
-	}
-}
-
-// shown returns the counts by label value: the namespaces with the most placements, ties by name, and the sum of the others.
-func (n *namespaceCollector) shown() map[string]problems {
+// Shown returns the counts by label value: the 1,000 namespaces with the highest counts, ties by name, and the sum of the others as
+// OtherNamespaces.
+func (n *NamespaceCounts[K]) Shown() map[string]map[K]int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	names := slices.Collect(maps.Keys(n.counts))
 	if len(names) > maxNamespaces {
 		slices.SortFunc(names, func(a, b string) int {
-			return cmp.Or(cmp.Compare(n.counts[b].total(), n.counts[a].total()), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(total(n.counts[b]), total(n.counts[a])), cmp.Compare(a, b))
 		})
 	}
-	out := make(map[string]problems, min(len(names), maxNamespaces+1))
+	out := make(map[string]map[K]int, min(len(names), maxNamespaces+1))
 	for at, name := range names {
 		label := name
 		if at >= maxNamespaces {
 			label = OtherNamespaces
 		}
 		if out[label] == nil {
-			out[label] = problems{}
+			out[label] = map[K]int{}
 		}
-		for r, count := range n.counts[name] {
-			out[label][r] += count
+		for key, count := range n.counts[name] {
+			out[label][key] += count
 		}
 	}
 	return out
 }
 
-func (p problems) total() int {
+func total[K comparable](counts map[K]int) int {
 	out := 0
-	for _, count := range p {
+	for _, count := range counts {
 		out += count
 	}
 	return out

@@ -1,6 +1,44 @@
 package telemetry
 
-import "github.com/berth-project/berth/rollout"
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/berth-project/berth/rollout"
+)
+
+// The reasons and the action of the events that every rollout has.
+const (
+	ReasonRolloutStarted  = "RolloutStarted"
+	ReasonRolloutFinished = "RolloutFinished"
+	ReasonRolloutBreached = "RolloutBreached"
+
+	ActionRolledOut = "RolledOut"
+)
+
+// The results of a write of a rollout.
+const (
+	WriteStored   = "stored"
+	WriteConflict = "conflict"
+	WriteRefused  = "refused"
+	WriteFailed   = "failed"
+)
+
+// WriteResults returns every result of a write of a rollout.
+func WriteResults() []string { return []string{WriteStored, WriteConflict, WriteRefused, WriteFailed} }
+
+// WriteResult returns the value of the label result for the outcome of a write. Refused means that the API server refuses the object.
+func WriteResult(err error, refused bool) string {
+	switch {
+	case err == nil:
+		return WriteStored
+	case apierrors.IsConflict(err):
+		return WriteConflict
+	case refused:
+		return WriteRefused
+	default:
+		return WriteFailed
+	}
+}
 
 // RolloutState counts rollouts by phase, and their clusters by state. The zero value counts none.
 type RolloutState struct {

@@ -41,10 +41,10 @@ func (i input) revoked() bool {
 
 // acceptance returns the condition of an accepted cluster and its event.
 func (i input) acceptance() (*metav1.Condition, telemetry.Event) {
-	reason, message, event := clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage, telemetry.ClusterAcceptedEvent(i.cluster.Name)
+	reason, message, event := clusterv1.ReasonHubClusterAdminAccepted, acceptedMessage, acceptedEvent(i.cluster.Name)
 	if i.revoked() {
 		reason, message = clusterv1.ReasonAgentRevoked, fmt.Sprintf(revokedMessage, i.cluster.Name)
-		event = telemetry.AgentRevokedEvent(i.cluster.Name)
+		event = agentRevokedEvent(i.cluster.Name)
 	}
 	return i.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, reason, message), event
 }

@@ -99,7 +99,7 @@ func planContent(in input) plan {
 		bare := object.DeepCopy()
 		bare.Finalizers = kept
 		out.writes = append(out.writes, write{before: object, after: bare})
-		out.notes = append(out.notes, note{object, telemetry.ForcedRemovalEvent(in.cluster.Name, next.kind, object.Name)})
+		out.notes = append(out.notes, note{object, forcedRemovalEvent(in.cluster.Name, next.kind, object.Name)})
 	}
 	message := in.remaining() + in.outlook(len(out.notes) > 0)
 	out.condition = in.condition(clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining, message)
@@ -208,7 +208,7 @@ func planEnd(in input) plan {
 // keepNamespace ends a deletion without deleting the namespace.
 func (i input) keepNamespace(out plan, reason string) plan {
 	out.writes = append(out.writes, remove(i.inventoryBinding)...)
-	out.notes = append(out.notes, note{i.cluster, telemetry.NamespaceKeptEvent(i.cluster.Name, reason)})
+	out.notes = append(out.notes, note{i.cluster, namespaceKeptEvent(i.cluster.Name, reason)})
 	out.removeFinalizers = true
 	return out
 }

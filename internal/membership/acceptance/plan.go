@@ -86,7 +86,7 @@ func makePlan(in input) plan {
 		return planDeletion(in)
 	case shared && registration.AdmitsAgent(in.cluster):
 		message := registration.SharedRoleMessage(in.cluster.Name)
-		return in.refuse(message, telemetry.ClusterNameReservedEvent(in.cluster.Name, message))
+		return in.refuse(message, nameReservedEvent(in.cluster.Name, message))
 	case shared:
 		return plan{}
 	case registration.AdmitsAgent(in.cluster):
@@ -110,7 +110,7 @@ func planAcceptance(in input) plan {
 	switch {
 	case in.foreign():
 		message := registration.ForeignNamespaceMessage(name)
-		out := in.refuse(message, telemetry.ClusterNamespaceForeignEvent(name, message))
+		out := in.refuse(message, namespaceForeignEvent(name, message))
 		out.wait = namespaceRetry
 		return out
 	case in.namespace != nil && !in.namespace.DeletionTimestamp.IsZero():
@@ -161,7 +161,7 @@ func planDenial(in input) plan {
 	}
 	if !registration.SimulationRequested(in.cluster) {
 		out.condition = in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied, deniedMessage)
-		out.event = telemetry.ClusterDeniedEvent(name)
+		out.event = deniedEvent(name)
 	}
 	switch {
 	case in.workBinding == nil:

@@ -12,7 +12,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
 )
@@ -39,6 +38,6 @@ func (p *pass) acceptByRule(ctx context.Context, csr *certificatesv1.Certificate
 	}
 	p.cluster = next
 	log.FromContext(ctx).Info("accepted the cluster by a rule", "rule", rule.String(), "requester", csr.Spec.Username, "request", csr.Name)
-	p.emit(telemetry.ClusterAutoAcceptedEvent(p.name, csr.Spec.Username, rule.String()))
+	p.emit(autoAcceptedEvent(p.name, csr.Spec.Username, rule.String()))
 	return nil
 }

@@ -24,7 +24,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
@@ -59,7 +58,7 @@ type Options struct {
 // Add adds the controller to a manager.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	r := &reconciler{client: mgr.GetClient(), options: options, recorder: mgr.GetEventRecorder("csr-controller"), open: map[string]int{}, endedTokens: map[string]types.UID{}}
-	r.metrics = telemetry.NewCertificateRequests(options.Registry, r.pending)
+	r.metrics = NewMetrics(options.Registry, r.pending)
 	if err := r.watch(ctx, mgr); err != nil {
 		return fmt.Errorf("adding the controller of certificate requests: %w", err)
 	}
@@ -70,7 +69,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 type reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
-	metrics  *telemetry.CertificateRequests
+	metrics  *Metrics
 	options  Options
 
 	mu sync.Mutex

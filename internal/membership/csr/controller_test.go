@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 )
@@ -89,7 +88,7 @@ func newKit(t *testing.T, fault *faults, requester string, groups ...string) kit
 	})
 	r := &reconciler{
 		client: failing, recorder: events.NewFakeRecorder(10), open: map[string]int{}, endedTokens: map[string]types.UID{},
-		metrics: telemetry.NewCertificateRequests(prometheus.NewRegistry(), func() int { return 0 }),
+		metrics: NewMetrics(prometheus.NewRegistry(), func() int { return 0 }),
 		options: Options{
 			Clock: clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), MaxDuration: approval.DefaultMaxDuration,
 			Blocked: func() bool { return fault.blocked },

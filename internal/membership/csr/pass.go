@@ -100,7 +100,7 @@ func (p *pass) approve(ctx context.Context, csr *certificatesv1.CertificateSigni
 	}
 	p.reconciler.metrics.AddApproved()
 	log.FromContext(ctx).Info("approved the certificate request", "request", csr.Name, "requester", csr.Spec.Username)
-	p.emit(telemetry.RequestApprovedEvent(p.name, csr.Name, csr.Spec.Username))
+	p.emit(approvedEvent(p.name, csr.Name, csr.Spec.Username))
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (p *pass) deny(ctx context.Context, csr *certificatesv1.CertificateSigningR
 	p.reconciler.metrics.AddDenied()
 	log.FromContext(ctx).Info("denied the certificate request", "request", csr.Name, "reason", decision.Reason, "message", decision.Message)
 	if p.cluster != nil {
-		p.emit(telemetry.RequestDeniedEvent(p.name, csr.Name, decision.Message))
+		p.emit(deniedEvent(p.name, csr.Name, decision.Message))
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (p *pass) writeConflict(ctx context.Context) error {
 	p.cluster = next
 	if p.conflict != "" {
 		log.FromContext(ctx).Info("another member requests the certificate of the cluster", "message", p.conflict)
-		p.emit(telemetry.IdentityConflictEvent(p.conflict))
+		p.emit(identityConflictEvent(p.conflict))
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/when"
 )
 
@@ -253,10 +252,10 @@ func (h *healthCache) input(name string, now time.Time) (out decisionInput, ok b
 }
 
 // state returns the values of the metrics.
-func (h *healthCache) state() telemetry.HealthState {
+func (h *healthCache) state() State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := telemetry.HealthState{
+	out := State{
 		Suspended: h.disruption != nil, ClockSuspected: h.managerClockSuspected != 0, UnjoinedSelected: len(h.unjoined.selected),
 	}
 	for _, e := range h.clusters {

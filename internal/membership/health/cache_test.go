@@ -11,7 +11,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // observe adds a cluster and its lease to a cache. The lease was last renewed this long before noon.
@@ -345,7 +344,7 @@ func TestState(t *testing.T) {
 	}
 	r.setCluster(cluster("new").condition(clusterv1.ManagedClusterConditionWorkEvictionHeld, "True").Obj(), noon)
 	r.setLease("no-cluster", noon, noon)
-	want := telemetry.HealthState{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1, EvictionsHeld: 1}
+	want := State{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1, EvictionsHeld: 1}
 	if diff := cmp.Diff(want, r.state()); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}

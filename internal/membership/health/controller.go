@@ -28,7 +28,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/when"
 )
 
@@ -68,7 +67,7 @@ func Add(mgr manager.Manager, options Options) error {
 		MaxConcurrentReconciles: workers,
 		Reconciler: &reconciler{
 			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, unjoined: options.Unjoined, tainted: options.Tainted, clock: options.Clock,
-			metrics: telemetry.NewHealth(options.Registry, health.state), recorder: mgr.GetEventRecorder("health-controller"),
+			metrics: NewMetrics(options.Registry, health.state), recorder: mgr.GetEventRecorder("health-controller"),
 			conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxConflictRetry),
 		},
 	})
@@ -91,7 +90,7 @@ type reconciler struct {
 	// tainted is closed at the end of the first pass, and nil from then on. Only the fleet review uses it.
 	tainted  chan<- struct{}
 	clock    clock.PassiveClock
-	metrics  *telemetry.Health
+	metrics  *Metrics
 	recorder events.EventRecorder
 	// suspended and clockSuspected are the states that were logged last. Only the fleet review uses them.
 	suspended      bool

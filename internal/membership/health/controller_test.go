@@ -28,7 +28,6 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/kube/when"
 )
 
@@ -79,7 +78,7 @@ func (l *loop) start(hub client.Client, enqueue func(string)) {
 		h.enqueue = enqueue
 	}
 	l.reconciler = &reconciler{
-		client: hub, live: hub, cache: h, unjoined: TaintReportedOnly, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), h.state), recorder: eventRecorder{&l.events},
+		client: hub, live: hub, cache: h, unjoined: TaintReportedOnly, clock: l.clock, metrics: NewMetrics(prometheus.NewRegistry(), h.state), recorder: eventRecorder{&l.events},
 		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxConflictRetry),
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/kube/apply"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // reviewFleet writes the conditions of the set `global`. It ends a disruption only after its end is stored, so that a restart in between
@@ -71,7 +70,7 @@ func (r *reconciler) reviewClock(ctx context.Context, now time.Time) {
 	}
 	before := r.clockSuspected
 	r.clockSuspected = direction
-	event := telemetry.ManagerClockEvent(direction, found.sameDirection, found.recent)
+	event := managerClockEvent(direction, found.sameDirection, found.recent)
 	log.FromContext(ctx).Info("the trust in the clock of the manager has changed", "suspected", direction != 0, "before", before, "message", event.Note)
 	set := &clusterv1beta2.ManagedClusterSet{}
 	set.Name = clusterv1beta2.GlobalClusterSetName
@@ -103,7 +102,7 @@ func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClus
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
 	}
 	if known == nil && disruption.Status == metav1.ConditionTrue || known != nil && known.Status != disruption.Status {
-		event := telemetry.SuspensionEvent(disruption)
+		event := suspensionEvent(disruption)
 		r.recorder.Eventf(next, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 	return nil

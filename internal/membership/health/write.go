@@ -103,7 +103,7 @@ func (r *reconciler) writeConditions(ctx context.Context, s decisionInput, d dec
 	}
 	if d.clock != "" {
 		log.FromContext(ctx).Info("the clock of the cluster was compared", "synced", d.clock)
-		r.emit(next, s, telemetry.ClusterClockEvent(next.Name, d.clock))
+		r.emit(next, s, clusterClockEvent(next.Name, d.clock))
 	}
 	return next, nil
 }
@@ -121,7 +121,7 @@ func clockCondition(status metav1.ConditionStatus, at metav1.Time) metav1.Condit
 
 // emitHealth emits the event of a change of a cluster's health, if any.
 func (r *reconciler) emitHealth(cluster *clusterv1.ManagedCluster, s decisionInput, available metav1.ConditionStatus) {
-	if event, worth := telemetry.HealthEvent(cluster.Name, available); worth {
+	if event, worth := availabilityEvent(cluster.Name, available); worth {
 		r.emit(cluster, s, event)
 	}
 }

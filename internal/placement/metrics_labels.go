@@ -1,10 +1,11 @@
-package telemetry
+package placement
 
 import (
 	"slices"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // The outcomes of an evaluation.
@@ -33,7 +34,7 @@ func results() []string {
 	return []string{string(WriteStored), string(WriteConflict), string(WriteFailed)}
 }
 
-// The changes of a cluster in the decisions, and of a taint.
+// The changes of a cluster in the decisions.
 const (
 	added   = "added"
 	removed = "removed"
@@ -121,13 +122,13 @@ func problemReasons() []conditionReason {
 }
 
 // conditionLabels returns the labels for the type and the reason of a condition.
-func conditionLabels(of []conditionReason) []Label {
-	conditions, reasons := Label{Name: "type"}, Label{Name: "reason"}
+func conditionLabels(of []conditionReason) []telemetry.Label {
+	conditions, reasons := telemetry.Label{Name: "type"}, telemetry.Label{Name: "reason"}
 	for _, r := range of {
 		if !slices.Contains(conditions.Values, r.condition) {
 			conditions.Values = append(conditions.Values, r.condition)
 		}
 		reasons.Values = append(reasons.Values, r.reason)
 	}
-	return []Label{conditions, reasons}
+	return []telemetry.Label{conditions, reasons}
 }

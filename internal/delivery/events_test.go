@@ -1,4 +1,4 @@
-package telemetry_test
+package delivery
 
 import (
 	"strings"
@@ -9,7 +9,6 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // status returns a status with the conditions Progressing and ManifestworkApplied, such as "Breached: 1 failed" and "NotAsExpected: a".
@@ -53,7 +52,7 @@ func TestEachChangeOfADeliveryHasOneEvent(t *testing.T) {
 		"a second foreign work comes": {status("1", "Waiting: w", foreign), status("1", "Waiting: w", foreign+", b/web"), ""},
 	} {
 		var got []string
-		for _, event := range telemetry.DeliveryEvents(test.before, test.after) {
+		for _, event := range statusEvents(test.before, test.after) {
 			got = append(got, event.Type+" "+event.Reason+" "+event.Note)
 		}
 		if text := strings.Join(got, "; "); text != test.want {

@@ -1,4 +1,4 @@
-package telemetry_test
+package delivery
 
 import (
 	"strings"
@@ -6,7 +6,6 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
-	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // TestEachNewDecisionHasOneEvent: with who, what and why, and without a name that the API server does not verify.
@@ -54,7 +53,7 @@ func TestEachNewDecisionHasOneEvent(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, event := range telemetry.DecisionEvents(test.before, test.after, !test.unverified) {
+		for _, event := range decisionEvents(test.before, test.after, !test.unverified) {
 			got = append(got, event.Reason+" "+event.Note)
 		}
 		if text := strings.Join(got, "; "); text != test.want {
@@ -65,7 +64,7 @@ func TestEachNewDecisionHasOneEvent(t *testing.T) {
 	for range 300 {
 		many.Forgiven = append(many.Forgiven, forgiven("a")...)
 	}
-	if got := len(telemetry.DecisionEvents(nil, many, true)); got != 50 {
+	if got := len(decisionEvents(nil, many, true)); got != 50 {
 		t.Errorf("%d events of one change, want a bound", got)
 	}
 }

@@ -1,8 +1,4 @@
-// Package telemetry owns the metrics and events that Berth emits. It reads results and plans and changes nothing.
-//
-// Invariant: no label has values that grow with the number of clusters or placements. The label namespace has at most 1,001
-// values.
-package telemetry
+package placement
 
 import (
 	"slices"
@@ -16,6 +12,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 )
 
 // placementScheduling is the value of the label name of OCM's scheduling metrics.
@@ -38,43 +35,46 @@ type Metrics struct {
 
 // NewMetrics registers the metrics. It must be called once per registry.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	c := &metricSet{}
-	m := newMetrics(c)
-	registry.MustRegister(c.collectors...)
+	set := &telemetry.Set{}
+	m := newMetrics(set)
+	set.Register(registry)
 	return m
 }
 
-func newMetrics(c *metricSet) *Metrics {
+// DescribeMetrics adds the metrics of the package to a set.
+func DescribeMetrics(set *telemetry.Set) { newMetrics(set) }
+
+func newMetrics(set *telemetry.Set) *Metrics {
 	ocmBuckets := prometheus.ExponentialBuckets(1e-6, 10, 10)
-	name := Label{Name: "name", Values: []string{placementScheduling}}
+	name := telemetry.Label{Name: "name", Values: []string{placementScheduling}}
 	m := &Metrics{
-		scheduling: c.histogram("scheduling_scheduling_duration_seconds",
+		scheduling: set.Histogram("scheduling_scheduling_duration_seconds",
 			"Seconds to decide a placement, without reading and writing.", ocmBuckets, name).WithLabelValues(placementScheduling),
-		binding: c.histogram("scheduling_bind_duration_seconds",
+		binding: set.Histogram("scheduling_bind_duration_seconds",
 			"Seconds to write a decision, if there is something to write.", ocmBuckets, name).WithLabelValues(placementScheduling),
-		stages: c.histogram("berth_stage_duration_seconds",
+		stages: set.Histogram("berth_stage_duration_seconds",
 			"Seconds that a stage of an evaluation takes: decide, plan the writes, or write.",
-			prometheus.ExponentialBuckets(1e-5, 4, 12), Label{Name: "stage", Values: stages()}),
-		latency: c.histogram("berth_event_to_decision_seconds",
+			prometheus.ExponentialBuckets(1e-5, 4, 12), telemetry.Label{Name: "stage", Values: stages()}),
+		latency: set.Histogram("berth_event_to_decision_seconds",
 			"Seconds from the first change that enqueued a placement until the decision is stored, including retries.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}).WithLabelValues(),
-		evaluations: c.counter("berth_placement_evaluations_total",
-			"Evaluations of placements by outcome: unchanged, changed, kept (the placement is misconfigured) or failed (a write failed).", Label{Name: "outcome", Values: outcomes()}),
-		decisions: c.counter("berth_decisions_total",
+		evaluations: set.Counter("berth_placement_evaluations_total",
+			"Evaluations of placements by outcome: unchanged, changed, kept (the placement is misconfigured) or failed (a write failed).", telemetry.Label{Name: "outcome", Values: outcomes()}),
+		decisions: set.Counter("berth_decisions_total",
 			"Clusters by what happened to them in the decisions of a placement: added, removed, restored (another client had removed them) or regrouped (moved to another decision group).",
-			Label{Name: "change", Values: []string{added, removed, restored, regrouped}}),
-		changes: c.counter("berth_decision_changes_total",
-			"Changes of the decisions of a placement, by the kind of the object whose change enqueued the placement first.", Label{Name: "cause", Values: causes()}),
-		writes: c.counter("berth_plan_writes_total",
+			telemetry.Label{Name: "change", Values: []string{added, removed, restored, regrouped}}),
+		changes: set.Counter("berth_decision_changes_total",
+			"Changes of the decisions of a placement, by the kind of the object whose change enqueued the placement first.", telemetry.Label{Name: "cause", Values: causes()}),
+		writes: set.Counter("berth_plan_writes_total",
 			"Attempted writes, by kind of object, verb and result: stored, conflict (another client wrote first) or failed.",
-			Label{Name: "kind", Values: []string{kindSlice, kindPlacement}}, Label{Name: "verb", Values: verbNames()}, Label{Name: "result", Values: results()}),
-		conditions: c.counter("berth_placement_condition_changes_total",
+			telemetry.Label{Name: "kind", Values: []string{kindSlice, kindPlacement}}, telemetry.Label{Name: "verb", Values: verbNames()}, telemetry.Label{Name: "result", Values: results()}),
+		conditions: set.Counter("berth_placement_condition_changes_total",
 			"Changes of placement conditions, by type and new reason.", conditionLabels(conditionReasons())...),
-		released: c.counter("berth_released_removals_total",
+		released: set.Counter("berth_released_removals_total",
 			"Selected clusters that were removed within the budget of a disruption policy.").WithLabelValues(),
-		orphaned: c.gauge("berth_orphaned_slices",
+		orphaned: set.Gauge("berth_orphaned_slices",
 			"PlacementDecisions that Berth wrote, whose placement is gone, and that the garbage collector does not delete because no placement owns them.").WithLabelValues(),
-		states: newPlacementStates(c),
+		states: newPlacementStates(set),
 	}
 	m.initSeries()
 	return m

@@ -1,4 +1,4 @@
-package telemetry
+package delivery
 
 import (
 	"fmt"
@@ -7,18 +7,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/rollout"
+)
+
+// The reasons and the action of the events of what people decided about a rollout.
+const (
+	reasonRolloutPaused       = "RolloutPaused"
+	reasonRolloutResumed      = "RolloutResumed"
+	reasonGroupApproved       = "GroupApproved"
+	reasonFailureForgiven     = "FailureForgiven"
+	reasonReturnedAtOnce      = "ReturnedAtOnce"
+	reasonStartsWithoutFormer = "StartsWithoutFormer"
+
+	// ActionDecided goes with each of them.
+	ActionDecided = "Decided"
 )
 
 // maxDecisions bounds the events of one change of a RolloutControl.
 const maxDecisions = 50
 
-// DecisionEvents returns the events of what people newly decided about a rollout: one for each pause, resume, approval, forgiven cluster,
+// decisionEvents returns the events of what people newly decided about a rollout: one for each pause, resume, approval, forgiven cluster,
 // return and start without a way back. nil stands for no decision. Without verified, the users are not named: any client may have written
 // their names.
-func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified bool) []Event {
+func decisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified bool) []telemetry.Event {
 	was, is := orEmpty(before), orEmpty(after)
-	var out []Event
+	var out []telemetry.Event
 	add := func(reason, by, why, format string, args ...any) {
 		note := fmt.Sprintf(format, args...)
 		if by != "" && verified {
@@ -28,31 +42,31 @@ func DecisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified 
 			note += ": " + why
 		}
 		if len(out) < maxDecisions {
-			out = append(out, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: ActionDecided, Note: truncate(note)})
+			out = append(out, telemetry.NewEvent(corev1.EventTypeNormal, reason, ActionDecided, "%s", note))
 		}
 	}
 	switch {
 	case is.Paused && !was.Paused:
-		add(ReasonRolloutPaused, is.PausedBy, is.PauseReason, "The rollout is paused")
+		add(reasonRolloutPaused, is.PausedBy, is.PauseReason, "The rollout is paused")
 	case !is.Paused && was.Paused:
-		add(ReasonRolloutResumed, is.PausedBy, is.PauseReason, "The rollout is resumed")
+		add(reasonRolloutResumed, is.PausedBy, is.PauseReason, "The rollout is resumed")
 	}
 	for _, one := range is.Approvals {
 		if !slices.Contains(was.Approvals, one) {
-			add(ReasonGroupApproved, one.By, one.Reason, "The group with %s of Placement %s, which %s, is approved",
+			add(reasonGroupApproved, one.By, one.Reason, "The group with %s of Placement %s, which %s, is approved",
 				rollout.Reference(one.MandatoryDecisionGroup), one.Placement, effectOf(one.For))
 		}
 	}
 	for _, one := range is.Forgiven {
 		if !slices.Contains(was.Forgiven, one) {
-			add(ReasonFailureForgiven, one.By, one.Reason, "The failure of cluster %s is forgiven", one.Cluster)
+			add(reasonFailureForgiven, one.By, one.Reason, "The failure of cluster %s is forgiven", one.Cluster)
 		}
 	}
 	if now := is.ReturnNow; isNew(was.ReturnNow, now) {
-		add(ReasonReturnedAtOnce, now.By, now.Reason, "The return to template %s at once is decided", now.Revision)
+		add(reasonReturnedAtOnce, now.By, now.Reason, "The return to template %s at once is decided", now.Revision)
 	}
 	if now := is.WithoutFormer; isNew(was.WithoutFormer, now) {
-		add(ReasonStartsWithoutFormer, now.By, now.Reason, "The start of template %s without a way back is decided", now.Revision)
+		add(reasonStartsWithoutFormer, now.By, now.Reason, "The start of template %s without a way back is decided", now.Revision)
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package telemetry
+package delivery
 
 import (
 	"strings"
@@ -9,51 +9,38 @@ import (
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/rollout"
 )
 
-// The reasons and the action of the events on a ManifestWorkReplicaSet.
+// The reasons of the events on a ManifestWorkReplicaSet, with those of every rollout.
 const (
-	ReasonRolloutStarted  = "RolloutStarted"
-	ReasonRolloutFinished = "RolloutFinished"
-	ReasonRolloutBreached = "RolloutBreached"
-	ReasonRolloutAborted  = "RolloutAborted"
-	ReasonRolloutHeld     = "RolloutHeld"
-	ReasonForeignWork     = "ForeignWork"
-
-	ReasonRolloutPaused   = "RolloutPaused"
-	ReasonRolloutResumed  = "RolloutResumed"
-	ReasonGroupApproved   = "GroupApproved"
-	ReasonFailureForgiven = "FailureForgiven"
-	ReasonReturnedAtOnce  = "ReturnedAtOnce"
-
-	ReasonStartsWithoutFormer = "StartsWithoutFormer"
-
-	ActionRolledOut = "RolledOut"
-	ActionDecided   = "Decided"
+	reasonRolloutAborted = "RolloutAborted"
+	reasonRolloutHeld    = "RolloutHeld"
+	reasonForeignWork    = "ForeignWork"
 )
 
-// DeliveryEvents returns the events of a status that was stored over another one: one for each thing that began or ended with it. A status
+// statusEvents returns the events of a status that was stored over another one: one for each thing that began or ended with it. A status
 // that only counts on has no event. The notes are from the conditions, which have no values of manifests.
-func DeliveryEvents(before, after *workv1alpha1.ManifestWorkReplicaSetStatus) []Event {
+func statusEvents(before, after *workv1alpha1.ManifestWorkReplicaSetStatus) []telemetry.Event {
 	was, is := progressing(before), progressing(after)
 	restarted := before.UpdateRevision != after.UpdateRevision
 	reached := func(phase rollout.Phase) bool {
 		return is.Reason == string(phase) && (restarted || was.Reason != string(phase))
 	}
-	var out []Event
+	var out []telemetry.Event
 	add := func(when bool, kind, reason, note string) {
 		if when {
-			out = append(out, Event{Type: kind, Reason: reason, Action: ActionRolledOut, Note: truncate(note)})
+			out = append(out, telemetry.NewEvent(kind, reason, telemetry.ActionRolledOut, "%s", note))
 		}
 	}
-	add(restarted, corev1.EventTypeNormal, ReasonRolloutStarted, "The rollout of template "+after.UpdateRevision+" begins: "+is.Message)
+	add(restarted, corev1.EventTypeNormal, telemetry.ReasonRolloutStarted, "The rollout of template "+after.UpdateRevision+" begins: "+is.Message)
 	aborted := before.AbortedTime == nil && after.AbortedTime != nil
-	add(aborted, corev1.EventTypeWarning, ReasonRolloutAborted, is.Message)
-	add(!aborted && after.AbortedTime == nil && reached(rollout.PhaseBreached), corev1.EventTypeWarning, ReasonRolloutBreached, is.Message+failures(after))
-	add(reached(rollout.PhaseFinished), corev1.EventTypeNormal, ReasonRolloutFinished, is.Message)
-	add(strings.HasPrefix(is.Message, plan.PaceHold) && !strings.HasPrefix(was.Message, plan.PaceHold), corev1.EventTypeWarning, ReasonRolloutHeld, is.Message)
-	add(foreign(after) != "" && foreign(before) == "", corev1.EventTypeWarning, ReasonForeignWork, foreign(after))
+	add(aborted, corev1.EventTypeWarning, reasonRolloutAborted, is.Message)
+	add(!aborted && after.AbortedTime == nil && reached(rollout.PhaseBreached), corev1.EventTypeWarning, telemetry.ReasonRolloutBreached, is.Message+failures(after))
+	add(reached(rollout.PhaseFinished), corev1.EventTypeNormal, telemetry.ReasonRolloutFinished, is.Message)
+	add(strings.HasPrefix(is.Message, plan.PaceHold) && !strings.HasPrefix(was.Message, plan.PaceHold), corev1.EventTypeWarning, reasonRolloutHeld, is.Message)
+	add(foreign(after) != "" && foreign(before) == "", corev1.EventTypeWarning, reasonForeignWork, foreign(after))
 	return out
 }
 
@@ -84,4 +71,11 @@ func foreign(of *workv1alpha1.ManifestWorkReplicaSetStatus) string {
 		return ""
 	}
 	return plan.ForeignWorks + named
+}
+
+// recordEvents records the events of a stored status.
+func (r *reconciler) recordEvents(set *workv1alpha1.ManifestWorkReplicaSet, after *workv1alpha1.ManifestWorkReplicaSetStatus) {
+	for _, event := range statusEvents(&set.Status, after) {
+		r.recorder.Eventf(set, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+	}
 }
