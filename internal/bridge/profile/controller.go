@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
@@ -45,17 +44,6 @@ const (
 	// conflictRetry is the delay after a conflict with another client.
 	conflictRetry = 200 * time.Millisecond
 )
-
-// Options configures the controller.
-type Options struct {
-	Clock clock.PassiveClock
-	// Manager is the name of the cluster manager in profiles and decisions.
-	Manager string
-	// AccessProvider is the name of the access provider with the addresses of clusters; empty for none.
-	AccessProvider string
-	// Registry is where the metrics are registered.
-	Registry prometheus.Registerer
-}
 
 // Add adds the controller to a manager. The hub must have the definitions of ClusterProfile and PlacementDecision.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
