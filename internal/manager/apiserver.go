@@ -36,7 +36,8 @@ type ViewOptions struct {
 func (o *ViewOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Address, "view-bind-address", o.Address, "host:port that serves the aggregated API of the views; 0: off")
 	flags.StringVar(&o.AdvertiseAddress, "view-advertise-address", o.AdvertiseAddress,
-		"host:port at which other replicas forward requests to the views of the leader; empty: --view-bind-address, with the address of this host if it names no host")
+		"host:port at which other replicas forward requests to the views of the leader; "+
+			"empty: --view-bind-address, with the address of this host if it names no host")
 	flags.IntVar(&o.ServicePort, "view-service-port", o.ServicePort,
 		"port of the Service berth-views under which the API server reaches the views; 0: the port in config/apiserver")
 }

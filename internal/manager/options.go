@@ -122,7 +122,8 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of the kubeconfig of the hub; empty: in-cluster, or $KUBECONFIG")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+", which register clusters and need config/registration, "+
+		"controllers to run: '*' all but "+strings.Join(RegistrationControllers(), ", ")+
+			", which register clusters and need config/registration, "+
 			delivery.Name+", which delivers workloads and needs config/delivery, "+
 			addon.Name+", which installs add-ons and needs config/addon, "+
 			probe.Name+", which needs config/probe and --probe-allow, "+
@@ -139,10 +140,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz and /readyz; 0: off")
 	flags.StringVar(&o.ProfileAddress, "profile-bind-address", o.ProfileAddress,
 		"host:port on a loopback address that serves profiles under /debug/pprof; 0: off")
-	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "work only while holding the lease, so that one manager works at a time")
+	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection,
+		"work only while holding the lease, so that one manager works at a time")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease")
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long the lease is valid after its last renewal")
-	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader retries a failed renewal before it stops")
+	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline,
+		"how long a leader retries a failed renewal before it stops")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between attempts to acquire or renew the lease")
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
@@ -190,14 +193,16 @@ func (o *Options) faults() []string {
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
 	check(o.MetricsSecure || loopback(o.MetricsAddress), "--metrics-bind-address %q: needs --metrics-secure, "+
 		"or a loopback host such as 127.0.0.1: plain HTTP would show the metrics to every caller", o.MetricsAddress)
-	check(loopback(o.ProfileAddress), "--profile-bind-address %q: must be host:port with a loopback host such as 127.0.0.1, or 0", o.ProfileAddress)
+	check(loopback(o.ProfileAddress),
+		"--profile-bind-address %q: must be host:port with a loopback host such as 127.0.0.1, or 0", o.ProfileAddress)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
 	_, err := parseLevel(o.LogLevel)
 	check(err == nil, "--log-level %q: must be debug, info, warn or error", o.LogLevel)
 	check(!o.ProbesClusters() || len(o.Probe.Allow) > 0,
 		"--controllers %s: needs --probe-allow, the servers of members that the hub may connect to", probe.Name)
 	check(o.MeasuresClusters() == (o.Score.ConfigFile != ""), "--controllers %s and --score-config: give both or none", score.Name)
-	check(o.ImportsClusters() == (len(o.Inventory.Namespaces) > 0), "--controllers %s and --inventory-namespaces: give both or none", inventory.Name)
+	check(o.ImportsClusters() == (len(o.Inventory.Namespaces) > 0),
+		"--controllers %s and --inventory-namespaces: give both or none", inventory.Name)
 	check(!o.Console.enabled() || o.servesViews(),
 		"--console-bind-address %q: needs the views: give --view-bind-address, and run the controller views", o.Console.Address)
 	known := sets.New(controllerNames()...)

@@ -15,7 +15,8 @@ import (
 func addPlacement(_ context.Context, a *managerBuilder) error {
 	options := a.options.Placement
 	options.Clock, options.Metrics, options.Record, options.Env = clock.RealClock{}, telemetry.NewMetrics(metrics.Registry), a.record, a.env
-	options.BuiltIn, options.Tainted, options.Hub, options.Definitions = a.options.runsController(set.Name), a.tainted, a.preflight, a.definitions
+	options.BuiltIn, options.Tainted = a.options.runsController(set.Name), a.tainted
+	options.Hub, options.Definitions = a.preflight, a.definitions
 	return placement.Add(a.mgr, options)
 }
 

@@ -51,8 +51,10 @@ type WebhookOptions struct {
 
 // AddFlags binds the options to flags.
 func (o *WebhookOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Address, "webhook-bind-address", o.Address, "host:port that serves admission webhooks; 0: off, and their rules do not apply")
-	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
+	flags.StringVar(&o.Address, "webhook-bind-address", o.Address,
+		"host:port that serves admission webhooks; 0: off, and their rules do not apply")
+	flags.StringVar(&o.URL, "webhook-url", o.URL,
+		"https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
 }
 
 // Validate returns every fault of the flags.

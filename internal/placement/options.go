@@ -70,14 +70,15 @@ func DefaultOptions() Options {
 // AddFlags binds the options to flags.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
-	flags.DurationVar(&o.WithdrawalGrace, "withdrawal-grace", o.WithdrawalGrace, "how long selected clusters stay after their set, its binding or "+
-		"their clusterset label is gone; a third of it after another label or a claim is gone; 0: they leave once the API server has confirmed it")
-	flags.DurationVar(&o.ExpressionHold, "expression-hold", o.ExpressionHold, "how long selected clusters stay on which an expression fails "+
-		"because a claim or score is missing, and how long their last scores count; 0: not at all")
+	flags.DurationVar(&o.WithdrawalGrace, "withdrawal-grace", o.WithdrawalGrace,
+		"how long selected clusters stay after their set, its binding or their clusterset label is gone; "+
+			"a third of it after another label or a claim is gone; 0: they leave once the API server has confirmed it")
+	flags.DurationVar(&o.ExpressionHold, "expression-hold", o.ExpressionHold,
+		"how long selected clusters stay on which an expression fails "+
+			"because a claim or score is missing, and how long their last scores count; 0: not at all")
 	flags.StringVar(&o.EmptyingEdits, "emptying-edits", o.EmptyingEdits,
 		"what becomes of an edit that would leave a placement without clusters: `hold` keeps them until it is confirmed, warn warns of it, "+
-			"off does neither; "+
-			"off also follows an edit that names a set, key, name or score that no cluster has")
+			"off does neither; off also follows an edit that names a set, key, name or score that no cluster has")
 }
 
 // Validate returns every fault of the flags.

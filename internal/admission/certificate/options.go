@@ -12,7 +12,8 @@ func (f *Files) AddFlags(flags *pflag.FlagSet) {
 		"certificate of webhooks and views, read again when it changes; empty: the manager creates one")
 	flags.StringVar(&f.KeyFile, "tls-private-key-file", f.KeyFile, "private key of the certificate")
 	flags.StringVar(&f.CAFile, "tls-ca-file", f.CAFile,
-		"CA certificates that the API server must trust for the certificate; empty with --tls-cert-file: another client registers webhooks and views")
+		"CA certificates that the API server must trust for the certificate; "+
+			"empty with --tls-cert-file: another client registers webhooks and views")
 }
 
 // Validate returns every fault of the flags. It reads no file.

@@ -13,9 +13,15 @@ func TestOptionsAreValidated(t *testing.T) {
 		t.Errorf("the defaults: %q", faults)
 	}
 	for want, change := range map[string]func(*Options){
-		`--nil-executor "x": must be ignore, warn, review`:                                              func(o *Options) { o.NilExecutor = "x" },
-		"--manifest-limit 0: must be 1 to 1572864, since the API server stores no larger objects":       func(o *Options) { o.ManifestLimit = 0 },
-		"--manifest-limit 1572865: must be 1 to 1572864, since the API server stores no larger objects": func(o *Options) { o.ManifestLimit = maxManifestLimit + 1 },
+		`--nil-executor "x": must be ignore, warn, review`: func(o *Options) {
+			o.NilExecutor = "x"
+		},
+		"--manifest-limit 0: must be 1 to 1572864, since the API server stores no larger objects": func(o *Options) {
+			o.ManifestLimit = 0
+		},
+		"--manifest-limit 1572865: must be 1 to 1572864, since the API server stores no larger objects": func(o *Options) {
+			o.ManifestLimit = maxManifestLimit + 1
+		},
 	} {
 		options := DefaultOptions()
 		change(&options)

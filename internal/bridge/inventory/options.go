@@ -34,7 +34,8 @@ func DefaultOptions() Options { return Options{Grace: time.Hour} }
 // AddFlags binds the options to flags.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Namespaces, "inventory-namespaces", o.Namespaces,
-		"namespaces whose ClusterProfiles of other cluster managers the controller inventory makes clusters of; who writes profiles there adds clusters")
+		"namespaces whose ClusterProfiles of other cluster managers the controller inventory makes clusters of; "+
+			"who writes profiles there adds clusters")
 	flags.DurationVar(&o.Grace, "inventory-grace", o.Grace, "how long the controller inventory keeps a cluster whose ClusterProfile is gone")
 }
 

@@ -16,7 +16,9 @@ func TestOptionsAreValidated(t *testing.T) {
 		t.Errorf("the defaults: %q", faults)
 	}
 	for want, change := range map[string]func(*Options){
-		"--inventory-namespaces: 65 namespaces, at most 64 are allowed":    func(o *Options) { o.Namespaces = slices.Repeat([]string{"fleet"}, maxNamespaces+1) },
+		"--inventory-namespaces: 65 namespaces, at most 64 are allowed": func(o *Options) {
+			o.Namespaces = slices.Repeat([]string{"fleet"}, maxNamespaces+1)
+		},
 		`--inventory-namespaces "A": ` + validation.IsDNS1123Label("A")[0]: func(o *Options) { o.Namespaces = []string{"A"} },
 		"--inventory-grace -1s: must be 0 or more":                         func(o *Options) { o.Grace = -time.Second },
 	} {

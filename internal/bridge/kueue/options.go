@@ -43,7 +43,10 @@ func (o *Options) Validate() []string {
 
 // kinds returns what the hub must serve.
 func (o *Options) kinds() []schema.GroupVersionKind {
-	out := []schema.GroupVersionKind{groupVersion().WithKind(checkKind), groupVersion().WithKind(configKind), groupVersion().WithKind(clusterKind)}
+	var out []schema.GroupVersionKind
+	for _, kind := range []string{checkKind, configKind, clusterKind} {
+		out = append(out, groupVersion().WithKind(kind))
+	}
 	if o.Source == SourceProfile {
 		out = append(out, multiclusterv1alpha1.GroupVersion.WithKind("ClusterProfile"))
 	}

@@ -27,8 +27,8 @@ func DefaultOptions() Options { return Options{Timeout: 10 * time.Minute} }
 // AddFlags binds the options to flags.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Timeout, "work-cleanup-timeout", o.Timeout,
-		"how long the works of a ManagedCluster that is being deleted wait for a silent agent, and deleted works where there is no ManagedCluster; "+
-			"then they go, and what they applied stays on the member; 0: without end")
+		"how long the works of a ManagedCluster that is being deleted wait for a silent agent, "+
+			"and deleted works where there is no ManagedCluster; then they go, and what they applied stays on the member; 0: without end")
 }
 
 // Validate returns every fault of the flags.

@@ -35,8 +35,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.MaxDuration, "max-certificate-duration", o.MaxDuration,
 		"longest life of a certificate that the controller csr approves; a request for a longer one waits for an administrator")
 	flags.StringArrayVar(&o.AutoAccept, "auto-accept", o.AutoAccept,
-		"rule by which the controller csr accepts new clusters, as 'user=NAME;name=PATTERN' or 'group=NAME;name=PATTERN;set=SET': the requester of "+
-			"the first certificate, a regular expression for whole names of clusters, and their set; may be given several times")
+		"rule by which the controller csr accepts new clusters, as 'user=NAME;name=PATTERN' or 'group=NAME;name=PATTERN;set=SET': "+
+			"the requester of the first certificate, a regular expression for whole names of clusters, and their set; may be given several times")
 }
 
 // Validate returns every fault of the flags.

@@ -16,8 +16,10 @@ func TestOptionsAreValidated(t *testing.T) {
 		t.Errorf("the defaults: %q", faults)
 	}
 	for want, change := range map[string]func(*Options){
-		"--max-certificate-duration 0s: must be above 0":                       func(o *Options) { o.MaxDuration = 0 },
-		"--auto-accept: 33 rules, at most 32 are allowed":                      func(o *Options) { o.AutoAccept = slices.Repeat([]string{"user=u;name=n"}, autoaccept.MaxRules+1) },
+		"--max-certificate-duration 0s: must be above 0": func(o *Options) { o.MaxDuration = 0 },
+		"--auto-accept: 33 rules, at most 32 are allowed": func(o *Options) {
+			o.AutoAccept = slices.Repeat([]string{"user=u;name=n"}, autoaccept.MaxRules+1)
+		},
 		`--auto-accept "user=u": give name=PATTERN, of at most 256 characters`: func(o *Options) { o.AutoAccept = []string{"user=u"} },
 	} {
 		options := DefaultOptions()

@@ -29,7 +29,8 @@ func TestOptionsAreValidated(t *testing.T) {
 // TestHowUnjoinedClustersAreTainted: only a flag that was set evicts selected clusters.
 func TestHowUnjoinedClustersAreTainted(t *testing.T) {
 	for flag, want := range map[string]Unjoined{
-		"": TaintUnlessSelected, "--taint-unjoined": TaintUnjoined, "--taint-unjoined=true": TaintUnjoined, "--taint-unjoined=false": TaintReportedOnly,
+		"": TaintUnlessSelected, "--taint-unjoined=false": TaintReportedOnly,
+		"--taint-unjoined": TaintUnjoined, "--taint-unjoined=true": TaintUnjoined,
 	} {
 		options := DefaultOptions()
 		flags := pflag.NewFlagSet("health", pflag.ContinueOnError)
