@@ -12,19 +12,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/when"
@@ -49,31 +46,6 @@ const (
 	// blockedRetry is between attempts while another controller keeps the sets of the hub. keepRetry is between attempts to store a template.
 	deletionRetry, blockedRetry, keepRetry = 10 * time.Second, 30 * time.Second, 30 * time.Second
 )
-
-// Options configures the controller.
-type Options struct {
-	Clock clock.PassiveClock
-	// Blocked reports whether another controller keeps the sets of the hub, so that this controller must not write.
-	Blocked func() bool
-	// UsersVerified reports whether the API server verifies the users that RolloutControls name.
-	UsersVerified func(ctx context.Context) (bool, error)
-	// Env compiles the CEL expressions of overrides.
-	Env *celenv.Env
-	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
-	Leases bool
-	// RolloutControls reports whether the hub defines RolloutControls.
-	RolloutControls func() bool
-	// FormerTemplates reports whether the hub serves FormerTemplates.
-	FormerTemplates func() bool
-	// ManifestLimit is how many bytes the manifests of a work may have together.
-	ManifestLimit int
-	// FanoutBytes is how many bytes of specs may be written at once, and then in each plan.PaceWindow; 0 for no limit.
-	FanoutBytes int64
-	// Registry is where the metrics are registered.
-	Registry prometheus.Registerer
-	// Reader reads what the controller plans from; nil where no surface shows it.
-	Reader *Reader
-}
 
 // Add adds the controller to a manager.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -19,14 +18,14 @@ func AddOnControllers() []string { return []string{addon.Name} }
 // InstallsAddOns reports whether the controller runs that installs add-ons.
 func (o *Options) InstallsAddOns() bool { return o.runsController(addon.Name) }
 
-// addAddOnInstall adds the controller that installs add-ons, and the monitor that stops it while that of Open Cluster Management runs.
+// addAddOnInstall adds the controller that installs add-ons.
 func addAddOnInstall(ctx context.Context, a *managerBuilder) error {
-	a.ocmAddOns = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}, Rival: ocm.AddOns()}
-	if err := a.mgr.Add(a.ocmAddOns); err != nil {
-		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
+	blocked, err := a.blockedBy(ocm.AddOns())
+	if err != nil {
+		return err
 	}
 	return addon.Add(ctx, a.mgr, addon.Options{
-		Clock: clock.RealClock{}, Blocked: a.ocmAddOns.Blocked, ManifestLimit: a.options.Webhooks.ManifestLimit, Registry: metrics.Registry,
+		Clock: clock.RealClock{}, Blocked: blocked, ManifestLimit: a.options.Works.ManifestLimit, Registry: metrics.Registry,
 		Leases: a.options.runsController(health.Name),
 	})
 }

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 
 	"github.com/spf13/pflag"
@@ -31,12 +32,22 @@ type ViewOptions struct {
 	ServicePort int
 }
 
-func (o *ViewOptions) addFlags(flags *pflag.FlagSet) {
+// AddFlags binds the options to flags.
+func (o *ViewOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Address, "view-bind-address", o.Address, "host:port that serves the aggregated API of the views; 0: off")
 	flags.StringVar(&o.AdvertiseAddress, "view-advertise-address", o.AdvertiseAddress,
-		"host:port at which other replicas forward requests to the views of the leader; empty: --view-bind-address, with the address of this host if it names no host")
+		"host:port at which other replicas forward requests to the views of the leader; "+
+			"empty: --view-bind-address, with the address of this host if it names no host")
 	flags.IntVar(&o.ServicePort, "view-service-port", o.ServicePort,
 		"port of the Service berth-views under which the API server reaches the views; 0: the port in config/apiserver")
+}
+
+// Validate returns every fault of the flags.
+func (o *ViewOptions) Validate() []string {
+	if o.ServicePort < 0 || o.ServicePort > math.MaxUint16 {
+		return []string{fmt.Sprintf("--view-service-port %d: must be 0 to %d", o.ServicePort, math.MaxUint16)}
+	}
+	return nil
 }
 
 // servesViews returns whether the views are served.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,15 +20,6 @@ import (
 )
 
 var errNoCertificate = errors.New("there is no certificate yet")
-
-// addCertificateFlags adds the flags for the certificate of the webhooks and the views.
-func addCertificateFlags(flags *pflag.FlagSet, files *certificate.Files) {
-	flags.StringVar(&files.CertFile, "tls-cert-file", files.CertFile,
-		"certificate of webhooks and views, read again when it changes; empty: the manager creates one")
-	flags.StringVar(&files.KeyFile, "tls-private-key-file", files.KeyFile, "private key of the certificate")
-	flags.StringVar(&files.CAFile, "tls-ca-file", files.CAFile,
-		"CA certificates that the API server must trust for the certificate; empty with --tls-cert-file: another client registers webhooks and views")
-}
 
 // addCertificate prepares the certificate of the webhooks and the views, if any are served, and registers them with the API
 // server.

@@ -20,10 +20,15 @@ type ConsoleOptions struct {
 	Address string
 }
 
-func (o *ConsoleOptions) addFlags(flags *pflag.FlagSet) {
+// AddFlags binds the options to flags.
+func (o *ConsoleOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Address, "console-bind-address", o.Address,
-		"host:port that serves the read-only web pages of the console, over TLS, to callers with a bearer token of the hub; needs the views; 0: off")
+		"host:port that serves the read-only web pages of the console, over TLS, "+
+			"to callers with a bearer token of the hub; needs the views; 0: off")
 }
+
+// Validate returns every fault of the flags: every value is valid. The manager compares the console with the views.
+func (*ConsoleOptions) Validate() []string { return nil }
 
 func (o *ConsoleOptions) enabled() bool { return o.Address != "" && o.Address != addressOff }
 

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -21,20 +20,22 @@ func DeliveryControllers() []string { return []string{delivery.Name} }
 // Delivers reports whether a controller runs that delivers workloads.
 func (o *Options) Delivers() bool { return o.runsController(delivery.Name) }
 
-// addReplicaSet adds the controllers of sets and of works that end, and the monitor that stops them while that of Open Cluster Management runs.
+// addReplicaSet adds the controllers of sets and of works that end.
 func addReplicaSet(ctx context.Context, a *managerBuilder) error {
-	a.ocmWork = &ocm.Monitor{Hub: a.mgr.GetAPIReader(), Clock: clock.RealClock{}, Rival: ocm.Work()}
-	if err := a.mgr.Add(a.ocmWork); err != nil {
-		return fmt.Errorf("adding the check for Open Cluster Management: %w", err)
+	blocked, err := a.blockedBy(ocm.Work())
+	if err != nil {
+		return err
 	}
-	if err := cleanup.Add(a.mgr, cleanup.Options{Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Timeout: a.options.WorkCleanupTimeout}); err != nil {
+	ending := a.options.Cleanup
+	ending.Clock, ending.Blocked = clock.RealClock{}, blocked
+	if err := cleanup.Add(a.mgr, ending); err != nil {
 		return err //nolint:wrapcheck // it names the controller
 	}
-	return delivery.Add(ctx, a.mgr, delivery.Options{
-		Clock: clock.RealClock{}, Blocked: a.ocmWork.Blocked, Env: a.env, ManifestLimit: a.options.Webhooks.ManifestLimit,
-		FanoutBytes: a.options.FanoutBytes, Registry: metrics.Registry, Reader: a.deliveries,
-		Leases: a.options.runsController(health.Name), UsersVerified: a.guards.RolloutUsersInForce,
-		RolloutControls: func() bool { return a.preflight.Defines(rolloutv1alpha1.Resource("rolloutcontrols").String()) },
-		FormerTemplates: func() bool { return a.preflight.Serves(rolloutv1alpha1.Resource("formertemplates").String()) },
-	})
+	options := a.options.Delivery
+	options.Clock, options.Blocked, options.Env, options.Registry = clock.RealClock{}, blocked, a.env, metrics.Registry
+	options.ManifestLimit, options.Reader = a.options.Works.ManifestLimit, a.deliveries
+	options.Leases, options.UsersVerified = a.options.runsController(health.Name), a.guards.RolloutUsersInForce
+	options.RolloutControls = func() bool { return a.preflight.Defines(rolloutv1alpha1.Resource("rolloutcontrols").String()) }
+	options.FormerTemplates = func() bool { return a.preflight.Serves(rolloutv1alpha1.Resource("formertemplates").String()) }
+	return delivery.Add(ctx, a.mgr, options)
 }

@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/manager/guard"
-	"github.com/berth-project/berth/internal/membership/registration/ocm"
 )
 
 // addGuards adds the monitor that warns of roles whose guard is missing.
@@ -32,10 +31,8 @@ func (m *managerBuilder) warnings() []string {
 	for _, unguarded := range m.guards.Unguarded() {
 		out = append(out, unguarded.String())
 	}
-	for _, monitor := range []*ocm.Monitor{m.ocm, m.ocmWork, m.ocmAddOns} {
-		if monitor != nil {
-			out = append(out, monitor.Warnings()...)
-		}
+	for _, rival := range m.rivals {
+		out = append(out, rival.Warnings()...)
 	}
 	return out
 }

@@ -41,7 +41,6 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/celenv"
-	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/addon"
 	addonhealth "github.com/berth-project/berth/internal/addon/health"
 	"github.com/berth-project/berth/internal/admission/certificate"
@@ -121,14 +120,10 @@ type managerBuilder struct {
 	definitions *presence.Guard
 	// guards finds roles without their guard.
 	guards *guard.Monitor
-	// ocm finds the registration controller of Open Cluster Management; nil where no controller registers clusters.
-	ocm *ocm.Monitor
+	// rivals find the controllers of Open Cluster Management that stop those of Berth.
+	rivals []*ocm.Monitor
 	// deliveries reads what the controller of sets plans from; nil where the views or that controller are off.
 	deliveries *delivery.Reader
-	// ocmWork finds the controller of sets of Open Cluster Management; nil where Berth delivers nothing.
-	ocmWork *ocm.Monitor
-	// ocmAddOns finds the controller of add-ons of Open Cluster Management; nil where Berth installs none.
-	ocmAddOns *ocm.Monitor
 }
 
 func controllerNames() []string {
@@ -137,19 +132,6 @@ func controllerNames() []string {
 		out = append(out, entry.name)
 	}
 	return out
-}
-
-func addPlacement(_ context.Context, a *managerBuilder) error {
-	return placement.Add(a.mgr, placement.Options{
-		Workers: a.options.Workers, WithdrawalGrace: a.options.WithdrawalGrace,
-		Rules: fleet.Rules{
-			HoldEmptyingEdits: a.options.EmptyingEdits == HoldEmptyingEdits, HoldUnknownReferences: a.options.EmptyingEdits != FollowEmptyingEdits,
-			ExpressionHold: a.options.ExpressionHold,
-		},
-		Clock: clock.RealClock{}, Metrics: placement.NewMetrics(metrics.Registry),
-		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(set.Name), Tainted: a.tainted, Hub: a.preflight,
-		Definitions: a.definitions,
-	})
 }
 
 // Run runs a manager until ctx ends or the lease is lost, which is ErrLeaseLost. It returns an error where the hub lacks a
@@ -202,7 +184,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 		return err
 	}
 	leases := health.NewLeaseWatch()
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(ctx, options, scheme, newCaches(leases, options.ProfileManager), lock))
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(ctx, options, scheme, newCaches(leases, options.Profile.Manager), lock))
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
@@ -217,7 +199,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 	if err := builder.addAll(ctx); err != nil {
 		return err
 	}
-	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)
+	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Placement.Workers)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
@@ -233,9 +215,6 @@ func (m *managerBuilder) addAll(ctx context.Context) error {
 		return err
 	}
 	if err := m.addGuards(); err != nil {
-		return err
-	}
-	if err := m.addOCM(); err != nil {
 		return err
 	}
 	if err := m.addCertificate(); err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/bridge/profile"
 	"github.com/berth-project/berth/internal/cli/generate"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/placement/live"
@@ -73,7 +74,7 @@ func newMemory(b *testing.B) *memory {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions(DefaultOptions().ProfileManager)}
+	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions(profile.DefaultOptions().Manager)}
 	m.record = history.New(history.Options{Clock: m.clock, Env: env})
 	enqueue := func(key fleet.Key, cause explain.Cause) {
 		m.record.AddCause(key, cause)

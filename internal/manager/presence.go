@@ -45,7 +45,7 @@ func guardDefinitions(hub *rest.Config, options Options) (*presence.Guard, error
 		return nil, fmt.Errorf("reaching the hub: %w", err)
 	}
 	releases := release.Options{
-		Hub: to, Clock: clock.RealClock{}, WorkTimeout: options.WorkCleanupTimeout,
+		Hub: to, Clock: clock.RealClock{}, WorkTimeout: options.Cleanup.Timeout,
 		Clusters: options.runsController(acceptance.Name), Sets: options.Delivers(),
 	}
 	out := presence.NewGuard(presence.Options{

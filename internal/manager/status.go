@@ -20,7 +20,7 @@ func (m *managerBuilder) addStatus() (*status.Monitor, error) {
 	out, err := status.NewMonitor(status.Options{
 		Metrics: registry.Own, Process: registry.Process, Clock: clock.RealClock{}, Replica: m.options.Identity, Elected: m.mgr.Elected(),
 		Queues:       append(controllerNames(), cleanup.Name),
-		RequestLimit: max(0, float64(m.options.QPS)), BytesLimit: float64(m.options.FanoutBytes),
+		RequestLimit: max(0, float64(m.options.QPS)), BytesLimit: float64(m.options.Delivery.FanoutBytes),
 	})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is about the shipped alerts

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -46,20 +47,25 @@ type WebhookOptions struct {
 	// URL is the URL at which the API server reaches Address, such as https://127.0.0.1:9443; empty means the Service in
 	// config/webhook.
 	URL string
-	// NilExecutor is what happens to works without an executor.
-	NilExecutor string
-	// ManifestLimit is how many bytes the manifests of one work may have together.
-	ManifestLimit int
 }
 
-// addFlags adds the flags of the options.
-func (o *WebhookOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Address, "webhook-bind-address", o.Address, "host:port that serves admission webhooks; 0: off, and their rules do not apply")
-	flags.StringVar(&o.NilExecutor, "nil-executor", o.NilExecutor,
-		"what the webhooks do with a ManifestWork without spec.executor, which the agent applies with its own permissions: ignore, warn, "+
-			"or review, which requires the verb execute-as on manifestworks with the resourceName system:serviceaccount::klusterlet-work-sa")
-	flags.IntVar(&o.ManifestLimit, "manifest-limit", o.ManifestLimit, "bytes that the manifests of one ManifestWork may have together")
-	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
+// AddFlags binds the options to flags.
+func (o *WebhookOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Address, "webhook-bind-address", o.Address,
+		"host:port that serves admission webhooks; 0: off, and their rules do not apply")
+	flags.StringVar(&o.URL, "webhook-url", o.URL,
+		"https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
+}
+
+// Validate returns every fault of the flags.
+func (o *WebhookOptions) Validate() []string {
+	if o.URL == "" {
+		return nil
+	}
+	if address, err := url.Parse(o.URL); err != nil || address.Scheme != "https" || address.Host == "" {
+		return []string{fmt.Sprintf("--webhook-url %q: must be an https URL", o.URL)}
+	}
+	return nil
 }
 
 func (o *WebhookOptions) enabled() bool {
@@ -158,14 +164,6 @@ func (s deferredServer) Start(ctx context.Context) error {
 	}
 }
 
-// edits returns what the webhook of placements warns of.
-func (m *managerBuilder) edits() placement.Edits {
-	if m.options.EmptyingEdits == FollowEmptyingEdits {
-		return placement.Edits{}
-	}
-	return placement.Edits{Unknown: m.record.Unknown, Lost: m.record.Lost, Held: m.options.EmptyingEdits == HoldEmptyingEdits}
-}
-
 // routes serves and measures each webhook under its path in config/webhook.
 func (m *managerBuilder) routes() (http.Handler, error) {
 	mgr, env := m.mgr, m.env
@@ -178,11 +176,11 @@ func (m *managerBuilder) routes() (http.Handler, error) {
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
 	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient(), m.edits()))
-	works, err := validation.New(validation.Limits{ManifestBytes: m.options.Webhooks.ManifestLimit})
+	works, err := validation.New(validation.Limits{ManifestBytes: m.options.Works.ManifestLimit})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is described there
 	}
-	measured.Register(work.Path, work.Validating(works, rights, work.NilExecutor(m.options.Webhooks.NilExecutor)))
+	measured.Register(work.Path, work.Validating(works, rights, m.options.Works.NilExecutor))
 	measured.Register(work.SetPath, work.ValidatingSet(works, rights, mgr.GetClient()))
 	return measured.WebhookMux(), nil
 }

@@ -16,8 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/berth-project/berth/engine/celenv"
-	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/placement/live"
@@ -32,33 +30,6 @@ const (
 	// minConflictRetry is the delay after a first conflict: about the time until the informers show the other write.
 	minConflictRetry = 50 * time.Millisecond
 )
-
-// Options configures the controller.
-type Options struct {
-	// Workers is how many placements are reconciled concurrently.
-	Workers int
-	Clock   clock.WithTickerAndDelayedExecution
-	Metrics *Metrics
-	// Record keeps runs and changes, to explain them.
-	Record *history.Record
-	// Env compiles CEL expressions.
-	Env *celenv.Env
-	// WithdrawalGrace is how long a set, a binding and the membership of a cluster in a set count for selected clusters after they are gone;
-	// other labels and claims count a third of it. 0: they leave once the API server has confirmed it.
-	WithdrawalGrace time.Duration
-	// Rules are the rules of the hub.
-	Rules fleet.Rules
-	// BuiltIn means that the clusterset controller restores the sets `default` and `global`. While such a set is missing, decisions
-	// stay as if it were there.
-	BuiltIn bool
-	// Tainted is closed once the health controller has tainted the clusters that never joined. The first decision waits for it, up
-	// to taintTimeout. Nil: it does not wait.
-	Tainted <-chan struct{}
-	// Hub reports missing fields of the CustomResourceDefinitions. Nil: all fields exist.
-	Hub Hub
-	// Definitions reports whether a definition, or what went with it, is missing. Nil: none ever is.
-	Definitions Definitions
-}
 
 // Definitions reports whether the objects on the hub are what users want.
 type Definitions interface {

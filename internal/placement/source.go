@@ -55,7 +55,7 @@ func newSource(cache cache.Cache, hub client.Reader, options Options) *source {
 	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
 	s.fleet, s.stored = live.New(options.Env, options.Clock, s.enqueueNow, s.enqueueDebounced)
 	s.stored.HoldWithdrawals(options.WithdrawalGrace)
-	s.stored.SetRules(options.Rules)
+	s.stored.SetRules(options.rules())
 	s.withdrawals = withdrawals{fleet: s.fleet, hub: hub, clock: options.Clock}
 	if options.Definitions != nil {
 		s.stored.KeepWhile(options.Definitions.Holds)

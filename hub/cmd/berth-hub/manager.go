@@ -18,6 +18,7 @@ import (
 	"github.com/berth-project/berth/hub/internal/cli"
 	"github.com/berth-project/berth/internal/admission/work"
 	"github.com/berth-project/berth/internal/manager"
+	"github.com/berth-project/berth/internal/placement"
 )
 
 const (
@@ -42,8 +43,8 @@ func newManager() *hubManager {
 	options.MetricsAddress, options.HealthAddress = disabledAddress, disabledAddress
 	options.MetricsSecure = true // like the metrics of the API server
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
-	options.Webhooks.NilExecutor = string(work.NilExecutorReview) // a new hub has no controllers that omit the executor
-	options.EmptyingEdits = manager.HoldEmptyingEdits
+	options.Works.NilExecutor = work.NilExecutorReview // a new hub has no controllers that omit the executor
+	options.Placement.EmptyingEdits = placement.HoldEmptyingEdits
 	options.Health.Simulate = true
 	options.Controllers = slices.Concat(options.Controllers, manager.RegistrationControllers(), manager.DeliveryControllers(), manager.AddOnControllers())
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub

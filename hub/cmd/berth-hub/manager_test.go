@@ -51,7 +51,7 @@ func TestForwardedFlags(t *testing.T) {
 	if err := flags.Parse([]string{"--workers=3", "--controllers=*,-health", "--webhook-bind-address=0", "--log-level=warn"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"*", "-health"}, m.options.Controllers); diff != "" || m.options.Workers != 3 || m.options.EnabledServers().Webhooks || !m.logsItself() {
-		t.Errorf("workers %d, webhooks %v, controllers (-want +got):\n%s", m.options.Workers, m.options.EnabledServers().Webhooks, diff)
+	if diff := cmp.Diff([]string{"*", "-health"}, m.options.Controllers); diff != "" || m.options.Placement.Workers != 3 || m.options.EnabledServers().Webhooks || !m.logsItself() {
+		t.Errorf("workers %d, webhooks %v, controllers (-want +got):\n%s", m.options.Placement.Workers, m.options.EnabledServers().Webhooks, diff)
 	}
 }

@@ -14,13 +14,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -48,18 +46,6 @@ const (
 	// enough time to report so of many clusters.
 	unknownWait = time.Minute
 )
-
-// Options configures the controller.
-type Options struct {
-	Clock clock.PassiveClock
-	// Namespaces are those whose profiles are imported.
-	Namespaces []string
-	// Manager is the name of this cluster manager. Its own profiles are not imported.
-	Manager string
-	// Grace is how long a cluster stays after its profile is gone.
-	Grace    time.Duration
-	Registry prometheus.Registerer
-}
 
 // Add adds the controller to a manager. The hub must have the definition of ClusterProfile.
 func Add(mgr manager.Manager, options Options) error {

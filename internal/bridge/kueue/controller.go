@@ -70,25 +70,6 @@ func groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
 }
 
-// Options configures the controller.
-type Options struct {
-	// Namespace is that of Kueue, of the placements of its checks, and of the kubeconfigs and profiles of clusters.
-	Namespace string
-	// Source is the source of new MultiKueueClusters.
-	Source Source
-	// Manager is the name of this cluster manager in its ClusterProfiles.
-	Manager string
-}
-
-// kinds returns what the hub must serve.
-func (o Options) kinds() []schema.GroupVersionKind {
-	out := []schema.GroupVersionKind{groupVersion().WithKind(checkKind), groupVersion().WithKind(configKind), groupVersion().WithKind(clusterKind)}
-	if o.Source == SourceProfile {
-		out = append(out, multiclusterv1alpha1.GroupVersion.WithKind("ClusterProfile"))
-	}
-	return out
-}
-
 // Add adds the controller to a manager. The hub must have Kueue's definitions.
 func Add(mgr manager.Manager, options Options) error {
 	for _, kind := range options.kinds() {

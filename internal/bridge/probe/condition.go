@@ -38,7 +38,7 @@ func (r *reconciler) wanted(cluster *clusterv1.ManagedCluster, secret *corev1.Se
 	case !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted): // no lease, no health
 		return target.Target{}, outcome{ReasonClusterNotAccepted, "the cluster has no namespace and no lease yet; run the controller acceptance"}
 	}
-	to, err := target.Read(secret, r.options.Allowed)
+	to, err := target.Read(secret, r.allowed)
 	if err != nil {
 		return target.Target{}, outcome{ReasonSecretNotUsable, err.Error()}
 	}

@@ -16,14 +16,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -49,27 +47,21 @@ const (
 	interval = 5 * time.Second
 )
 
-// Options configures the controller.
-type Options struct {
-	Clock clock.Clock
-	// Allowed are the servers of members.
-	Allowed target.Allowed
-	// Random returns numbers from 0 up to 1.
-	Random   func() float64
-	Registry prometheus.Registerer
-}
-
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
+	allowed, err := target.ParseAllowed(options.Allow)
+	if err != nil {
+		return fmt.Errorf("reading --probe-allow: %w", err)
+	}
 	r := &reconciler{
 		client: mgr.GetClient(), recorder: mgr.GetEventRecorder("probe-controller"), hub: mgr.GetConfig(), log: mgr.GetLogger().WithName(Name),
-		options: options, sessions: map[string]*session{}, reported: map[string]string{}, reasons: map[string]string{},
+		options: options, allowed: allowed, sessions: map[string]*session{}, reported: map[string]string{}, reasons: map[string]string{},
 	}
 	RegisterMetrics(options.Registry, r.count)
 	if err := mgr.Add(manager.RunnableFunc(r.stopAtEnd)); err != nil {
 		return fmt.Errorf("adding the probe controller: %w", err)
 	}
-	err := builder.ControllerManagedBy(mgr).
+	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&clusterv1.ManagedCluster{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
@@ -101,6 +93,8 @@ type reconciler struct {
 	hub      *rest.Config
 	log      logr.Logger
 	options  Options
+	// allowed are the servers of members.
+	allowed target.Allowed
 
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -233,7 +227,7 @@ func (r *reconciler) ensure(ctx context.Context, cluster *clusterv1.ManagedClust
 		return outcome{ReasonTooManyClusters, fmt.Sprintf("the manager reads %d clusters already, its limit; run an agent in the member", maxSessions)}
 	}
 	r.stop(cluster.Name)
-	next, err := newSession(cluster, to, r.hub, r.options)
+	next, err := r.newSession(cluster, to)
 	if err != nil {
 		return outcome{ReasonSecretNotUsable, err.Error()}
 	}

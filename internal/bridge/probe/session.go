@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -49,19 +48,19 @@ type session struct {
 }
 
 // newSession returns a session that has sent nothing.
-func newSession(found *clusterv1.ManagedCluster, to target.Target, hub *rest.Config, options Options) (*session, error) {
-	if account, ok := target.ReadAccount(to.Renewed); ok && !account.Until.After(options.Clock.Now()) {
+func (r *reconciler) newSession(found *clusterv1.ManagedCluster, to target.Target) (*session, error) {
+	if account, ok := target.ReadAccount(to.Renewed); ok && !account.Until.After(r.options.Clock.Now()) {
 		to.Renewed = "" // that of the Secret may be valid for longer
 	}
 	s := &session{
-		cluster: found.Name, target: to, allowed: options.Allowed, clock: options.Clock, random: options.Random,
-		view: &view{clock: options.Clock, cluster: found}, faults: newFaults(options.Clock),
+		cluster: found.Name, target: to, allowed: r.allowed, clock: r.options.Clock, random: r.options.Random,
+		view: &view{clock: r.options.Clock, cluster: found}, faults: newFaults(r.options.Clock),
 	}
 	var err error
-	if s.connection, s.member, err = connect(to, options.Allowed, s.faults.observe); err != nil {
+	if s.connection, s.member, err = connect(to, r.allowed, s.faults.observe); err != nil {
 		return nil, err
 	}
-	if s.hub, err = client.New(hub); err != nil {
+	if s.hub, err = client.New(r.hub); err != nil {
 		return nil, err //nolint:wrapcheck // it names the hub
 	}
 	return s, nil

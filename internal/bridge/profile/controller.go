@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
@@ -42,17 +41,6 @@ const (
 	// writesPerSecond bounds the writes, so that a new binding of a large set delays no decision for long.
 	writesPerSecond = 500
 )
-
-// Options configures the controller.
-type Options struct {
-	Clock clock.PassiveClock
-	// Manager is the name of the cluster manager in profiles and decisions.
-	Manager string
-	// AccessProvider is the name of the access provider with the addresses of clusters; empty for none.
-	AccessProvider string
-	// Registry is where the metrics are registered.
-	Registry prometheus.Registerer
-}
 
 // Add adds the controller to a manager. The hub must have the definitions of ClusterProfile and PlacementDecision.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,21 +45,18 @@ const (
 	readRetry = 5 * time.Second
 )
 
-// Options configures the controller.
-type Options struct {
-	Config   Config
-	Clock    clock.Clock
-	Registry prometheus.Registerer
-}
-
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
 	kind := clusterv1alpha1.SchemeGroupVersion.WithKind("AddOnPlacementScore")
 	if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		return fmt.Errorf("adding the score controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w", kind.GroupKind(), Name, err)
 	}
-	c := newController(mgr.GetClient(), mgr.GetLogger().WithName(Name), options)
-	for _, s := range options.Config.Sources {
+	config, err := Load(options.ConfigFile)
+	if err != nil {
+		return fmt.Errorf("reading --score-config: %w", err)
+	}
+	c := newController(mgr.GetClient(), mgr.GetLogger().WithName(Name), config, options)
+	for _, s := range config.Sources {
 		to, err := newSource(s)
 		if err != nil {
 			return err
@@ -105,15 +101,15 @@ type outcome struct {
 	err   error
 }
 
-func newController(to client.Client, log logr.Logger, options Options) *controller {
+func newController(to client.Client, log logr.Logger, config Config, options Options) *controller {
 	c := &controller{
-		client: to, log: log, config: options.Config, clock: options.Clock,
-		sources: map[string]source{}, outcomes: make(chan outcome, len(options.Config.Scores)),
+		client: to, log: log, config: config, clock: options.Clock,
+		sources: map[string]source{}, outcomes: make(chan outcome, len(config.Scores)),
 		seen: map[string]map[string]score.Sighting{}, failures: map[string]string{}, due: map[string]time.Time{}, running: map[string]bool{},
 	}
-	names := make([]string, 0, len(options.Config.Scores))
-	for i := range options.Config.Scores {
-		names = append(names, options.Config.Scores[i].Name)
+	names := make([]string, 0, len(config.Scores))
+	for i := range config.Scores {
+		names = append(names, config.Scores[i].Name)
 	}
 	c.metrics = NewMetrics(options.Registry, names)
 	return c

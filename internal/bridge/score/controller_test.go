@@ -35,7 +35,7 @@ scores:
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newController(nil, logr.Discard(), Options{Config: config, Clock: clock.RealClock{}, Registry: prometheus.NewRegistry()})
+	c := newController(nil, logr.Discard(), config, Options{Clock: clock.RealClock{}, Registry: prometheus.NewRegistry()})
 	if c.sources["main"], err = newSource(config.Sources[0]); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -31,15 +30,6 @@ const Name = "workcleanup"
 
 // blockedRetry is the delay between attempts while another controller keeps the works of the hub, conflictRetry after a conflict.
 const blockedRetry = 30 * time.Second
-
-// Options configures the controller.
-type Options struct {
-	Clock clock.PassiveClock
-	// Blocked reports whether another controller keeps the works of the hub, so that this controller must not write.
-	Blocked func() bool
-	// Timeout is how long the deletion of a work waits without a ManagedCluster; 0: without end.
-	Timeout time.Duration
-}
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {

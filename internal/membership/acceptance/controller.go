@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -39,17 +38,6 @@ const (
 	// blockedRetry is the delay between attempts while another controller registers clusters.
 	blockedRetry = 30 * time.Second
 )
-
-// Options configures the controller.
-type Options struct {
-	Clock clock.PassiveClock
-	// Blocked reports whether another controller registers the clusters of the hub, so that this controller must not write.
-	Blocked func() bool
-	// BindAgentUser gives the permissions of a cluster to the recorded agent only, instead of to every user of the groups of the cluster.
-	BindAgentUser bool
-	// WorkTimeout is how long the works of a cluster that is being deleted wait for a silent agent; 0: without end.
-	WorkTimeout time.Duration
-}
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {

@@ -23,11 +23,11 @@ func (p *pass) acceptByRule(ctx context.Context, csr *certificatesv1.Certificate
 	if p.cluster == nil || decision.Reason != approval.ReasonNotAccepted {
 		return nil
 	}
-	at := slices.IndexFunc(p.reconciler.options.AutoAccept, func(rule autoaccept.Rule) bool { return rule.Accepts(p.cluster, csr) })
+	at := slices.IndexFunc(p.reconciler.rules, func(rule autoaccept.Rule) bool { return rule.Accepts(p.cluster, csr) })
 	if at < 0 {
 		return nil
 	}
-	rule, next := p.reconciler.options.AutoAccept[at], p.cluster.DeepCopy()
+	rule, next := p.reconciler.rules[at], p.cluster.DeepCopy()
 	next.Spec.HubAcceptsClient = true
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterAcceptedAnnotationKey, p.reconciler.options.Clock.Now().UTC().Format(time.RFC3339))
 	if !approval.SharedBootstrap(csr.Spec) {

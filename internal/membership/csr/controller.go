@@ -12,12 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -43,21 +41,16 @@ const (
 	reviewRetry  = 30 * time.Second
 )
 
-// Options configures the controller.
-type Options struct {
-	Clock clock.PassiveClock
-	// MaxDuration is the longest life of a certificate that is approved.
-	MaxDuration time.Duration
-	// AutoAccept are the rules by which clusters are accepted without an administrator.
-	AutoAccept []autoaccept.Rule
-	// Blocked reports whether another controller registers the clusters of the hub, so that this controller must not write.
-	Blocked  func() bool
-	Registry prometheus.Registerer
-}
-
 // Add adds the controller to a manager.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
-	r := &reconciler{client: mgr.GetClient(), options: options, recorder: mgr.GetEventRecorder("csr-controller"), open: map[string]int{}, endedTokens: map[string]types.UID{}}
+	rules, err := options.rules()
+	if err != nil {
+		return err
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), options: options, rules: rules, recorder: mgr.GetEventRecorder("csr-controller"),
+		open: map[string]int{}, endedTokens: map[string]types.UID{},
+	}
 	r.metrics = NewMetrics(options.Registry, r.pending)
 	if err := r.watch(ctx, mgr); err != nil {
 		return fmt.Errorf("adding the controller of certificate requests: %w", err)
@@ -71,6 +64,8 @@ type reconciler struct {
 	recorder events.EventRecorder
 	metrics  *Metrics
 	options  Options
+	// rules accept clusters without an administrator.
+	rules []autoaccept.Rule
 
 	mu sync.Mutex
 	// open counts the waiting requests by cluster.

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -44,29 +43,13 @@ const (
 	confirmRetry = time.Second
 )
 
-// Options configures the controller.
-type Options struct {
-	// Limit is the percentage of silent clusters above which reporting is suspended; 100: never.
-	Limit int
-	// Unjoined is how clusters that no agent has ever reported are tainted.
-	Unjoined Unjoined
-	// Simulate reports annotated clusters without an agent as accepted, joined and available.
-	Simulate bool
-	// Tainted is closed once the informer shows the taints of the first pass over the clusters.
-	Tainted chan<- struct{}
-	// Leases observes the watch of the leases in the cache of the manager.
-	Leases   *LeaseWatch
-	Clock    clock.PassiveClock
-	Registry prometheus.Registerer
-}
-
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
-	health := newHealthCache(options.Limit, options.Simulate)
+	health := newHealthCache(options.UnreachableLimit, options.Simulate)
 	loop, err := controller.New(Name, mgr, controller.Options{
 		MaxConcurrentReconciles: workers,
 		Reconciler: &reconciler{
-			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, unjoined: options.Unjoined, tainted: options.Tainted, clock: options.Clock,
+			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, unjoined: options.unjoined(), tainted: options.Tainted, clock: options.Clock,
 			metrics: NewMetrics(options.Registry, health.state), recorder: mgr.GetEventRecorder("health-controller"),
 			conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxConflictRetry),
 		},

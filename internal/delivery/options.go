@@ -1,0 +1,57 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/engine/celenv"
+)
+
+// Options configures the controller. Flags set the first part, the manager the second.
+type Options struct {
+	// FanoutBytes is how many bytes of specs may be written at once, and then in each plan.PaceWindow; 0 for no limit.
+	FanoutBytes int64
+
+	// What the manager sets.
+
+	Clock clock.PassiveClock
+	// Blocked reports whether another controller keeps the sets of the hub, so that this controller must not write.
+	Blocked func() bool
+	// UsersVerified reports whether the API server verifies the users that RolloutControls name.
+	UsersVerified func(ctx context.Context) (bool, error)
+	// Env compiles the CEL expressions of overrides.
+	Env *celenv.Env
+	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
+	Leases bool
+	// RolloutControls reports whether the hub defines RolloutControls.
+	RolloutControls func() bool
+	// FormerTemplates reports whether the hub serves FormerTemplates.
+	FormerTemplates func() bool
+	// ManifestLimit is how many bytes the manifests of a work may have together.
+	ManifestLimit int
+	// Registry is where the metrics are registered.
+	Registry prometheus.Registerer
+	// Reader reads what the controller plans from; nil where no surface shows it.
+	Reader *Reader
+}
+
+// DefaultOptions returns the defaults of the flags.
+func DefaultOptions() Options { return Options{FanoutBytes: 200_000_000} }
+
+// AddFlags binds the options to flags.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.Int64Var(&o.FanoutBytes, "fanout-bytes", o.FanoutBytes,
+		"bytes of specs of ManifestWorks that the controller "+Name+" may write at once, and then in each 5 minutes; 0: no bound")
+}
+
+// Validate returns every fault of the flags.
+func (o *Options) Validate() []string {
+	if o.FanoutBytes < 0 {
+		return []string{fmt.Sprintf("--fanout-bytes %d: must be 0 or more", o.FanoutBytes)}
+	}
+	return nil
+}
