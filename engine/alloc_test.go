@@ -19,29 +19,29 @@ import (
 // machine.
 func TestAllocations(t *testing.T) {
 	for name, tc := range map[string]struct {
-		of    func(w *enginetest.World) func()
-		world func() *enginetest.World
+		of    func(w *enginetest.State) func()
+		state func() *enginetest.State
 		most  float64
 	}{
 		// A large ID set takes two allocations where it is combined with a bitset.
-		"ten are chosen":                               {schedule(t), func() *enginetest.World { return ten("prod") }, 50},
-		"ten are chosen of nearly all":                 {schedule(t), func() *enginetest.World { return ten("prod", "test", "dev", "lab") }, 60},
-		"ten are chosen again":                         {schedule(t), func() *enginetest.World { return decided(t, ten("prod")) }, 60},
-		"ten are chosen where one in fifty is tainted": {schedule(t), func() *enginetest.World { return tainted(ten("prod")) }, 50},
-		"a cluster sends a heartbeat":                  {heartbeat, func() *enginetest.World { return ten("prod") }, 40},
+		"ten are chosen":                               {schedule(t), func() *enginetest.State { return ten("prod") }, 50},
+		"ten are chosen of nearly all":                 {schedule(t), func() *enginetest.State { return ten("prod", "test", "dev", "lab") }, 60},
+		"ten are chosen again":                         {schedule(t), func() *enginetest.State { return decided(t, ten("prod")) }, 60},
+		"ten are chosen where one in fifty is tainted": {schedule(t), func() *enginetest.State { return tainted(ten("prod")) }, 50},
+		"a cluster sends a heartbeat":                  {heartbeat, func() *enginetest.State { return ten("prod") }, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := testing.AllocsPerRun(20, tc.of(tc.world())); got > tc.most {
+			if got := testing.AllocsPerRun(20, tc.of(tc.state())); got > tc.most {
 				t.Errorf("%v allocations, want %v at most", got, tc.most)
 			}
 		})
 	}
 }
 
-// schedule decides the placement of a world.
-func schedule(tb testing.TB) func(w *enginetest.World) func() {
+// schedule decides the placement of a state.
+func schedule(tb testing.TB) func(w *enginetest.State) func() {
 	tb.Helper()
-	return func(w *enginetest.World) func() {
+	return func(w *enginetest.State) func() {
 		s, p := w.Snapshot(), enginetest.Program(tb, w)
 		return func() {
 			if got := engine.Schedule(s, p, ledger.Ledger{}).Selected; got != 10 {
@@ -52,7 +52,7 @@ func schedule(tb testing.TB) func(w *enginetest.World) func() {
 }
 
 // heartbeat applies a heartbeat of one cluster.
-func heartbeat(w *enginetest.World) func() {
+func heartbeat(w *enginetest.State) func() {
 	s, beats := w.Snapshot(), []*fleet.Cluster{}
 	for i := range 2 {
 		c := w.Clusters["c00004"].DeepCopy()
@@ -72,8 +72,8 @@ func heartbeat(w *enginetest.World) func() {
 	}
 }
 
-// decided returns a world after its placement was decided.
-func decided(tb testing.TB, w *enginetest.World) *enginetest.World {
+// decided returns a state after its placement was decided.
+func decided(tb testing.TB, w *enginetest.State) *enginetest.State {
 	tb.Helper()
 	for _, write := range plan.Diff(enginetest.Decide(tb, w), w.Stored(enginetest.OnlyPlacement(tb, w)), w.Now).Writes {
 		w.Apply(write)
@@ -81,8 +81,8 @@ func decided(tb testing.TB, w *enginetest.World) *enginetest.World {
 	return w
 }
 
-// tainted returns a world in which one cluster in fifty is tainted, evenly over all labels.
-func tainted(w *enginetest.World) *enginetest.World {
+// tainted returns a state in which one cluster in fifty is tainted, evenly over all labels.
+func tainted(w *enginetest.State) *enginetest.State {
 	for i := 0; i < len(w.Clusters); i += 50 {
 		w.Clusters[fmt.Sprintf("c%05d", i+i/50%4)].Spec.Taints = []clusterv1.Taint{{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect}}
 	}

@@ -38,9 +38,9 @@ func messages(result *engine.Result) []string {
 	return out
 }
 
-// world has clusters in the set "all", which is bound to namespace ns.
-func world(placement *enginetest.PlacementBuilder, clusters ...*enginetest.ClusterBuilder) *enginetest.World {
-	w := enginetest.NewWorld(enginetest.Set("all").Obj(), placement.Obj()).Bind("ns", "all")
+// state has clusters in the set "all", which is bound to namespace ns.
+func state(placement *enginetest.PlacementBuilder, clusters ...*enginetest.ClusterBuilder) *enginetest.State {
+	w := enginetest.NewState(enginetest.Set("all").Obj(), placement.Obj()).Bind("ns", "all")
 	for _, cluster := range clusters {
 		w.Add(cluster.In("all").Obj())
 	}
@@ -68,9 +68,9 @@ func prior(number int, clusters ...string) *clusterv1beta1.PlacementDecision {
 	return enginetest.Slice("ns", "p", number, clusters...).Obj()
 }
 
-// scenario is a world with the expected result.
+// scenario is a state with the expected result.
 type scenario struct {
-	world *enginetest.World
+	state *enginetest.State
 	want  []string
 }
 
@@ -78,7 +78,7 @@ func runScenarios(t *testing.T, scenes map[string]scenario) {
 	t.Helper()
 	for name, tc := range scenes {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, messages(enginetest.Decide(t, tc.world))); diff != "" {
+			if diff := cmp.Diff(tc.want, messages(enginetest.Decide(t, tc.state))); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
@@ -91,21 +91,21 @@ func TestConformanceGroupsAndSlices(t *testing.T) {
 	}
 	runScenarios(t, map[string]scenario{
 		"1: a namespace without a binding gets one empty slice": {
-			world: enginetest.NewWorld(placement().Obj()),
+			state: enginetest.NewState(placement().Obj()),
 			want: []string{
 				`1 in ""#0:`,
 				"Satisfied=False NoManagedClusterSetBindings: No valid ManagedClusterSetBindings found in placement namespace", noMistake,
 			},
 		},
 		"2: 250 clusters without a strategy are one group of three slices": {
-			world: world(placement(), numbered("c", 250)...),
+			state: state(placement(), numbered("c", 250)...),
 			want: []string{
 				`1 in ""#0: c000 to c099, 100 in all`, `2 in ""#0: c100 to c199, 100 in all`, `3 in ""#0: c200 to c249, 50 in all`,
 				satisfied, noMistake,
 			},
 		},
 		"3: two canary groups of 10 and 290 others at 150 a group make four groups in six slices": {
-			world: world(placement().GroupByLabel("canary-eu", "canary", "eu").GroupByLabel("canary-us", "canary", "us").PerGroup("150"), canaries()...),
+			state: state(placement().GroupByLabel("canary-eu", "canary", "eu").GroupByLabel("canary-us", "canary", "us").PerGroup("150"), canaries()...),
 			want: []string{
 				`1 in "canary-eu"#0: eu000 to eu009, 10 in all`, `2 in "canary-us"#1: us000 to us009, 10 in all`,
 				`3 in ""#2: w000 to w099, 100 in all`, `4 in ""#2: w100 to w149, 50 in all`,
@@ -113,27 +113,27 @@ func TestConformanceGroupsAndSlices(t *testing.T) {
 			},
 		},
 		"4: of 4 clusters at one a group the 2 canaries have groups of one name": {
-			world: world(placement().GroupByLabel("canary", "canary", "yes").PerGroup("1"),
+			state: state(placement().GroupByLabel("canary", "canary", "yes").PerGroup("1"),
 				append(labelled(numbered("x", 2), "canary", "yes"), numbered("a", 2)...)...),
 			want: []string{
 				`1 in "canary"#0: x000`, `2 in "canary"#1: x001`, `3 in ""#2: a000`, `4 in ""#3: a001`, satisfied, noMistake,
 			},
 		},
 		"5: 25 percent of 3 are three groups of one": {
-			world: world(placement().PerGroup("25%"), numbered("c", 3)...),
+			state: state(placement().PerGroup("25%"), numbered("c", 3)...),
 			want:  []string{`1 in ""#0: c000`, `2 in ""#1: c001`, `3 in ""#2: c002`, satisfied, noMistake},
 		},
 		"an empty group selector swallows everything": {
-			world: world(placement().Group("every", clusterv1beta1.GroupClusterSelector{}), numbered("c", 2)...),
+			state: state(placement().Group("every", clusterv1beta1.GroupClusterSelector{}), numbered("c", 2)...),
 			want:  []string{`1 in "every"#0: c000 c001`, satisfied, noMistake},
 		},
 		"a group that matches nothing takes no index": {
-			world: world(placement().GroupByLabel("none", "no", "such").GroupByLabel("some", "a", "b"),
+			state: state(placement().GroupByLabel("none", "no", "such").GroupByLabel("some", "a", "b"),
 				append(labelled(numbered("x", 1), "a", "b"), numbered("c", 1)...)...),
 			want: []string{`1 in "some"#0: x000`, `2 in ""#1: c000`, satisfied, noMistake},
 		},
 		"15: a cluster that comes to 150 takes the gap, and no cluster moves": {
-			world: world(placement(), append(numbered("c", 150), enginetest.Cluster("a000"))...).
+			state: state(placement(), append(numbered("c", 150), enginetest.Cluster("a000"))...).
 				Add(prior(1, names("c", 0, 100)...)).Add(prior(2, names("c", 100, 150)...)),
 			want: []string{`1 in ""#0: c000 to c099, 100 in all`, `2 in ""#0: a000 to c149, 51 in all`, satisfied, noMistake},
 		},
@@ -149,7 +149,7 @@ func names(prefix string, from, to int) []string {
 }
 
 func TestConformanceNumbers(t *testing.T) {
-	three := func(p *enginetest.PlacementBuilder) *enginetest.World { return world(p, numbered("c", 3)...) }
+	three := func(p *enginetest.PlacementBuilder) *enginetest.State { return state(p, numbered("c", 3)...) }
 	runScenarios(t, map[string]scenario{
 		"11: no clusters wanted is satisfied": {three(placement().Number(0)), []string{`1 in ""#0:`, satisfied, noMistake}},
 		"11: fewer than nothing is a mistake and keeps what was decided": {
@@ -176,14 +176,14 @@ func TestConformanceReasons(t *testing.T) {
 	empty := enginetest.Set("empty").Obj()
 	runScenarios(t, map[string]scenario{
 		"a binding of a set that does not exist does not count": {
-			enginetest.NewWorld(placement().Obj()).Bind("ns", "gone"),
+			enginetest.NewState(placement().Obj()).Bind("ns", "gone"),
 			[]string{
 				`1 in ""#0:`,
 				"Satisfied=False NoManagedClusterSetBindings: No valid ManagedClusterSetBindings found in placement namespace", noMistake,
 			},
 		},
 		"sets that are requested and not bound leave no intersection": {
-			world(placement().Sets("b", "a"), numbered("c", 1)...),
+			state(placement().Sets("b", "a"), numbered("c", 1)...),
 			[]string{
 				`1 in ""#0:`, "Satisfied=False NoIntersection: None of ManagedClusterSets [b,a] is bound to placement namespace",
 				`Misconfigured=True UnknownReference: ClusterSets:no ManagedClusterSet "b" is bound to the namespace; ` +
@@ -191,27 +191,27 @@ func TestConformanceReasons(t *testing.T) {
 			},
 		},
 		"sets without members are reported": {
-			world(placement()).Add(empty).Bind("ns", "empty"),
+			state(placement()).Add(empty).Bind("ns", "empty"),
 			[]string{
 				`1 in ""#0:`,
 				"Satisfied=False AllManagedClusterSetsEmpty: All ManagedClusterSets [all,empty] have no member ManagedCluster", noMistake,
 			},
 		},
 		"a set whose only member is being deleted is empty": {
-			world(placement(), enginetest.Cluster("c").Terminating()),
+			state(placement(), enginetest.Cluster("c").Terminating()),
 			[]string{
 				`1 in ""#0:`, "Satisfied=False AllManagedClusterSetsEmpty: All ManagedClusterSets [all] have no member ManagedCluster", noMistake,
 			},
 		},
 		"clusters that no predicate matches": {
-			world(placement().Labels("a", "b"), numbered("c", 1)...),
+			state(placement().Labels("a", "b"), numbered("c", 1)...),
 			[]string{
 				`1 in ""#0:`, "Satisfied=False NoManagedClusterMatched: No ManagedCluster matches any of the cluster predicate",
 				`Misconfigured=True UnknownReference: Predicate:no cluster in reach has the label "a"`,
 			},
 		},
 		"clusters that match and are tainted differ from clusters that do not match": {
-			world(placement(), enginetest.Cluster("c").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)),
+			state(placement(), enginetest.Cluster("c").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)),
 			[]string{
 				`1 in ""#0:`,
 				"Satisfied=False NoManagedClusterMatched: Each of the 1 ManagedClusters that match the cluster predicates has a taint that is not tolerated",
@@ -227,26 +227,26 @@ func TestConformanceMistakesNeverEvict(t *testing.T) {
 		`supported values: "ExclusiveClusterSetLabel", "LabelSelector", "ExclusiveLabel"`
 	runScenarios(t, map[string]scenario{
 		"12: a missing label key is no match": {
-			world(placement().CEL(`managedCluster.metadata.labels["env"] == "prod"`),
+			state(placement().CEL(`managedCluster.metadata.labels["env"] == "prod"`),
 				enginetest.Cluster("a").Label("env", "prod"), enginetest.Cluster("b")).Add(prior(1, "a", "b")),
 			[]string{`1 in ""#0: a`, satisfied, noMistake},
 		},
 		"12: an expression that fails on every cluster keeps what was decided": {
-			world(placement().CEL(`managedCluster.metadata.labels["misspelt"] == "prod"`), numbered("c", 2)...).Add(prior(1, "c001")),
+			state(placement().CEL(`managedCluster.metadata.labels["misspelt"] == "prod"`), numbered("c", 2)...).Add(prior(1, "c001")),
 			[]string{
 				`1 in ""#0: c001`, nothingDone,
 				"Misconfigured=True Misconfigured: Predicate:predicates[0].celExpressions[0]: no such key: misspelt on every one of 2 clusters",
 			},
 		},
 		"17: two add-on scores of one coordinate are a mistake": {
-			world(placement().AddOn("r", "s", 1).AddOn("r", "s", 2), numbered("c", 2)...).Add(prior(1, "c001")),
+			state(placement().AddOn("r", "s", 1).AddOn("r", "s", 2), numbered("c", 2)...).Add(prior(1, "c001")),
 			[]string{
 				`1 in ""#0: c001`, nothingDone,
 				`Misconfigured=True Misconfigured: Prioritizer:spec.prioritizerPolicy.configurations[1].scoreCoordinate: Duplicate value: "AddOn/r/s"`,
 			},
 		},
 		"a mistake keeps no cluster that the namespace cannot reach": {
-			world(placement().Mode("Loose"), numbered("c", 1)...).Add(enginetest.Cluster("foreign").Obj()).Add(prior(1, "c000", "foreign", "gone")),
+			state(placement().Mode("Loose"), numbered("c", 1)...).Add(enginetest.Cluster("foreign").Obj()).Add(prior(1, "c000", "foreign", "gone")),
 			[]string{
 				`1 in ""#0: c000`, nothingDone,
 				`Misconfigured=True Misconfigured: Prioritizer:spec.prioritizerPolicy.mode: Invalid value: "Loose": ` +
@@ -254,15 +254,15 @@ func TestConformanceMistakesNeverEvict(t *testing.T) {
 			},
 		},
 		"a set that cannot be read holds its clusters": {
-			world(placement(), numbered("c", 2)...).Add(broken).Add(prior(1, "c001")),
+			state(placement(), numbered("c", 2)...).Add(broken).Add(prior(1, "c001")),
 			[]string{`1 in ""#0: c001`, satisfied, brokenSays},
 		},
 		"a set that cannot be read is not called empty": {
-			world(placement(), numbered("c", 2)...).Add(broken),
+			state(placement(), numbered("c", 2)...).Add(broken),
 			[]string{`1 in ""#0:`, "Satisfied=False NoManagedClusterMatched: No ManagedCluster matches any of the cluster predicate", brokenSays},
 		},
 		"a set that cannot be read affects no other cluster": {
-			world(placement(), numbered("c", 2)...).Add(broken).Add(enginetest.Set("good").Obj()).Bind("ns", "good").
+			state(placement(), numbered("c", 2)...).Add(broken).Add(enginetest.Set("good").Obj()).Bind("ns", "good").
 				Add(enginetest.Cluster("g").In("good").Obj()).Add(prior(1, "c001")),
 			[]string{`1 in ""#0: c001 g`, satisfied, brokenSays},
 		},
@@ -275,13 +275,13 @@ func TestConformanceClaims(t *testing.T) {
 	}
 	runScenarios(t, map[string]scenario{
 		"13: a claim value need not be a label value": {
-			world(placement().Claims(enginetest.Wants("version", "In", "v1.26.8+rke2r1")), clusters...), []string{`1 in ""#0: a`, satisfied, noMistake},
+			state(placement().Claims(enginetest.Wants("version", "In", "v1.26.8+rke2r1")), clusters...), []string{`1 in ""#0: a`, satisfied, noMistake},
 		},
 		"NotIn matches a cluster without the claim": {
-			world(placement().Claims(enginetest.Wants("version", "NotIn", "v1.27.0")), clusters...), []string{`1 in ""#0: a c`, satisfied, noMistake},
+			state(placement().Claims(enginetest.Wants("version", "NotIn", "v1.27.0")), clusters...), []string{`1 in ""#0: a c`, satisfied, noMistake},
 		},
 		"DoesNotExist matches a cluster without the claim": {
-			world(placement().Claims(enginetest.Wants("version", "DoesNotExist")), clusters...), []string{`1 in ""#0: c`, satisfied, noMistake},
+			state(placement().Claims(enginetest.Wants("version", "DoesNotExist")), clusters...), []string{`1 in ""#0: c`, satisfied, noMistake},
 		},
 	})
 }
@@ -293,7 +293,7 @@ func TestConformanceTaints(t *testing.T) {
 	}
 	runScenarios(t, map[string]scenario{
 		"9: a toleration is over at the very second": {
-			world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("c").Taint("gpu", "NoSelect", at)).
+			state(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("c").Taint("gpu", "NoSelect", at)).
 				At(at.Add(60 * time.Second)),
 			[]string{
 				`1 in ""#0:`,
@@ -302,10 +302,10 @@ func TestConformanceTaints(t *testing.T) {
 			},
 		},
 		"10: an incumbent stays on a NoSelectIfNew taint and a newcomer is refused": {
-			world(placement(), ifNew("old"), ifNew("new")).Add(prior(1, "old")), []string{`1 in ""#0: old`, satisfied, noMistake},
+			state(placement(), ifNew("old"), ifNew("new")).Add(prior(1, "old")), []string{`1 in ""#0: old`, satisfied, noMistake},
 		},
 		"18: two taints of one key and two effects count each on its own": {
-			world(placement().Tolerate(enginetest.Tolerates("drain", "NoSelect")),
+			state(placement().Tolerate(enginetest.Tolerates("drain", "NoSelect")),
 				ifNew("c").Taint("drain", clusterv1.TaintEffectNoSelect, at)).Add(prior(1, "c")),
 			[]string{`1 in ""#0: c`, satisfied, noMistake},
 		},
@@ -313,7 +313,7 @@ func TestConformanceTaints(t *testing.T) {
 }
 
 func TestAFailedWriteIsInTheNextPlanAgain(t *testing.T) {
-	w := world(placement(), numbered("c", 150)...)
+	w := state(placement(), numbered("c", 150)...)
 	key := enginetest.OnlyPlacement(t, w)
 	writes := plan.Diff(enginetest.Decide(t, w), w.Stored(key), w.Now).Writes
 	w.Apply(writes[0]) // the second write fails, so the report is never written
@@ -329,17 +329,17 @@ func TestAFailedWriteIsInTheNextPlanAgain(t *testing.T) {
 func TestResultHasTheInstantToDecideAgain(t *testing.T) {
 	at := enginetest.Epoch
 	for name, tc := range map[string]struct {
-		world *enginetest.World
+		state *enginetest.State
 		want  time.Time
 	}{
-		"never where nothing runs out":          {world(placement(), numbered("c", 2)...), time.Time{}},
-		"when the first toleration ends":        {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", at), enginetest.Cluster("b").Taint("gpu", "NoSelect", at.Add(-20*time.Second))), at.Add(40 * time.Second)},
-		"never for a taint without timeAdded":   {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
-		"right after a score that is used ends": {world(placement().AddOn("r", "s", 1), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), at.Add(time.Minute + 1)},
-		"never for a score that is not used":    {world(placement(), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
+		"never where nothing runs out":          {state(placement(), numbered("c", 2)...), time.Time{}},
+		"when the first toleration ends":        {state(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", at), enginetest.Cluster("b").Taint("gpu", "NoSelect", at.Add(-20*time.Second))), at.Add(40 * time.Second)},
+		"never for a taint without timeAdded":   {state(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
+		"right after a score that is used ends": {state(placement().AddOn("r", "s", 1), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), at.Add(time.Minute + 1)},
+		"never for a score that is not used":    {state(placement(), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := enginetest.Decide(t, tc.world).RecheckAt; !got.Equal(tc.want) {
+			if got := enginetest.Decide(t, tc.state).RecheckAt; !got.Equal(tc.want) {
 				t.Errorf("RecheckAt = %v, want %v", got, tc.want)
 			}
 		})
@@ -347,7 +347,7 @@ func TestResultHasTheInstantToDecideAgain(t *testing.T) {
 }
 
 func TestAMistakeAmidAChangeOfStrategyDoesNotEndIt(t *testing.T) {
-	w := world(placement().Mode("Loose"), numbered("c", 2)...).
+	w := state(placement().Mode("Loose"), numbered("c", 2)...).
 		Add(enginetest.Slice("ns", "p", 1, "c000").Strategy("new").Obj()).Add(enginetest.Slice("ns", "p", 2, "c001").Strategy("old").Obj())
 	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now).Writes {
 		w.Apply(write)

@@ -54,7 +54,7 @@ func TestAPlacementOverItsCostLimitKeepsItsDecisions(t *testing.T) {
 			for _, text := range tc.predicates {
 				p.CEL(text)
 			}
-			w := world(p, append(numbered("a", tc.clusters), enginetest.Cluster("z"))...)
+			w := state(p, append(numbered("a", tc.clusters), enginetest.Cluster("z"))...)
 			key := fleet.Key{Namespace: "ns", Name: "p"}
 			if tc.change != nil {
 				tc.change(w.Placements[key])
@@ -112,7 +112,7 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world(tc.placement, numbered("a", clusters)...).Add(score(1))
+			w := state(tc.placement, numbered("a", clusters)...).Add(score(1))
 			live, compiled := enginetest.NewLive(w, enginetest.Env(t)), enginetest.Program(t, w)
 			if before := engine.Schedule(live.Snapshot, compiled, ledger.Ledger{}); before.Decided {
 				t.Fatal("it decided, and was to exceed its limit")

@@ -14,7 +14,7 @@ import (
 
 // The loop of a caller: snapshot, compile, decide, diff, apply. The second round finds nothing to write.
 func Example() {
-	hub := enginetest.NewWorld(
+	hub := enginetest.NewState(
 		enginetest.Set("prod").Obj(), enginetest.Cluster("eu-1").In("prod").Obj(), enginetest.Cluster("us-1").In("prod").Obj(),
 		enginetest.Placement("shop", "web").Number(1).Obj(),
 	).Bind("shop", "prod")

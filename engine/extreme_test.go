@@ -19,16 +19,16 @@ func TestExtremeValuesDecideAsLargeValues(t *testing.T) {
 	tolerate := func(seconds int64) *enginetest.PlacementBuilder {
 		return placement().Tolerate(clusterv1beta1.Toleration{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds})
 	}
-	weighted := func(score int32) *enginetest.World {
+	weighted := func(score int32) *enginetest.State {
 		return extreme(placement().Number(1).AddOn("load", "cpu", 10).AddOn("load", "memory", 10), 1).
 			Add(enginetest.Score("c00001", "load").Value("cpu", score).Value("memory", score).Obj())
 	}
-	spent := func(count int32) *enginetest.World {
+	spent := func(count int32) *enginetest.State {
 		p := placement().Number(1).AddOn("load", "cpu", 10).Budget("1", time.Hour)
 		return extreme(p.Spent(enginetest.Epoch, count).Spent(enginetest.Epoch, count), 1).
 			Add(enginetest.Score("c00001", "load").Value("cpu", 100).Obj())
 	}
-	for name, of := range map[string]struct{ large, extreme *enginetest.World }{
+	for name, of := range map[string]struct{ large, extreme *enginetest.State }{
 		"numberOfClusters":     {extreme(placement().Number(large), 1), extreme(placement().Number(math.MaxInt32), 1)},
 		"maxSkew":              {extreme(placement().Even(byLabel, "zone", large, true), 1), extreme(placement().Even(byLabel, "zone", math.MaxInt32, true), 1)},
 		"tolerationSeconds":    {extreme(tolerate(large), 1), extreme(tolerate(math.MaxInt64), 1)},
@@ -54,8 +54,8 @@ func TestExtremeValuesDecideAsLargeValues(t *testing.T) {
 
 const byLabel = clusterv1beta1.TopologyKeyTypeLabel
 
-// extreme is a world of three clusters, one of them tainted, with the first in a slice with a number.
-func extreme(p *enginetest.PlacementBuilder, number int) *enginetest.World {
+// extreme is a state of three clusters, one of them tainted, with the first in a slice with a number.
+func extreme(p *enginetest.PlacementBuilder, number int) *enginetest.State {
 	w := many(3, p.Obj(), func(i int, c *enginetest.ClusterBuilder) {
 		if i == 2 {
 			c.Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)

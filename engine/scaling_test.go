@@ -18,9 +18,9 @@ import (
 // sized prepares an operation for a size, and returns the operation and its expected result.
 type sized func(tb testing.TB, n int) (run func() int, want int)
 
-// many is a world of n clusters in a bound set.
-func many(n int, p *clusterv1beta1.Placement, shape func(i int, c *enginetest.ClusterBuilder)) *enginetest.World {
-	w := enginetest.NewWorld(p, enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
+// many is a state of n clusters in a bound set.
+func many(n int, p *clusterv1beta1.Placement, shape func(i int, c *enginetest.ClusterBuilder)) *enginetest.State {
+	w := enginetest.NewState(p, enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
 	for i := range n {
 		c := enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all")
 		if shape != nil {
@@ -32,7 +32,7 @@ func many(n int, p *clusterv1beta1.Placement, shape func(i int, c *enginetest.Cl
 }
 
 // selects is a decision that selects want clusters.
-func selects(tb testing.TB, w *enginetest.World, past ledger.Ledger, want int) (run func() int, selected int) {
+func selects(tb testing.TB, w *enginetest.State, past ledger.Ledger, want int) (run func() int, selected int) {
 	tb.Helper()
 	s, p := w.Snapshot(), enginetest.Program(tb, w)
 	return func() int { return engine.Schedule(s, p, past).Selected }, want
@@ -112,7 +112,7 @@ func groupsCut(tb testing.TB, n int) (run func() int, want int) {
 
 // setsBound reaches its clusters through sets of two each, all bound to the namespace.
 func setsBound(tb testing.TB, n int) (run func() int, want int) {
-	w := enginetest.NewWorld(placement().Obj())
+	w := enginetest.NewState(placement().Obj())
 	for i := range n {
 		set := fmt.Sprintf("s%05d", i)
 		w.Add(enginetest.Set(set).Obj()).Bind("ns", set)
@@ -125,7 +125,7 @@ func setsBound(tb testing.TB, n int) (run func() int, want int) {
 // setsNamed names all sets that are bound.
 func setsNamed(tb testing.TB, n int) (run func() int, want int) {
 	p := placement()
-	w := enginetest.NewWorld()
+	w := enginetest.NewState()
 	for i := range n {
 		set := fmt.Sprintf("s%05d", n-i)
 		p.Sets(set)

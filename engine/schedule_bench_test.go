@@ -17,9 +17,9 @@ import (
 )
 
 // measured is a placement that was decided once, so every further decision is the same.
-func measured(b *testing.B, placement *enginetest.PlacementBuilder, clusters int) *enginetest.World {
+func measured(b *testing.B, placement *enginetest.PlacementBuilder, clusters int) *enginetest.State {
 	b.Helper()
-	w := enginetest.NewWorld(placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
+	w := enginetest.NewState(placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
 	for i := range clusters {
 		c := enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").Label("region", fmt.Sprintf("r%d", i%7)).
 			CPU(fmt.Sprint(10 + i%50)).Memory(fmt.Sprintf("%dGi", 10+i%90))
@@ -63,7 +63,7 @@ func BenchmarkSchedule(b *testing.B) {
 
 // ten is a placement of ten of 10,000 clusters with a predicate of three terms and four prioritizers. The first term allows some
 // of four equally frequent values of a label.
-func ten(environments ...string) *enginetest.World {
+func ten(environments ...string) *enginetest.State {
 	three := clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		enginetest.Wants("env", metav1.LabelSelectorOpIn, environments...),
 		enginetest.Wants("region", metav1.LabelSelectorOpNotIn, "r9"),
@@ -71,7 +71,7 @@ func ten(environments ...string) *enginetest.World {
 	}}}
 	p := placement().Number(10).Predicate(three).Mode(clusterv1beta1.PrioritizerPolicyModeExact).
 		BuiltIn("Balance", 1).BuiltIn("Steady", 1).BuiltIn("ResourceAllocatableCPU", 2).BuiltIn("ResourceAllocatableMemory", 1)
-	w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj(), elsewhere(10_000)).Bind("ns", "all").At(enginetest.Epoch)
+	w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj(), elsewhere(10_000)).Bind("ns", "all").At(enginetest.Epoch)
 	for i := range 10_000 {
 		w.Add(enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").Label("env", []string{"prod", "test", "dev", "lab"}[i%4]).
 			Label("region", fmt.Sprintf("r%d", i/4%10)).Label("tier", fmt.Sprint(i%3)).
@@ -163,11 +163,11 @@ func BenchmarkExpression(b *testing.B) {
 }
 
 // spread is a placement over clusters of so many zones in ten regions, N of them spread over a topology.
-func spread(b *testing.B, clusters, zones int, wanted int32, policy clusterv1beta1.SpreadPolicy) *enginetest.World {
+func spread(b *testing.B, clusters, zones int, wanted int32, policy clusterv1beta1.SpreadPolicy) *enginetest.State {
 	b.Helper()
 	p := placement().Number(wanted).Obj()
 	p.Spec.SpreadPolicy = policy
-	w := enginetest.NewWorld(p, enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
+	w := enginetest.NewState(p, enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
 	for i := range clusters {
 		w.Add(enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").
 			Label("region", fmt.Sprintf("r%d", i%zones%10)).Label("zone", fmt.Sprintf("z%d", i%zones)).
@@ -293,8 +293,8 @@ func oracle(b *testing.B) *enginetest.Oracle {
 // oracleTime is how long the oracle took for a decision.
 type oracleTime time.Duration
 
-// measureOracle lets the oracle decide the only placement of a world, and fails if the engine decides otherwise.
-func measureOracle(b *testing.B, w *enginetest.World) oracleTime {
+// measureOracle lets the oracle decide the only placement of a state, and fails if the engine decides otherwise.
+func measureOracle(b *testing.B, w *enginetest.State) oracleTime {
 	b.Helper()
 	oracle, key := oracle(b), enginetest.OnlyPlacement(b, w)
 	start := time.Now()

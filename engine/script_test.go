@@ -75,7 +75,7 @@ func newScript(input string) script {
 // run decides the placement, after a decision on the sections "before" if there are any, and explains the result.
 func (s script) run(t *testing.T) string {
 	t.Helper()
-	w := enginetest.NewWorld()
+	w := enginetest.NewState()
 	for line := range strings.Lines(s.or("sets", "all bound")) {
 		if words := strings.Fields(line); len(words) > 0 {
 			w.Add(enginetest.Set(words[0]).Obj())
@@ -116,7 +116,7 @@ func (s script) or(section, otherwise string) string {
 }
 
 // set replaces the clusters and the spec of the placement.
-func (s script) set(t *testing.T, w *enginetest.World, key fleet.Key, clusters, spec string) {
+func (s script) set(t *testing.T, w *enginetest.State, key fleet.Key, clusters, spec string) {
 	t.Helper()
 	clear(w.Clusters)
 	clear(w.Scores)
@@ -137,7 +137,7 @@ func (s script) set(t *testing.T, w *enginetest.World, key fleet.Key, clusters, 
 }
 
 // addCluster adds a cluster of a line such as "eu-1 region=eu @vendor=acme cpu=8 !gpu:NoSelect load/cpu=40".
-func addCluster(t *testing.T, w *enginetest.World, name string, words []string) {
+func addCluster(t *testing.T, w *enginetest.State, name string, words []string) {
 	t.Helper()
 	c, set := enginetest.Cluster(name), "all"
 	for _, word := range words {
@@ -171,14 +171,14 @@ func addCluster(t *testing.T, w *enginetest.World, name string, words []string) 
 }
 
 // apply stores the decision of a result.
-func apply(w *enginetest.World, result *engine.Result) {
+func apply(w *enginetest.State, result *engine.Result) {
 	for _, write := range plan.Diff(result, w.Stored(result.Key), w.Now).Writes {
 		w.Apply(write)
 	}
 }
 
 // explanation is everything that a user can read about a result: conditions, slices, and each cluster with its fix.
-func explanation(t *testing.T, w *enginetest.World, result *engine.Result) string {
+func explanation(t *testing.T, w *enginetest.State, result *engine.Result) string {
 	t.Helper()
 	out, placement := &strings.Builder{}, w.Placements[result.Key]
 	of := explain.Of(result, placement, nil)

@@ -39,7 +39,7 @@ func (e *engineState) compareWithOracle() (comparison, error) {
 		return comparison{}, fmt.Errorf("making an oracle: %w", err)
 	}
 	var out comparison
-	w, s := e.oracleWorld(), e.empty
+	w, s := e.oracleState(), e.empty
 	for i := range min(len(e.programs), slices.Max(comparedPlacements())) {
 		p, placement := e.programs[i], e.fleet.Placements[i]
 		w.Add(placement)
@@ -63,7 +63,7 @@ func (e *engineState) compareWithOracle() (comparison, error) {
 }
 
 // add decides a placement without decisions with the oracle and with the engine, and adds the times.
-func (c *comparison) add(oracle *enginetest.Oracle, w *enginetest.World, result *engine.Result) error {
+func (c *comparison) add(oracle *enginetest.Oracle, w *enginetest.State, result *engine.Result) error {
 	var want enginetest.Outcome
 	took, err := measureCPU(func() error {
 		want = oracle.Decide(w, result.Key)
@@ -87,9 +87,9 @@ func (c *comparison) add(oracle *enginetest.Oracle, w *enginetest.World, result 
 	return err
 }
 
-// oracleWorld returns the fleet in the form of the oracle, without placements.
-func (e *engineState) oracleWorld() *enginetest.World {
-	w := enginetest.NewWorld().At(e.empty.Now)
+// oracleState returns the fleet in the form of the oracle, without placements.
+func (e *engineState) oracleState() *enginetest.State {
+	w := enginetest.NewState().At(e.empty.Now)
 	for _, object := range e.fleet.Clusters {
 		w.Add(object)
 	}

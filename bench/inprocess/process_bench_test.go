@@ -48,7 +48,7 @@ func BenchmarkOracle(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			w := m.oracleWorld().Add(m.fleet.Placements[0])
+			w := m.oracleState().Add(m.fleet.Placements[0])
 			want, _ := decide(m.empty, m.programs[0])
 			b.ReportAllocs()
 			for b.Loop() {

@@ -21,23 +21,23 @@ const oracleSample = 20
 
 // checkDecisions compares all stored decisions with the engine, and a sample with the oracle.
 func (h *hubRun) checkDecisions(ctx context.Context) ([]bench.Figure, error) {
-	world, drifted, err := h.readHub(ctx)
+	state, drifted, err := h.readHub(ctx)
 	if err != nil {
 		return nil, err
 	}
-	contradicted, err := h.countOracleDifferences(world)
+	contradicted, err := h.countOracleDifferences(state)
 	return append(drifted.figures(), contradicted), err
 }
 
 // readHub reads the hub with the manager, and counts the decisions that the engine would change.
-func (h *hubRun) readHub(ctx context.Context) (*enginetest.World, drift, error) {
+func (h *hubRun) readHub(ctx context.Context) (*enginetest.State, drift, error) {
 	objects, err := source.List(ctx, h.managed.admin)
 	if err != nil {
 		return nil, drift{}, err
 	}
-	world := enginetest.WorldOf(objects.All()).At(time.Now())
-	drifted, err := h.measureDrift(world)
-	return world, drifted, err
+	state := enginetest.StateOf(objects.All()).At(time.Now())
+	drifted, err := h.measureDrift(state)
+	return state, drifted, err
 }
 
 // drift counts the stored decisions that the engine would change. A decision enqueues no other placement. A dependent
@@ -62,21 +62,21 @@ func (d drift) figures() []bench.Figure {
 	return []bench.Figure{figure(name, all), figure(name+", of those that read nothing of others", d.independent)}
 }
 
-func (h *hubRun) measureDrift(world *enginetest.World) (drift, error) {
+func (h *hubRun) measureDrift(state *enginetest.State) (drift, error) {
 	env, err := celenv.New()
 	if err != nil {
 		return drift{}, fmt.Errorf("deciding with the engine: %w", err)
 	}
 	var out drift
-	snapshot := world.Snapshot()
-	for _, key := range world.Keys() {
-		placement := world.Placements[key]
+	snapshot := state.Snapshot()
+	for _, key := range state.Keys() {
+		placement := state.Placements[key]
 		of := &out.independent
 		if readsOtherDecisions(placement, env) {
 			of = &out.dependent
 		}
 		of.placements++
-		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, env), world.Stored(key), world.Now)
+		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, env), state.Stored(key), state.Now)
 		if writes.Empty() {
 			continue
 		}
@@ -94,17 +94,17 @@ func readsOtherDecisions(placement *clusterv1beta1.Placement, env *celenv.Env) b
 }
 
 // countOracleDifferences counts the sampled decisions that the oracle would change, given all other decisions.
-func (h *hubRun) countOracleDifferences(world *enginetest.World) (bench.Figure, error) {
+func (h *hubRun) countOracleDifferences(state *enginetest.State) (bench.Figure, error) {
 	oracle, err := enginetest.NewOracle()
 	if err != nil {
 		return bench.Figure{}, fmt.Errorf("deciding with the oracle: %w", err)
 	}
 	wrong, sampled := 0, 0
-	keys := world.Keys()
+	keys := state.Keys()
 	for i := 0; i < len(keys); i += max(1, len(keys)/oracleSample) {
 		sampled++
-		decided := oracle.Decide(world, keys[i])
-		if diff := diffSlices(decided.Slices, world.SlicesOf(keys[i])); diff != "" {
+		decided := oracle.Decide(state, keys[i])
+		if diff := diffSlices(decided.Slices, state.SlicesOf(keys[i])); diff != "" {
 			wrong++
 			h.logf("%s: stored is not what the oracle decides (-oracle +stored):\n%s", keys[i], diff)
 		}

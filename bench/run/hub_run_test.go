@@ -29,12 +29,12 @@ func newSmallRun() *hubRun {
 
 // TestMatchesAgreesWithTheOracle compares the matchers of placements with the oracle.
 func TestMatchesAgreesWithTheOracle(t *testing.T) {
-	s, world := newSmallRun(), enginetest.NewWorld()
-	addEach(world, s.fleet.Sets)
-	addEach(world, s.fleet.Clusters)
-	addEach(world, s.created)
+	s, state := newSmallRun(), enginetest.NewState()
+	addEach(state, s.fleet.Sets)
+	addEach(state, s.fleet.Clusters)
+	addEach(state, s.created)
 	for _, binding := range s.fleet.Bindings {
-		world.Bind(binding.Namespace, binding.Spec.ClusterSet)
+		state.Bind(binding.Namespace, binding.Spec.ClusterSet)
 	}
 	oracle, err := enginetest.NewOracle()
 	if err != nil {
@@ -46,7 +46,7 @@ func TestMatchesAgreesWithTheOracle(t *testing.T) {
 	}
 	chosen := 0
 	for i, placement := range s.created {
-		decided := oracle.Decide(world, fleet.Key{Namespace: placement.Namespace, Name: placement.Name})
+		decided := oracle.Decide(state, fleet.Key{Namespace: placement.Namespace, Name: placement.Name})
 		for _, cluster := range s.clusters {
 			verdict := decided.Verdicts[cluster.Name]
 			want := verdict == "Selected" || verdict == "Beaten" || verdict == "Tainted"
@@ -63,7 +63,7 @@ func TestMatchesAgreesWithTheOracle(t *testing.T) {
 	}
 }
 
-func addEach[T any](to *enginetest.World, items []T) {
+func addEach[T any](to *enginetest.State, items []T) {
 	for _, item := range items {
 		to.Add(any(item))
 	}

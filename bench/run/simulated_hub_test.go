@@ -37,7 +37,7 @@ type simulatedHub struct {
 	*hubRun
 	t      *testing.T
 	random *rand.Rand
-	stored *enginetest.World
+	stored *enginetest.State
 	// managerFleet and managerStored are what the manager has.
 	managerFleet  *live.Fleet
 	managerStored *live.Stored
@@ -53,7 +53,7 @@ func newSimulatedHub(t *testing.T, seed uint64) *simulatedHub {
 	f := generate.New(generate.Shape{Clusters: 300, Placements: 600, ScoredPercent: scoredPercent, Seed: seed})
 	r := &simulatedHub{
 		t: t, random: rand.New(rand.NewPCG(seed, 0)),
-		stored: enginetest.NewWorld(), queued: map[fleet.Key]bool{}, seen: map[fleet.Key]*fleet.Snapshot{},
+		stored: enginetest.NewState(), queued: map[fleet.Key]bool{}, seen: map[fleet.Key]*fleet.Snapshot{},
 	}
 	r.hubRun = &hubRun{hubPair: &hubPair{fleet: f, managed: &measuredHub{admin: fakeClient{simulatedHub: r}}}, options: Options{Progress: io.Discard}, created: f.Placements}
 	enqueue := func(key fleet.Key, _ explain.Cause) { r.queued[key] = true }

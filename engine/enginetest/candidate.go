@@ -18,7 +18,7 @@ type CandidateState struct {
 }
 
 // Candidates returns the candidates of a placement.
-func (o *Oracle) Candidates(w *World, key fleet.Key) map[string]CandidateState {
+func (o *Oracle) Candidates(w *State, key fleet.Key) map[string]CandidateState {
 	r := o.run(w, key)
 	v := r.view(r.incumbents)
 	out := map[string]CandidateState{}

@@ -15,12 +15,12 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// forEachFullDecision decides every placement of n full worlds.
+// forEachFullDecision decides every placement of n full states.
 func forEachFullDecision(t *testing.T, n int, check func(t *testing.T, rig harness, at string, c decided)) {
 	t.Helper()
 	t.Parallel()
 	overSeeds(t, n, func(t *testing.T, rig harness, seed uint64, at string) {
-		w := enginetest.NewRandom(seed + 3<<32).FullWorld(2)
+		w := enginetest.NewRandom(seed + 3<<32).FullState(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
 			check(t, rig, at+" "+key.String(), decided{w, s, key, enginetest.DecidePlacement(s, w.Placements[key], rig.env)})
@@ -42,14 +42,14 @@ type choice struct {
 // choice adds the spec and the candidates to a decision.
 func (d decided) choice(rig harness) choice {
 	out := choice{
-		decided: d, spec: d.world.Placements[d.key].Spec, chosen: set(d.result.Clusters()), before: union(d.world, d.key),
+		decided: d, spec: d.state.Placements[d.key].Spec, chosen: set(d.result.Clusters()), before: union(d.state, d.key),
 		verdicts: map[string]verdict.Verdict{}, standing: map[string]enginetest.CandidateState{},
 	}
 	for id, cluster := range d.snapshot.Clusters() {
 		out.verdicts[cluster.Name()] = d.result.Trace.Verdict(id)
 	}
 	if d.result.Decided {
-		out.standing = rig.oracle.Candidates(d.world, d.key)
+		out.standing = rig.oracle.Candidates(d.state, d.key)
 	}
 	return out
 }
@@ -79,7 +79,7 @@ func (c choice) open() []string {
 func (c choice) domain(name string, n int) string {
 	var path []string
 	for _, constraint := range c.constraints()[:n] {
-		value, has := enginetest.Domain(c.world.Clusters[name], constraint.TopologyKeyType, constraint.TopologyKey)
+		value, has := enginetest.Domain(c.state.Clusters[name], constraint.TopologyKeyType, constraint.TopologyKey)
 		if has {
 			value = "=" + value
 		}
@@ -189,7 +189,7 @@ func TestNoTwoSelectedClustersShareADomainOfATermUnlessOneIsHeld(t *testing.T) {
 		for _, term := range choice.spec.SpreadPolicy.AntiAffinity {
 			taken := map[string]string{}
 			for _, name := range sorted(choice.chosen) {
-				value, has := enginetest.Domain(c.world.Clusters[name], term.TopologyKeyType, term.TopologyKey)
+				value, has := enginetest.Domain(c.state.Clusters[name], term.TopologyKeyType, term.TopologyKey)
 				if choice.isHeld(name) {
 					continue
 				}
@@ -234,7 +234,7 @@ func blockedByAntiAffinity(of verdict.Verdict) bool {
 
 func TestNeverMoreClustersThanWantedAreSelectedWithHeldOnes(t *testing.T) {
 	forEachFullDecision(t, properties/2, func(t *testing.T, _ harness, at string, c decided) {
-		wanted := c.world.Placements[c.key].Spec.NumberOfClusters
+		wanted := c.state.Placements[c.key].Spec.NumberOfClusters
 		if c.result.Decided && wanted != nil && c.result.Selected > int(*wanted) {
 			t.Errorf("%s: selected %d, want at most %d", at, c.result.Selected, *wanted)
 		}
@@ -249,13 +249,13 @@ func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
 		if !c.result.Decided && strings.HasPrefix(c.result.Misconfigured.Message, "DecisionGroup:") {
 			return // the message counts the clusters that would be selected
 		}
-		after := c.world.Copy()
+		after := c.state.Copy()
 		first := c.plan()
 		for _, write := range first.Writes {
 			after.Apply(write)
 		}
 		for _, later := range []time.Duration{0, time.Second, time.Minute} {
-			after.Now = c.world.Now.Add(later)
+			after.Now = c.state.Now.Add(later)
 			if due(c.result.RecheckAt, after.Now) || due(first.RecheckAt, after.Now) {
 				return
 			}
@@ -272,7 +272,7 @@ func due(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 func TestAPlacementWithoutTheNewerPartsIgnoresItsStoredStatus(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
 		random := enginetest.NewRandom(uint64(len(at)))
-		other := c.world.Copy()
+		other := c.state.Copy()
 		other.Add(random.WithStatus(other, c.key))
 		again := enginetest.DecidePlacement(c.snapshot, other.Placements[c.key], rig.env)
 		want, got := enginetest.OutcomeOf(c.result), enginetest.OutcomeAfter(other, again)

@@ -19,24 +19,24 @@ func Env(tb testing.TB) *celenv.Env {
 	return env
 }
 
-// Decide runs the engine for the only placement of a world.
-func Decide(tb testing.TB, w *World) *engine.Result {
+// Decide runs the engine for the only placement of a state.
+func Decide(tb testing.TB, w *State) *engine.Result {
 	tb.Helper()
 	return DecidePlacement(w.Snapshot(), w.Placements[OnlyPlacement(tb, w)], Env(tb))
 }
 
-// OnlyPlacement returns the only placement of a world.
-func OnlyPlacement(tb testing.TB, w *World) fleet.Key {
+// OnlyPlacement returns the only placement of a state.
+func OnlyPlacement(tb testing.TB, w *State) fleet.Key {
 	tb.Helper()
 	keys := w.Keys()
 	if len(keys) != 1 {
-		tb.Fatalf("the world has %d placements, want 1", len(keys))
+		tb.Fatalf("the state has %d placements, want 1", len(keys))
 	}
 	return keys[0]
 }
 
-// Program compiles the only placement of a world, which must be valid.
-func Program(tb testing.TB, w *World) *program.Program {
+// Program compiles the only placement of a state, which must be valid.
+func Program(tb testing.TB, w *State) *program.Program {
 	tb.Helper()
 	compiled, faults := program.Compile(w.Placements[OnlyPlacement(tb, w)], Env(tb))
 	if len(faults) > 0 {

@@ -14,32 +14,32 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// readWorlds is the number of random worlds, readEvents the number of events in each.
-const readWorlds, readEvents = 300, 12
+// readStates is the number of random states, readEvents the number of events in each.
+const readStates, readEvents = 300, 12
 
-// reader reads one placement of a world after every write.
+// reader reads one placement of a state after every write.
 type reader struct {
 	at      string
 	key     fleet.Key
-	world   *enginetest.World
+	state   *enginetest.State
 	tracker *decision.Tracker
 	// seen is the sum of the changes of the tracker.
 	seen map[string]bool
 }
 
-func (r *reader) read() decision.Decisions { return decision.Of(r.world.Listed(r.key)...) }
+func (r *reader) read() decision.Decisions { return decision.Of(r.state.Listed(r.key)...) }
 
 // write applies one write, passes it to the tracker, and compares the tracker with a reading.
 func (r *reader) write(t *testing.T, write plan.Write) {
 	t.Helper()
-	r.world.Apply(write)
+	r.state.Apply(write)
 	if write.Slice == nil {
 		return
 	}
 	if write.Verb == plan.Delete {
 		r.tracker.Remove(write.Slice.Namespace, write.Slice.Name)
 	} else {
-		for _, slice := range r.world.SlicesOf(r.key) {
+		for _, slice := range r.state.SlicesOf(r.key) {
 			if slice.Name == write.Slice.Name {
 				r.tracker.Update(slice)
 			}
@@ -61,7 +61,7 @@ func (r *reader) write(t *testing.T, write plan.Write) {
 func (r *reader) apply(t *testing.T, made plan.Plan) int {
 	t.Helper()
 	before := r.read()
-	end := r.world.Copy()
+	end := r.state.Copy()
 	for _, write := range made.Writes {
 		end.Apply(write)
 	}
@@ -89,7 +89,7 @@ func (r *reader) checkAtRest(t *testing.T) {
 	if now.Inconsistent() {
 		t.Fatalf("%s: torn at rest: %v", r.at, now.Inconsistencies())
 	}
-	if found := now.Disagreements(r.world.Placements[r.key]); len(found) > 0 {
+	if found := now.Disagreements(r.state.Placements[r.key]); len(found) > 0 {
 		t.Fatalf("%s: the status disagrees at rest: %v", r.at, found)
 	}
 	if len(r.seen) != now.Len() {
@@ -107,15 +107,15 @@ func (r *reader) checkAtRest(t *testing.T) {
 func TestReadingsOfAFleetThatChanges(t *testing.T) {
 	env := enginetest.Env(t)
 	torn := 0
-	for seed := range uint64(readWorlds) {
+	for seed := range uint64(readStates) {
 		random := enginetest.NewRandom(seed)
-		live := enginetest.NewLive(random.World(1), env)
-		key := live.World.Keys()[0]
-		if live.World.Placements[key].Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
+		live := enginetest.NewLive(random.State(1), env)
+		key := live.State.Keys()[0]
+		if live.State.Placements[key].Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 			continue
 		}
-		r := &reader{key: key, world: live.World, tracker: decision.NewTracker(), seen: map[string]bool{}}
-		for _, slice := range r.world.SlicesOf(key) {
+		r := &reader{key: key, state: live.State, tracker: decision.NewTracker(), seen: map[string]bool{}}
+		for _, slice := range r.state.SlicesOf(key) {
 			r.tracker.Update(slice)
 		}
 		_, change := r.tracker.Take(types.NamespacedName(key))
@@ -124,17 +124,17 @@ func TestReadingsOfAFleetThatChanges(t *testing.T) {
 		}
 		for event := range readEvents {
 			r.at = fmt.Sprintf("seed %d, event %d", seed, event)
-			torn += r.apply(t, plan.Diff(live.Decide(key), live.World.Stored(key), live.World.Now))
+			torn += r.apply(t, plan.Diff(live.Decide(key), live.State.Stored(key), live.State.Now))
 			r.checkAtRest(t)
 			live.SlicesChanged(key)
 			random.Event(live)
-			if live.World.Placements[key] == nil {
+			if live.State.Placements[key] == nil {
 				break
 			}
 		}
 	}
 	if torn == 0 {
-		t.Error("no reading was torn: these worlds show nothing")
+		t.Error("no reading was torn: these states show nothing")
 	}
 	t.Logf("%d readings were torn", torn)
 }

@@ -1,4 +1,4 @@
-// Package enginetest has the shared parts of the engine's tests and benchmarks: builders of API objects, random worlds
+// Package enginetest has the shared parts of the engine's tests and benchmarks: builders of API objects, random states
 // and events from a seed, and the oracle. The oracle is a second scheduler that is slow and obviously right.
 //
 // The oracle reads plain API objects with plain loops. It shares no code with the engine: no snapshot, index, bitset or

@@ -11,7 +11,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// Event applies a random change to a world, and returns its description.
+// Event applies a random change to a state, and returns its description.
 func (r Random) Event(l *Live) string {
 	switch n := r.IntN(100); {
 	case n < 55:
@@ -25,14 +25,14 @@ func (r Random) Event(l *Live) string {
 	case n < 88:
 		return r.placementEvent(l)
 	default:
-		l.World.Now = l.World.Now.Add(time.Duration(1+r.IntN(6)) * 10 * time.Second)
+		l.State.Now = l.State.Now.Add(time.Duration(1+r.IntN(6)) * 10 * time.Second)
 		return "time passes"
 	}
 }
 
 // ClusterEvent adds, changes or deletes a cluster.
 func (r Random) ClusterEvent(l *Live) string {
-	known := slices.Sorted(maps.Keys(l.World.Clusters))
+	known := slices.Sorted(maps.Keys(l.State.Clusters))
 	if len(known) == 0 || r.Chance(20) {
 		name := clusterName(r.IntN(len(known) + 2))
 		l.SetCluster(r.cluster(name))
@@ -43,7 +43,7 @@ func (r Random) ClusterEvent(l *Live) string {
 		l.DeleteCluster(name)
 		return "delete " + name
 	}
-	object := l.World.Clusters[name].DeepCopy()
+	object := l.State.Clusters[name].DeepCopy()
 	what := r.change(object)
 	l.SetCluster(object)
 	return what + " " + name
@@ -102,7 +102,7 @@ func (r Random) lifecycle(c *clusterv1.ManagedCluster) string {
 
 func (r Random) setEvent(l *Live) string {
 	name := one(r, "s1", "s2", "s3")
-	if _, exists := l.World.Sets[name]; exists && r.Chance(25) {
+	if _, exists := l.State.Sets[name]; exists && r.Chance(25) {
 		l.DeleteSet(name)
 		return "delete set " + name
 	}
@@ -112,7 +112,7 @@ func (r Random) setEvent(l *Live) string {
 
 func (r Random) bindingEvent(l *Live) string {
 	namespace, set := one(r, namespaces...), r.setName()
-	if l.World.Bindings[namespace][set] && r.Chance(60) {
+	if l.State.Bindings[namespace][set] && r.Chance(60) {
 		l.Unbind(namespace, set)
 		return "unbind " + set + " from " + namespace
 	}
@@ -121,9 +121,9 @@ func (r Random) bindingEvent(l *Live) string {
 }
 
 func (r Random) scoreEvent(l *Live) string {
-	cluster := clusterName(r.IntN(max(len(l.World.Clusters), 1)))
+	cluster := clusterName(r.IntN(max(len(l.State.Clusters), 1)))
 	key := ScoreKey{cluster, one(r, "load", "cost")}
-	if _, exists := l.World.Scores[key]; exists && r.Chance(30) {
+	if _, exists := l.State.Scores[key]; exists && r.Chance(30) {
 		l.DeleteScore(key)
 		return "delete score " + key.Resource + " of " + cluster
 	}
@@ -134,8 +134,8 @@ func (r Random) scoreEvent(l *Live) string {
 
 // placementEvent replaces the spec of a placement, or a part of it.
 func (r Random) placementEvent(l *Live) string {
-	key := one(r, l.World.Keys()...)
-	object := l.World.Placements[key].DeepCopy()
+	key := one(r, l.State.Keys()...)
+	object := l.State.Placements[key].DeepCopy()
 	drawn := r.placement(key.Namespace, key.Name).Spec
 	switch r.IntN(5) {
 	case 0:

@@ -9,7 +9,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// FullEvent applies a random event to a full world: outages and recoveries of regions, the passing of time, changes of specs and
+// FullEvent applies a random event to a full state: outages and recoveries of regions, the passing of time, changes of specs and
 // stored status, or an Event.
 func (r Random) FullEvent(l *Live) string {
 	switch n := r.IntN(100); {
@@ -18,16 +18,16 @@ func (r Random) FullEvent(l *Live) string {
 	case n < 22:
 		return r.recovery(l, one(r, "region", "zone"))
 	case n < 45:
-		l.World.Now = l.World.Now.Add(one(r, time.Second, 10*time.Second, 30*time.Second, time.Minute, 300*time.Millisecond))
+		l.State.Now = l.State.Now.Add(one(r, time.Second, 10*time.Second, 30*time.Second, time.Minute, 300*time.Millisecond))
 		return "time passes"
 	case n < 53:
 		return r.specEvent(l)
 	case n < 56:
-		key := one(r, l.World.Keys()...)
-		withoutStatus := l.World.Placements[key].DeepCopy()
+		key := one(r, l.State.Keys()...)
+		withoutStatus := l.State.Placements[key].DeepCopy()
 		withoutStatus.Status.Disruption, withoutStatus.Status.Failback = nil, nil
 		l.SetPlacement(withoutStatus)
-		l.SetPlacement(r.WithStatus(l.World, key))
+		l.SetPlacement(r.WithStatus(l.State, key))
 		return fmt.Sprintf("change the stored status of %s", key)
 	case n < 75:
 		return r.move(l)
@@ -39,10 +39,10 @@ func (r Random) FullEvent(l *Live) string {
 // outage taints every cluster of a domain, as the health controller does.
 func (r Random) outage(l *Live, topology string) string {
 	place := r.domain(topology)
-	for _, name := range slices.Sorted(maps.Keys(l.World.Clusters)) {
-		if l.World.Clusters[name].Labels[topology] == place {
-			b := &ClusterBuilder{object: *l.World.Clusters[name].DeepCopy()}
-			b.Taint("unreachable", clusterv1.TaintEffectNoSelect, l.World.Now.Truncate(time.Second))
+	for _, name := range slices.Sorted(maps.Keys(l.State.Clusters)) {
+		if l.State.Clusters[name].Labels[topology] == place {
+			b := &ClusterBuilder{object: *l.State.Clusters[name].DeepCopy()}
+			b.Taint("unreachable", clusterv1.TaintEffectNoSelect, l.State.Now.Truncate(time.Second))
 			l.SetCluster(b.Obj())
 		}
 	}
@@ -52,8 +52,8 @@ func (r Random) outage(l *Live, topology string) string {
 // recovery removes all taints from the clusters of a domain.
 func (r Random) recovery(l *Live, topology string) string {
 	place := r.domain(topology)
-	for _, name := range slices.Sorted(maps.Keys(l.World.Clusters)) {
-		if object := l.World.Clusters[name]; object.Labels[topology] == place && len(object.Spec.Taints) > 0 {
+	for _, name := range slices.Sorted(maps.Keys(l.State.Clusters)) {
+		if object := l.State.Clusters[name]; object.Labels[topology] == place && len(object.Spec.Taints) > 0 {
 			b := &ClusterBuilder{object: *object.DeepCopy()}
 			b.object.Spec.Taints = nil
 			l.SetCluster(b.Obj())
@@ -64,18 +64,18 @@ func (r Random) recovery(l *Live, topology string) string {
 
 // move gives a cluster other domains.
 func (r Random) move(l *Live) string {
-	if len(l.World.Clusters) == 0 {
+	if len(l.State.Clusters) == 0 {
 		return r.ClusterEvent(l)
 	}
-	name := one(r, slices.Sorted(maps.Keys(l.World.Clusters))...)
-	l.SetCluster(r.withTopology(l.World.Clusters[name]))
+	name := one(r, slices.Sorted(maps.Keys(l.State.Clusters))...)
+	l.SetCluster(r.withTopology(l.State.Clusters[name]))
 	return "move " + name
 }
 
 // specEvent changes one of the newer fields of a spec.
 func (r Random) specEvent(l *Live) string {
-	key := one(r, l.World.Keys()...)
-	object := l.World.Placements[key].DeepCopy()
+	key := one(r, l.State.Keys()...)
+	object := l.State.Placements[key].DeepCopy()
 	drawn := r.fullPlacement(key.Namespace, key.Name).Spec
 	switch r.IntN(6) {
 	case 0:
@@ -104,7 +104,7 @@ func (r Random) HistoryEvent(l *Live) string {
 	case n < 30:
 		return r.recovery(l, one(r, "region", "zone"))
 	case n < 65:
-		l.World.Now = l.World.Now.Add(one(r, time.Second, 10*time.Second, 30*time.Second, time.Minute, 300*time.Millisecond))
+		l.State.Now = l.State.Now.Add(one(r, time.Second, 10*time.Second, 30*time.Second, time.Minute, 300*time.Millisecond))
 		return "time passes"
 	case n < 80:
 		return r.move(l)
@@ -113,8 +113,8 @@ func (r Random) HistoryEvent(l *Live) string {
 	case n < 96:
 		return r.bindingEvent(l)
 	default:
-		key := one(r, l.World.Keys()...)
-		object := l.World.Placements[key].DeepCopy()
+		key := one(r, l.State.Keys()...)
+		object := l.State.Placements[key].DeepCopy()
 		drawn := r.fullPlacement(key.Namespace, key.Name).Spec
 		object.Spec.NumberOfClusters, object.Spec.SpreadPolicy = drawn.NumberOfClusters, drawn.SpreadPolicy
 		object.Generation++

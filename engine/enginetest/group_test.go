@@ -14,13 +14,13 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// TestNoGroupIsAboveItsBoundAfterADecision decides random worlds with any stored slices.
+// TestNoGroupIsAboveItsBoundAfterADecision decides random states with any stored slices.
 func TestNoGroupIsAboveItsBoundAfterADecision(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		if !c.result.Decided {
 			return
 		}
-		strategy := c.world.Placements[c.key].Spec.DecisionStrategy.GroupStrategy
+		strategy := c.state.Placements[c.key].Spec.DecisionStrategy.GroupStrategy
 		for index, group := range c.result.Groups {
 			if most := enginetest.GroupBound(strategy, c.result.Selected); group.Size() > most {
 				t.Errorf("%s: group %d has %d of %d clusters, want at most %d", at, index, group.Size(), c.result.Selected, most)
@@ -31,7 +31,7 @@ func TestNoGroupIsAboveItsBoundAfterADecision(t *testing.T) {
 
 // shrinking is a placement with groups of a percentage, and a fleet that grows and shrinks.
 type shrinking struct {
-	world   *enginetest.World
+	state   *enginetest.State
 	key     fleet.Key
 	percent int
 }
@@ -39,21 +39,21 @@ type shrinking struct {
 func newShrinking(random enginetest.Random) *shrinking {
 	s := &shrinking{percent: 1 + random.IntN(35), key: fleet.Key{Namespace: "ns", Name: "p"}}
 	placement := enginetest.Placement("ns", "p").PerGroup(fmt.Sprintf("%d%%", s.percent))
-	s.world = enginetest.NewWorld(placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
+	s.state = enginetest.NewState(placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
 	return s
 }
 
 // resize adds and removes clusters. It removes any clusters, or the last by name, which empties whole groups.
 func (s *shrinking) resize(random enginetest.Random, size int) {
-	for len(s.world.Clusters) < size {
-		s.world.Add(enginetest.Cluster(fmt.Sprintf("c%04d", random.IntN(10_000))).In("all").Obj())
+	for len(s.state.Clusters) < size {
+		s.state.Add(enginetest.Cluster(fmt.Sprintf("c%04d", random.IntN(10_000))).In("all").Obj())
 	}
-	names := slices.Sorted(maps.Keys(s.world.Clusters))
+	names := slices.Sorted(maps.Keys(s.state.Clusters))
 	if random.Chance(50) {
 		random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	}
 	for _, name := range names[min(size, len(names)):] {
-		delete(s.world.Clusters, name)
+		delete(s.state.Clusters, name)
 	}
 }
 
@@ -70,8 +70,8 @@ func TestGrowingAndShrinkingInsideTheBoundMovesNoCluster(t *testing.T) {
 			at := fmt.Sprintf("seed %d, step %d, %d %% of %d", seed, step, s.percent, size)
 			s.resize(random, size)
 			want := s.leavers()
-			c := decided{s.world, s.world.Snapshot(), s.key, nil}
-			c.result = enginetest.DecidePlacement(c.snapshot, s.world.Placements[s.key], env)
+			c := decided{s.state, s.state.Snapshot(), s.key, nil}
+			c.result = enginetest.DecidePlacement(c.snapshot, s.state.Placements[s.key], env)
 			if diff := cmp.Diff(want, c.result.Regrouped); diff != "" {
 				t.Fatalf("%s: regrouped (-want +got):\n%s", at, diff)
 			}
@@ -88,7 +88,7 @@ func TestGrowingAndShrinkingInsideTheBoundMovesNoCluster(t *testing.T) {
 			} else {
 				cut++
 			}
-			if again := enginetest.DecidePlacement(s.world.Snapshot(), s.world.Placements[s.key], env); len(again.Regrouped) > 0 {
+			if again := enginetest.DecidePlacement(s.state.Snapshot(), s.state.Placements[s.key], env); len(again.Regrouped) > 0 {
 				t.Fatalf("%s: deciding again regroups %v", at, again.Regrouped)
 			}
 			size = min(400, size+random.IntN(size+12))
@@ -105,7 +105,7 @@ func TestGrowingAndShrinkingInsideTheBoundMovesNoCluster(t *testing.T) {
 // stored returns the stored slices of the placement.
 func (s *shrinking) stored() []fleet.Slice {
 	var out []fleet.Slice
-	for _, slice := range s.world.SlicesOf(s.key) {
+	for _, slice := range s.state.SlicesOf(s.key) {
 		out = append(out, plan.ReadSlice(slice))
 	}
 	return out
@@ -116,12 +116,12 @@ func (s *shrinking) leavers() []string {
 	groups := map[int][]string{}
 	for _, slice := range s.stored() {
 		for _, name := range slice.Clusters {
-			if s.world.Clusters[name] != nil {
+			if s.state.Clusters[name] != nil {
 				groups[slice.GroupIndex] = append(groups[slice.GroupIndex], name)
 			}
 		}
 	}
-	share := int(math.Ceil(float64(s.percent*len(s.world.Clusters)) / 100))
+	share := int(math.Ceil(float64(s.percent*len(s.state.Clusters)) / 100))
 	bound := max(int(math.Floor(1.5*float64(share))), share+1)
 	var out []string
 	for _, members := range groups {

@@ -44,7 +44,7 @@ type departure struct {
 
 func newHistory(rig harness, seed uint64, at string) *history {
 	random := enginetest.NewRandom(seed + 5<<32)
-	w := random.FullWorld(1)
+	w := random.FullState(1)
 	key := w.Keys()[0]
 	w.Add(random.WithBudget(w.Placements[key]))
 	return &history{harness: rig, random: random, live: enginetest.NewLive(w, rig.env), key: key, at: at}
@@ -70,7 +70,7 @@ func forEachRun(t *testing.T, n int, check func(t *testing.T, h *history, at str
 }
 
 func (h *history) decide() decided {
-	w := h.live.World
+	w := h.live.State
 	return decided{w, h.live.Snapshot.At(w.Now), h.key, h.live.Decide(h.key)}
 }
 
@@ -83,12 +83,12 @@ func (h *history) apply(c decided, after func(write plan.Write)) {
 	}
 	counted := h.counted(c)
 	for _, write := range writes {
-		before := listed(c.world, c.key)
-		c.world.Apply(write)
-		now := listed(c.world, c.key)
+		before := listed(c.state, c.key)
+		c.state.Apply(write)
+		now := listed(c.state, c.key)
 		for _, name := range sorted(before) {
 			if !now[name] && counted[name] {
-				h.dropped = append(h.dropped, departure{at: c.world.Now, name: name})
+				h.dropped = append(h.dropped, departure{at: c.state.Now, name: name})
 			}
 		}
 		after(write)
@@ -100,9 +100,9 @@ func (h *history) apply(c decided, after func(write plan.Write)) {
 // clusters that a change of the spec removes, do not count.
 func (h *history) counted(c decided) map[string]bool {
 	out := map[string]bool{}
-	past := plan.ReadLedger(c.world.Placements[c.key])
+	past := plan.ReadLedger(c.state.Placements[c.key])
 	held := map[string]bool{}
-	if account := c.world.Placements[c.key].Status.Disruption; account != nil {
+	if account := c.state.Placements[c.key].Status.Disruption; account != nil {
 		for _, some := range account.Held {
 			for _, name := range some.Clusters {
 				held[name] = true
@@ -110,27 +110,27 @@ func (h *history) counted(c decided) map[string]bool {
 		}
 	}
 	selected := 0
-	for name := range union(c.world, c.key) {
-		if id, known := c.snapshot.ID(name); known && c.world.Clusters[name] != nil {
+	for name := range union(c.state, c.key) {
+		if id, known := c.snapshot.ID(name); known && c.state.Clusters[name] != nil {
 			selected++
 			code := c.result.Trace.Verdict(id).Code
 			out[name] = code != verdict.OutsideSets && code != verdict.Terminating && (past.SameSpec || held[name])
 		}
 	}
-	if wanted := c.world.Placements[c.key].Spec.NumberOfClusters; !past.SameSpec && wanted != nil && int(*wanted) < selected {
+	if wanted := c.state.Placements[c.key].Spec.NumberOfClusters; !past.SameSpec && wanted != nil && int(*wanted) < selected {
 		clear(out) // fewer are wanted than selected: the surplus is removed at once
 	}
-	h.sizes = append(h.sizes, departure{at: c.world.Now, size: max(selected, c.result.Selected)})
+	h.sizes = append(h.sizes, departure{at: c.state.Now, size: max(selected, c.result.Selected)})
 	return out
 }
 
 // allowed returns how many clusters the budget allows within the interval that ends now, and how many were removed.
 func (h *history) allowed() (allowed, went int) {
-	compiled, faults := program.Compile(h.live.World.Placements[h.key], h.env)
+	compiled, faults := program.Compile(h.live.State.Placements[h.key], h.env)
 	if len(faults) > 0 {
 		return 0, 0 // no cluster is removed
 	}
-	within := func(d departure) bool { return d.at.After(h.live.World.Now.Add(-compiled.Budget.Interval)) }
+	within := func(d departure) bool { return d.at.After(h.live.State.Now.Add(-compiled.Budget.Interval)) }
 	for _, size := range h.sizes {
 		if within(size) {
 			allowed = max(allowed, compiled.Budget.Allows(size.size))
@@ -159,11 +159,11 @@ func TestNoClusterLeavesBeforeTheBudgetIsSpent(t *testing.T) {
 	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
 		h.apply(c, func(write plan.Write) {
 			paid := 0
-			placement := c.world.Placements[c.key]
+			placement := c.state.Placements[c.key]
 			interval := placement.Spec.DisruptionPolicy.Interval.Duration
 			if account := placement.Status.Disruption; account != nil {
 				for _, spent := range account.Spent {
-					if spent.At.Add(interval).After(c.world.Now) {
+					if spent.At.Add(interval).After(c.state.Now) {
 						paid += int(spent.Count)
 					}
 				}
@@ -179,12 +179,12 @@ func TestNoClusterLeavesBeforeTheBudgetIsSpent(t *testing.T) {
 func TestACrashAfterAnyWriteNeverSpendsTwice(t *testing.T) {
 	forEachRun(t, histories/3, func(t *testing.T, h *history, at string, c decided) {
 		writes := c.plan().Writes
-		whole := c.world.Copy()
+		whole := c.state.Copy()
 		for _, write := range writes {
 			whole.Apply(write)
 		}
 		for stop := range writes {
-			torn := c.world.Copy()
+			torn := c.state.Copy()
 			for _, write := range writes[:stop] {
 				torn.Apply(write)
 			}
@@ -200,7 +200,7 @@ func TestACrashAfterAnyWriteNeverSpendsTwice(t *testing.T) {
 	})
 }
 
-func spent(w *enginetest.World, key fleet.Key) (sum int) {
+func spent(w *enginetest.State, key fleet.Key) (sum int) {
 	if account := w.Placements[key].Status.Disruption; account != nil {
 		for _, spent := range account.Spent {
 			sum += int(spent.Count)
@@ -212,9 +212,9 @@ func spent(w *enginetest.World, key fleet.Key) (sum int) {
 func TestTheClusterHeldFirstIsReleasedFirst(t *testing.T) {
 	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
 		choice := c.choice(h.harness)
-		past, next := heldSince(c.world.Placements[c.key]), map[string]time.Time{}
+		past, next := heldSince(c.state.Placements[c.key]), map[string]time.Time{}
 		counted := h.counted(c)
-		after := c.world.Copy()
+		after := c.state.Copy()
 		for _, write := range c.plan().Writes {
 			after.Apply(write)
 		}
@@ -248,10 +248,10 @@ func heldSince(placement *clusterv1beta1.Placement) map[string]time.Time {
 func TestAClusterOfAnEarlierTierDisplacesNoneBeforeItHasQualifiedForLongEnough(t *testing.T) {
 	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
 		choice := c.choice(h.harness)
-		past := plan.ReadLedger(c.world.Placements[c.key])
+		past := plan.ReadLedger(c.state.Placements[c.key])
 		stable := time.Duration(*choice.spec.FailbackPolicy.StabilizationSeconds) * time.Second
 		waiting := map[string]time.Time{}
-		if account := c.world.Placements[c.key].Status.Failback; account != nil {
+		if account := c.state.Placements[c.key].Status.Failback; account != nil {
 			for _, some := range account.Waiting {
 				for _, name := range some.Clusters {
 					waiting[name] = some.Since.Time
@@ -261,7 +261,7 @@ func TestAClusterOfAnEarlierTierDisplacesNoneBeforeItHasQualifiedForLongEnough(t
 		if c.result.Decided && past.SameSpec && len(choice.constraints()) == 0 { // a domain that is back changes every skew
 			fresh := slices.DeleteFunc(sorted(choice.chosen), func(name string) bool {
 				since, known := waiting[name]
-				return choice.before[name] || known && !c.world.Now.Before(since.Add(stable))
+				return choice.before[name] || known && !c.state.Now.Before(since.Add(stable))
 			})
 			for _, name := range h.displaced(choice, fresh) {
 				t.Errorf("%s: %v displace %s", at, fresh, name)
@@ -278,13 +278,13 @@ func (h *history) displaced(c choice, fresh []string) []string {
 		if !candidate || c.chosen[name] {
 			return true
 		}
-		without := c.world.Copy()
+		without := c.state.Copy()
 		for _, other := range fresh {
 			if c.standing[other].Tier < standing.Tier {
 				delete(without.Clusters, other)
 			}
 		}
 		again := enginetest.DecidePlacement(without.Snapshot(), without.Placements[c.key], h.env)
-		return len(without.Clusters) == len(c.world.Clusters) || !slices.Contains(again.Clusters(), name)
+		return len(without.Clusters) == len(c.state.Clusters) || !slices.Contains(again.Clusters(), name)
 	})
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/berth-project/berth/engine/wake"
 )
 
-// Live updates a world as a manager does. It has one snapshot that is edited event by event, and programs that are
+// Live updates a state as a manager does. It has one snapshot that is edited event by event, and programs that are
 // compiled once for each spec. Its index finds the placements to decide again.
 type Live struct {
-	World    *World
+	State    *State
 	Snapshot *fleet.Snapshot
 	// Woken are the placements that the last events may change.
 	Woken map[fleet.Key]bool
@@ -29,10 +29,10 @@ type Live struct {
 	faults   map[fleet.Key]field.ErrorList
 }
 
-// NewLive returns a Live for a world. From then on the world must only change through it.
-func NewLive(w *World, env *celenv.Env) *Live {
+// NewLive returns a Live for a state. From then on the state must only change through it.
+func NewLive(w *State, env *celenv.Env) *Live {
 	l := &Live{
-		World: w, Snapshot: w.Snapshot(), Woken: map[fleet.Key]bool{}, env: env, index: wake.NewIndex(),
+		State: w, Snapshot: w.Snapshot(), Woken: map[fleet.Key]bool{}, env: env, index: wake.NewIndex(),
 		programs: map[fleet.Key]*program.Program{}, faults: map[fleet.Key]field.ErrorList{},
 	}
 	for _, key := range w.Keys() {
@@ -43,13 +43,13 @@ func NewLive(w *World, env *celenv.Env) *Live {
 
 // Decide runs the engine for one placement.
 func (l *Live) Decide(key fleet.Key) *engine.Result {
-	s := l.Snapshot.At(l.World.Now)
+	s := l.Snapshot.At(l.State.Now)
 	defer func() {
 		if s.EmptySet().Len() > 0 {
 			panic("enginetest: a run wrote to the empty set that all share")
 		}
 	}()
-	result := engine.Decide(s, key, l.programs[key], l.faults[key], plan.ReadLedger(l.World.Placements[key]))
+	result := engine.Decide(s, key, l.programs[key], l.faults[key], plan.ReadLedger(l.State.Placements[key]))
 	l.index.Await(key, result.Unknown)
 	return result
 }
@@ -74,7 +74,7 @@ func (l *Live) wake(keys []fleet.Key) {
 
 // SetCluster adds or replaces a cluster.
 func (l *Live) SetCluster(object *clusterv1.ManagedCluster) {
-	l.World.Add(object)
+	l.State.Add(object)
 	after := fleet.NewCluster(object)
 	var before *fleet.Cluster
 	l.edit(func(e *fleet.Edit) { before = e.SetCluster(after) })
@@ -83,7 +83,7 @@ func (l *Live) SetCluster(object *clusterv1.ManagedCluster) {
 
 // DeleteCluster removes a cluster.
 func (l *Live) DeleteCluster(name string) {
-	delete(l.World.Clusters, name)
+	delete(l.State.Clusters, name)
 	var before *fleet.Cluster
 	l.edit(func(e *fleet.Edit) { before = e.DeleteCluster(name) })
 	l.wake(l.index.ClusterChanged(l.Snapshot, before, nil))
@@ -91,28 +91,28 @@ func (l *Live) DeleteCluster(name string) {
 
 // SetSet adds or replaces a set.
 func (l *Live) SetSet(object *clusterv1beta2.ManagedClusterSet) {
-	l.World.Add(object)
+	l.State.Add(object)
 	l.edit(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(object)) })
 	l.reindex(l.index.BySet(object.Name))
 }
 
 // DeleteSet removes a set.
 func (l *Live) DeleteSet(name string) {
-	delete(l.World.Sets, name)
+	delete(l.State.Sets, name)
 	l.edit(func(e *fleet.Edit) { e.DeleteSet(name) })
 	l.reindex(l.index.BySet(name))
 }
 
 // Bind binds a set to a namespace.
 func (l *Live) Bind(namespace, set string) {
-	l.World.Bind(namespace, set)
+	l.State.Bind(namespace, set)
 	l.edit(func(e *fleet.Edit) { e.Bind(namespace, set) })
 	l.reindex(l.index.ByNamespace(namespace))
 }
 
 // Unbind removes a binding.
 func (l *Live) Unbind(namespace, set string) {
-	delete(l.World.Bindings[namespace], set)
+	delete(l.State.Bindings[namespace], set)
 	l.edit(func(e *fleet.Edit) { e.Unbind(namespace, set) })
 	l.reindex(l.index.ByNamespace(namespace))
 }
@@ -126,7 +126,7 @@ func (l *Live) reindex(keys []fleet.Key) {
 
 // SetScore adds or replaces an add-on score.
 func (l *Live) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
-	l.World.Add(object)
+	l.State.Add(object)
 	changed := false
 	l.edit(func(e *fleet.Edit) { changed = e.SetScore(object.Namespace, fleet.NewScore(object)) })
 	l.scoreChanged(object.Namespace, object.Name, changed)
@@ -134,7 +134,7 @@ func (l *Live) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 
 // DeleteScore removes an add-on score.
 func (l *Live) DeleteScore(key ScoreKey) {
-	delete(l.World.Scores, key)
+	delete(l.State.Scores, key)
 	changed := false
 	l.edit(func(e *fleet.Edit) { changed = e.DeleteScore(key.Cluster, key.Resource) })
 	l.scoreChanged(key.Cluster, key.Resource, changed)
@@ -148,7 +148,7 @@ func (l *Live) scoreChanged(cluster, resource string, changed bool) {
 
 // SetPlacement adds or replaces a placement.
 func (l *Live) SetPlacement(object *clusterv1beta1.Placement) {
-	l.World.Add(object)
+	l.State.Add(object)
 	key := fleet.Key{Namespace: object.Namespace, Name: object.Name}
 	l.programs[key], l.faults[key] = program.Compile(object, l.env)
 	l.reindex([]fleet.Key{key})
@@ -156,9 +156,9 @@ func (l *Live) SetPlacement(object *clusterv1beta1.Placement) {
 
 // SlicesChanged records that the slices of a placement have changed.
 func (l *Live) SlicesChanged(key fleet.Key) {
-	l.edit(func(e *fleet.Edit) { e.SetSlices(key, l.World.decided()[key]) })
+	l.edit(func(e *fleet.Edit) { e.SetSlices(key, l.State.decided()[key]) })
 	l.Woken[key] = true
-	for other := range l.World.Placements {
+	for other := range l.State.Placements {
 		if l.UsesBalance(other) {
 			l.Woken[other] = true
 		}

@@ -29,12 +29,12 @@ const (
 // tableCase is a placement that has selected a and b of four clusters.
 type tableCase struct {
 	placement *enginetest.PlacementBuilder
-	world     *enginetest.World
+	state     *enginetest.State
 }
 
 func newTableCase() tableCase {
 	p := enginetest.Placement("ns", "p").Number(2).Decided()
-	w := enginetest.NewWorld(enginetest.Set("all").Obj(), enginetest.Slice("ns", "p", 1, "a", "b").Obj()).Bind("ns", "all")
+	w := enginetest.NewState(enginetest.Set("all").Obj(), enginetest.Slice("ns", "p", 1, "a", "b").Obj()).Bind("ns", "all")
 	s := tableCase{p, w}
 	return s.with(in("a"), in("b"), in("c"), in("d"))
 }
@@ -44,7 +44,7 @@ func in(name string) *enginetest.ClusterBuilder { return enginetest.Cluster(name
 // with adds or replaces clusters.
 func (c tableCase) with(clusters ...*enginetest.ClusterBuilder) tableCase {
 	for _, cluster := range clusters {
-		c.world.Add(cluster.Obj())
+		c.state.Add(cluster.Obj())
 	}
 	return c
 }
@@ -52,7 +52,7 @@ func (c tableCase) with(clusters ...*enginetest.ClusterBuilder) tableCase {
 // moves reports whether deciding changes the selected clusters.
 func (c tableCase) moves(t *testing.T) bool {
 	t.Helper()
-	w := c.world.Copy()
+	w := c.state.Copy()
 	w.Add(c.placement.Obj())
 	after := enginetest.Decide(t, w).Clusters()
 	slices.Sort(after)
@@ -86,7 +86,7 @@ func changes() map[string]func() tableCase {
 		"a cluster is deleted, or gone": func() tableCase { return newTableCase().with(in("a").Terminating()) },
 		"the namespace loses its permission: a binding or a set goes": func() tableCase {
 			s := newTableCase()
-			s.world.Bindings = nil
+			s.state.Bindings = nil
 			return s
 		},
 		"membership of sets, by a label of the cluster": func() tableCase {
@@ -112,12 +112,12 @@ func changes() map[string]func() tableCase {
 		"a better score, of a candidate or of an add-on": func() tableCase {
 			s := newTableCase()
 			s.placement.AddOn("load", "cpu", 3)
-			s.world.Add(enginetest.Score("c", "load").Value("cpu", 100).Obj())
+			s.state.Add(enginetest.Score("c", "load").Value("cpu", 100).Obj())
 			return s
 		},
 		"balance: what other placements select": func() tableCase {
 			s := newTableCase()
-			s.world.Add(enginetest.Slice("ns", "other", 1, "a", "b").Obj())
+			s.state.Add(enginetest.Slice("ns", "other", 1, "a", "b").Obj())
 			return s
 		},
 		"clusters of an earlier tier recover": func() tableCase {

@@ -14,10 +14,10 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-// smallWorlds is the number of worlds that are compared with every subset of their clusters.
-const smallWorlds = 5_000
+// smallStates is the number of states that are compared with every subset of their clusters.
+const smallStates = 5_000
 
-// smallFleet is a world with so few clusters that every subset can be checked.
+// smallFleet is a state with so few clusters that every subset can be checked.
 type smallFleet struct {
 	choice
 
@@ -27,8 +27,8 @@ type smallFleet struct {
 	skews       []int
 }
 
-// smallWorld draws clusters with a score each, some in tiers and some with a PreferNoSelect taint.
-func smallWorld(r enginetest.Random, modify func(b *enginetest.PlacementBuilder)) *enginetest.World {
+// smallState draws clusters with a score each, some in tiers and some with a PreferNoSelect taint.
+func smallState(r enginetest.Random, modify func(b *enginetest.PlacementBuilder)) *enginetest.State {
 	b := enginetest.Placement("ns", "p").Mode("Exact").AddOn("load", "cpu", 1)
 	if r.Chance(50) {
 		b.TierOf("first", "c0", "c1", "c2", "c3").TierOf("rest")
@@ -37,7 +37,7 @@ func smallWorld(r enginetest.Random, modify func(b *enginetest.PlacementBuilder)
 		b.Number(int32(1 + r.IntN(6)))
 	}
 	modify(b)
-	w := enginetest.NewWorld(enginetest.Set("all").Obj(), b.Obj()).Bind("ns", "all")
+	w := enginetest.NewState(enginetest.Set("all").Obj(), b.Obj()).Bind("ns", "all")
 	for i := range 4 + r.IntN(6) {
 		name := fmt.Sprintf("c%d", i)
 		c := enginetest.Cluster(name).In("all").Label("a", fmt.Sprint(r.IntN(4))).Label("b", fmt.Sprint(r.IntN(3))).Claim("c", fmt.Sprint(r.IntN(5)))
@@ -49,13 +49,13 @@ func smallWorld(r enginetest.Random, modify func(b *enginetest.PlacementBuilder)
 	return w
 }
 
-// overSmallWorlds decides worlds with a placement that modify has changed.
-func overSmallWorlds(t *testing.T, modify func(r enginetest.Random, b *enginetest.PlacementBuilder), check func(at string, s smallFleet)) {
+// overSmallStates decides states with a placement that modify has changed.
+func overSmallStates(t *testing.T, modify func(r enginetest.Random, b *enginetest.PlacementBuilder), check func(at string, s smallFleet)) {
 	t.Helper()
 	t.Parallel()
-	overSeeds(t, smallWorlds, func(t *testing.T, rig harness, seed uint64, at string) {
+	overSeeds(t, smallStates, func(t *testing.T, rig harness, seed uint64, at string) {
 		r := enginetest.NewRandom(seed + 7<<32)
-		w := smallWorld(r, func(b *enginetest.PlacementBuilder) { modify(r, b) })
+		w := smallState(r, func(b *enginetest.PlacementBuilder) { modify(r, b) })
 		snapshot, key := w.Snapshot(), enginetest.OnlyPlacement(t, w)
 		c := decided{w, snapshot, key, enginetest.DecidePlacement(snapshot, w.Placements[key], rig.env)}
 		if !c.result.Decided {
@@ -70,7 +70,7 @@ func newSmallFleet(c choice) smallFleet {
 	for _, term := range c.spec.SpreadPolicy.AntiAffinity {
 		var of []string
 		for _, name := range s.names {
-			value, _ := enginetest.Domain(c.world.Clusters[name], term.TopologyKeyType, term.TopologyKey)
+			value, _ := enginetest.Domain(c.state.Clusters[name], term.TopologyKeyType, term.TopologyKey)
 			of = append(of, value)
 		}
 		s.apart = append(s.apart, of)
@@ -180,7 +180,7 @@ func (s smallFleet) made() uint {
 }
 
 func TestAntiAffinityOverOneKeySelectsTheBestOfAllSelections(t *testing.T) {
-	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
+	overSmallStates(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
 		b.Apart(one(r))
 	}, func(at string, s smallFleet) {
 		if best, made := s.best(), s.worth(s.made()); compare(best, made) != 0 || !s.fits(s.made()) {
@@ -190,7 +190,7 @@ func TestAntiAffinityOverOneKeySelectsTheBestOfAllSelections(t *testing.T) {
 }
 
 func TestHardSpreadSelectsAsManyClustersAsIsPossible(t *testing.T) {
-	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
+	overSmallStates(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
 		for i, key := range []string{"a", "b"}[:1+r.IntN(2)] {
 			b.Even(clusterv1beta1.TopologyKeyTypeLabel, key, int32(1+r.IntN(3)), i == 0 || r.Chance(80))
 		}
@@ -211,7 +211,7 @@ func (s *smallFleet) dropSoft() {
 	}
 }
 
-// one draws a topology of a small world.
+// one draws a topology of a small state.
 func one(r enginetest.Random) (kind clusterv1beta1.TopologyKeyType, key string) {
 	if n := r.IntN(3); n < 2 {
 		return clusterv1beta1.TopologyKeyTypeLabel, []string{"a", "b"}[n]
@@ -223,13 +223,13 @@ func one(r enginetest.Random) (kind clusterv1beta1.TopologyKeyType, key string) 
 type shortfall struct {
 	sync.Mutex
 
-	worlds, optimal, missing, wanted, worst int
+	states, optimal, missing, wanted, worst int
 }
 
 func (s *shortfall) add(best, made int) {
 	s.Lock()
 	defer s.Unlock()
-	s.worlds++
+	s.states++
 	s.wanted += best
 	s.missing += best - made
 	s.worst = max(s.worst, best-made)
@@ -241,9 +241,9 @@ func (s *shortfall) add(best, made int) {
 // check logs the figures and compares them with bounds that were measured with margin.
 func (s *shortfall) check(t *testing.T, optimal float64, missing float64, worst int) {
 	t.Helper()
-	share, lost := float64(s.optimal)/float64(s.worlds), float64(s.missing)/float64(s.wanted)
-	t.Logf("%d worlds: as many clusters as possible in %.2f %%, %.2f %% of all possible clusters missing, %.4f a world, at most %d",
-		s.worlds, 100*share, 100*lost, float64(s.missing)/float64(s.worlds), s.worst)
+	share, lost := float64(s.optimal)/float64(s.states), float64(s.missing)/float64(s.wanted)
+	t.Logf("%d states: as many clusters as possible in %.2f %%, %.2f %% of all possible clusters missing, %.4f a state, at most %d",
+		s.states, 100*share, 100*lost, float64(s.missing)/float64(s.states), s.worst)
 	if *seed == 0 && (share < optimal || lost > missing || s.worst > worst) {
 		t.Errorf("want at least %.2f %% optimal, at most %.2f %% and %d missing", 100*optimal, 100*missing, worst)
 	}
@@ -251,7 +251,7 @@ func (s *shortfall) check(t *testing.T, optimal float64, missing float64, worst 
 
 func TestHowFarCrossingAntiAffinityIsFromTheBest(t *testing.T) {
 	var got shortfall
-	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
+	overSmallStates(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
 		b.Apart(clusterv1beta1.TopologyKeyTypeLabel, "a").Apart(clusterv1beta1.TopologyKeyTypeLabel, "b")
 		if r.Chance(40) {
 			b.Apart(clusterv1beta1.TopologyKeyTypeClaim, "c")
@@ -267,7 +267,7 @@ func TestHowFarCrossingAntiAffinityIsFromTheBest(t *testing.T) {
 
 func TestHowFarAntiAffinityAcrossHardSpreadIsFromTheBest(t *testing.T) {
 	var got shortfall
-	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
+	overSmallStates(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
 		b.Apart(clusterv1beta1.TopologyKeyTypeClaim, "c").Even(clusterv1beta1.TopologyKeyTypeLabel, "a", int32(1+r.IntN(2)), true)
 		if r.Chance(40) {
 			b.Even(clusterv1beta1.TopologyKeyTypeLabel, "b", 1, true)

@@ -26,7 +26,7 @@ func NewOracle() (*Oracle, error) {
 
 // run is one decision of the oracle. Every set is a map by cluster name.
 type run struct {
-	w    *World
+	w    *State
 	key  fleet.Key
 	env  *celenv.Env
 	spec clusterv1beta1.PlacementSpec
@@ -51,8 +51,8 @@ type storedSlice struct {
 	entries         []clusterv1beta1.ClusterDecision
 }
 
-// Decide returns the correct outcome for one placement of a world.
-func (o *Oracle) Decide(w *World, key fleet.Key) Outcome {
+// Decide returns the correct outcome for one placement of a state.
+func (o *Oracle) Decide(w *State, key fleet.Key) Outcome {
 	if invalid(w.Placements[key], o.env) {
 		return o.newRun(w, key).keep(faultMessage(w.Placements[key], o.env))
 	}
@@ -60,7 +60,7 @@ func (o *Oracle) Decide(w *World, key fleet.Key) Outcome {
 }
 
 // newRun returns a run with the stored state, without the spec.
-func (o *Oracle) newRun(w *World, key fleet.Key) *run {
+func (o *Oracle) newRun(w *State, key fleet.Key) *run {
 	r := &run{
 		w: w, key: key, env: o.env, spec: w.Placements[key].Spec, incumbents: map[string]bool{},
 		evaluated: map[evaluationKey]evaluation{}, views: map[string]*view{},
@@ -69,7 +69,7 @@ func (o *Oracle) newRun(w *World, key fleet.Key) *run {
 	return r
 }
 
-func (o *Oracle) run(w *World, key fleet.Key) *run {
+func (o *Oracle) run(w *State, key fleet.Key) *run {
 	r := o.newRun(w, key)
 	r.memory, r.weight = readMemory(w.Placements[key], w.Now), weights(r.spec.PrioritizerPolicy)
 	r.terms()

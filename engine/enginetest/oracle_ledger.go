@@ -82,7 +82,7 @@ func (r *run) storeMemory(out *Outcome, next memory) {
 	disruption := &clusterv1beta1.DisruptionStatus{Held: sinceLists(next.held)}
 	for _, spent := range next.spent {
 		disruption.Spent = append(disruption.Spent, clusterv1beta1.DisruptionSpent{
-			At: metav1.NewTime(spent.at), Count: int32(spent.count), //nolint:gosec // worlds are small
+			At: metav1.NewTime(spent.at), Count: int32(spent.count), //nolint:gosec // states are small
 		})
 	}
 	out.Status.Disruption, out.Status.Failback = nil, nil

@@ -60,7 +60,7 @@ func (r *run) candidateScope(requested []string, incumbents map[string]bool) sco
 }
 
 // Reachable reports whether a namespace may reach a cluster, set by set. An unreadable set may have it.
-func (w *World) Reachable(namespace, cluster string) bool {
+func (w *State) Reachable(namespace, cluster string) bool {
 	object := w.Clusters[cluster]
 	if object == nil {
 		return false

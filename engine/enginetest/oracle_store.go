@@ -16,9 +16,9 @@ import (
 func (r *run) store(out *Outcome, strategy string, shown entries) {
 	placement := r.w.Placements[r.key]
 	status := placement.Status.DeepCopy()
-	status.NumberOfSelectedClusters = int32(out.Selected) //nolint:gosec // worlds are small
+	status.NumberOfSelectedClusters = int32(out.Selected) //nolint:gosec // states are small
 	if out.Decided {
-		status.NumberOfReluctantClusters = int32(out.Penalized) //nolint:gosec // worlds are small
+		status.NumberOfReluctantClusters = int32(out.Penalized) //nolint:gosec // states are small
 	}
 	status.DecisionGroups = []clusterv1beta1.DecisionGroupStatus{}
 	for index, group := range out.Groups {
@@ -27,7 +27,7 @@ func (r *run) store(out *Outcome, strategy string, shown entries) {
 			object := r.slice(slice, group.Name, index, strategy)
 			object.Status.Decisions = shown.list(slice.Clusters)
 			line.Decisions = append(line.Decisions, object.Name)
-			line.ClustersCount += int32(len(slice.Clusters)) //nolint:gosec // worlds are small
+			line.ClustersCount += int32(len(slice.Clusters)) //nolint:gosec // states are small
 			out.Slices = append(out.Slices, object)
 		}
 		status.DecisionGroups = append(status.DecisionGroups, line)

@@ -20,12 +20,12 @@ import (
 
 var (
 	seed      = flag.Uint64("seed", 0, "run this one seed")
-	worlds    = flag.Int("worlds", 20_000, "how many random worlds to decide")
+	states    = flag.Int("states", 20_000, "how many random states to decide")
 	sequences = flag.Int("sequences", 2_000, "how many random sequences of events to follow")
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // worlds are small and many
+	debug.SetGCPercent(400) // states are small and many
 	os.Exit(m.Run())
 }
 
@@ -84,10 +84,10 @@ func newHarness(t testing.TB) harness {
 	return harness{env, oracle}
 }
 
-func TestTheEngineDecidesRandomWorldsAsTheOracleDoes(t *testing.T) {
+func TestTheEngineDecidesRandomStatesAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *worlds, func(t *testing.T, rig harness, seed uint64, at string) {
-		w := enginetest.NewRandom(seed).World(2)
+	overSeeds(t, *states, func(t *testing.T, rig harness, seed uint64, at string) {
+		w := enginetest.NewRandom(seed).State(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
 			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.EngineOutcome(w, s, key, rig.env))
@@ -95,10 +95,10 @@ func TestTheEngineDecidesRandomWorldsAsTheOracleDoes(t *testing.T) {
 	})
 }
 
-func TestTheEngineDecidesFullWorldsAsTheOracleDoes(t *testing.T) {
+func TestTheEngineDecidesFullStatesAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *worlds, func(t *testing.T, rig harness, seed uint64, at string) {
-		w := enginetest.NewRandom(seed).FullWorld(2)
+	overSeeds(t, *states, func(t *testing.T, rig harness, seed uint64, at string) {
+		w := enginetest.NewRandom(seed).FullState(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
 			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.EngineOutcome(w, s, key, rig.env))
@@ -109,8 +109,8 @@ func TestTheEngineDecidesFullWorldsAsTheOracleDoes(t *testing.T) {
 func TestTheEngineHoldsWhatFailsAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
 	held := atomic.Int64{}
-	overSeeds(t, *worlds, func(t *testing.T, rig harness, seed uint64, at string) {
-		w := enginetest.NewRandom(seed).WithHold(enginetest.NewRandom(seed).World(2))
+	overSeeds(t, *states, func(t *testing.T, rig harness, seed uint64, at string) {
+		w := enginetest.NewRandom(seed).WithHold(enginetest.NewRandom(seed).State(2))
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
 			got := enginetest.EngineOutcome(w, s, key, rig.env)
@@ -128,8 +128,8 @@ func TestTheEngineHoldsWhatFailsAsTheOracleDoes(t *testing.T) {
 func TestTheEngineHoldsUnknownReferencesAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
 	held := atomic.Int64{}
-	overSeeds(t, *worlds/2, func(t *testing.T, rig harness, seed uint64, at string) {
-		w := enginetest.NewRandom(seed).WithTypos(enginetest.NewRandom(seed).FullWorld(2))
+	overSeeds(t, *states/2, func(t *testing.T, rig harness, seed uint64, at string) {
+		w := enginetest.NewRandom(seed).WithTypos(enginetest.NewRandom(seed).FullState(2))
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
 			got := enginetest.EngineOutcome(w, s, key, rig.env)

@@ -129,13 +129,13 @@ func verdictText(v verdict.Verdict) string {
 	return out
 }
 
-// EngineOutcome runs the engine for one placement of a world and applies its plan to a copy of the world.
-func EngineOutcome(w *World, s *fleet.Snapshot, key fleet.Key, env *celenv.Env) Outcome {
+// EngineOutcome runs the engine for one placement of a state and applies its plan to a copy of the state.
+func EngineOutcome(w *State, s *fleet.Snapshot, key fleet.Key, env *celenv.Env) Outcome {
 	return OutcomeAfter(w, decide(s, w.Placements[key], env, w.Failing[key]))
 }
 
-// OutcomeAfter returns the outcome of a result, with the stored objects after its plan is applied to a copy of the world.
-func OutcomeAfter(w *World, result *engine.Result) Outcome {
+// OutcomeAfter returns the outcome of a result, with the stored objects after its plan is applied to a copy of the state.
+func OutcomeAfter(w *State, result *engine.Result) Outcome {
 	out := OutcomeOf(result)
 	after := w.Copy()
 	made := plan.Diff(result, w.Stored(result.Key), w.Now)

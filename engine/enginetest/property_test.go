@@ -18,12 +18,12 @@ import (
 
 var properties = 2_000
 
-// forEachDecision decides every placement of n random worlds.
+// forEachDecision decides every placement of n random states.
 func forEachDecision(t *testing.T, n int, check func(t *testing.T, rig harness, at string, c decided)) {
 	t.Helper()
 	t.Parallel()
 	overSeeds(t, n, func(t *testing.T, rig harness, seed uint64, at string) {
-		w := enginetest.NewRandom(seed + 1<<32).World(2)
+		w := enginetest.NewRandom(seed + 1<<32).State(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
 			check(t, rig, at+" "+key.String(), decided{w, s, key, enginetest.DecidePlacement(s, w.Placements[key], rig.env)})
@@ -31,9 +31,9 @@ func forEachDecision(t *testing.T, n int, check func(t *testing.T, rig harness, 
 	})
 }
 
-// decided is a placement of a world with the result of the engine.
+// decided is a placement of a state with the result of the engine.
 type decided struct {
-	world    *enginetest.World
+	state    *enginetest.State
 	snapshot *fleet.Snapshot
 	key      fleet.Key
 	result   *engine.Result
@@ -44,17 +44,17 @@ func (d decided) again(t *testing.T, rig harness) *engine.Result {
 	t.Helper()
 	e := d.snapshot.Edit()
 	e.SetSlices(d.key, d.result.Slices())
-	return enginetest.DecidePlacement(e.Snapshot(), d.world.Placements[d.key], rig.env)
+	return enginetest.DecidePlacement(e.Snapshot(), d.state.Placements[d.key], rig.env)
 }
 
 // plan returns the writes without applying them.
-func (d decided) plan() plan.Plan { return plan.Diff(d.result, d.world.Stored(d.key), d.world.Now) }
+func (d decided) plan() plan.Plan { return plan.Diff(d.result, d.state.Stored(d.key), d.state.Now) }
 
 // union returns the distinct clusters in the stored slices of the placement.
-func union(w *enginetest.World, key fleet.Key) map[string]bool { return clustersOf(w.SlicesOf(key)) }
+func union(w *enginetest.State, key fleet.Key) map[string]bool { return clustersOf(w.SlicesOf(key)) }
 
 // listed returns the distinct clusters of the slices with the placement's label.
-func listed(w *enginetest.World, key fleet.Key) map[string]bool { return clustersOf(w.Listed(key)) }
+func listed(w *enginetest.State, key fleet.Key) map[string]bool { return clustersOf(w.Listed(key)) }
 
 func clustersOf(slices []*clusterv1beta1.PlacementDecision) map[string]bool {
 	out := map[string]bool{}
@@ -85,7 +85,7 @@ func TestDecidingAgainMovesNothing(t *testing.T) {
 
 func TestAPlanThatWasCarriedOutLeavesNothingToWrite(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
-		after := c.world.Copy()
+		after := c.state.Copy()
 		for _, write := range c.plan().Writes {
 			after.Apply(write)
 		}
@@ -98,7 +98,7 @@ func TestAPlanThatWasCarriedOutLeavesNothingToWrite(t *testing.T) {
 
 func TestNeverMoreClustersThanWantedAreSelected(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
-		wanted := c.world.Placements[c.key].Spec.NumberOfClusters
+		wanted := c.state.Placements[c.key].Spec.NumberOfClusters
 		if c.result.Decided && wanted != nil && c.result.Selected > int(*wanted) {
 			t.Errorf("%s: selected %d, want at most %d", at, c.result.Selected, *wanted)
 		}
@@ -114,8 +114,8 @@ func TestAMisconfiguredPlacementKeepsEveryReachableCluster(t *testing.T) {
 			return
 		}
 		want := map[string]bool{}
-		reachable := reachable(c.world, c.key.Namespace)
-		for name := range union(c.world, c.key) {
+		reachable := reachable(c.state, c.key.Namespace)
+		for name := range union(c.state, c.key) {
 			if reachable(name) {
 				want[name] = true
 			}
@@ -130,7 +130,7 @@ func TestAMisconfiguredPlacementKeepsEveryReachableCluster(t *testing.T) {
 }
 
 // reachable uses the engine's sets, one cluster at a time. The oracle has its own implementation of membership.
-func reachable(w *enginetest.World, namespace string) func(name string) bool {
+func reachable(w *enginetest.State, namespace string) func(name string) bool {
 	var sets []*fleet.Set
 	for name := range w.Bindings[namespace] {
 		if set := w.Sets[name]; set != nil {
@@ -147,8 +147,8 @@ func reachable(w *enginetest.World, namespace string) func(name string) bool {
 
 func TestNoReaderMissesAClusterThatStaysOrCountsTooMany(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
-		after := c.world.Copy()
-		before, wanted := listed(c.world, c.key), set(c.result.Clusters())
+		after := c.state.Copy()
+		before, wanted := listed(c.state, c.key), set(c.result.Clusters())
 		most := max(len(before), len(wanted))
 		for n, write := range c.plan().Writes {
 			after.Apply(write)
@@ -195,7 +195,7 @@ func TestSlicesAreUniqueAndHoldAtMostAHundred(t *testing.T) {
 				}
 			}
 		}
-		after := c.world.Copy()
+		after := c.state.Copy()
 		for _, write := range c.plan().Writes {
 			after.Apply(write)
 		}
@@ -215,7 +215,7 @@ func TestASliceWhoseClustersDoNotMoveIsWrittenAtMostOnce(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		home := map[string]int{}
 		copies := map[string]int{}
-		for _, slice := range c.world.SlicesOf(c.key) {
+		for _, slice := range c.state.SlicesOf(c.key) {
 			for _, decision := range slice.Status.Decisions {
 				copies[decision.ClusterName]++
 			}
@@ -231,7 +231,7 @@ func TestASliceWhoseClustersDoNotMoveIsWrittenAtMostOnce(t *testing.T) {
 				writes[write.Slice.Name]++
 			}
 		}
-		for _, slice := range c.world.SlicesOf(c.key) {
+		for _, slice := range c.state.SlicesOf(c.key) {
 			owner, number, own := plan.Owner(slice)
 			moves := !own || owner != c.key
 			for _, decision := range slice.Status.Decisions {

@@ -20,9 +20,9 @@ func NewRandom(seed uint64) Random {
 	return Random{rand.New(rand.NewPCG(seed, 0xbe47))} //nolint:gosec // tests must be repeatable, not secret
 }
 
-// World draws a world with placements and their decisions so far.
-func (r Random) World(placements int) *World {
-	w := NewWorld()
+// State draws a state with placements and their decisions so far.
+func (r Random) State(placements int) *State {
+	w := NewState()
 	for i := range r.size() {
 		w.Add(r.cluster(clusterName(i)))
 	}

@@ -11,10 +11,10 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// FullWorld draws a world in which most clusters are reachable, and placements use tiers, fail-back, budgets, spread,
+// FullState draws a state in which most clusters are reachable, and placements use tiers, fail-back, budgets, spread,
 // anti-affinity and scores, and have a stored status, valid or not.
-func (r Random) FullWorld(placements int) *World {
-	w := r.World(0).At(r.instant())
+func (r Random) FullState(placements int) *State {
+	w := r.State(0).At(r.instant())
 	for range 5 {
 		w.Add(r.cluster(clusterName(len(w.Clusters))))
 	}

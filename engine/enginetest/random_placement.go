@@ -162,7 +162,7 @@ func (r Random) makeInvalid(b *PlacementBuilder) {
 
 // slices draws the decisions of a placement so far. They may be inconsistent, duplicated, too long, of another strategy, with
 // invalid labels, or with the name of another placement.
-func (r Random) slices(w *World, key fleet.Key) []*clusterv1beta1.PlacementDecision {
+func (r Random) slices(w *State, key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	if r.Chance(30) {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (r Random) withDetails(slice *clusterv1beta1.PlacementDecision) *clusterv1b
 }
 
 // WithStatus gives a placement a status, which may be of another spec, or invalid.
-func (r Random) WithStatus(w *World, key fleet.Key) *clusterv1beta1.Placement {
+func (r Random) WithStatus(w *State, key fleet.Key) *clusterv1beta1.Placement {
 	b := &PlacementBuilder{object: *w.Placements[key].DeepCopy()}
 	if r.Chance(75) {
 		b.Decided()
@@ -53,9 +53,9 @@ func (r Random) WithStatus(w *World, key fleet.Key) *clusterv1beta1.Placement {
 	return b.Obj()
 }
 
-// WithHold gives a world the hold of expressions, placements that read claims and scores, and clusters on which an expression failed
+// WithHold gives a state the hold of expressions, placements that read claims and scores, and clusters on which an expression failed
 // before.
-func (r Random) WithHold(w *World) *World {
+func (r Random) WithHold(w *State) *State {
 	w.ExpressionHold, w.Failing = time.Hour, map[fleet.Key]map[string]time.Time{}
 	for i := range len(w.Clusters) {
 		if r.Chance(50) {
@@ -78,8 +78,8 @@ func (r Random) WithHold(w *World) *World {
 	return w
 }
 
-// WithTypos gives a world the hold of unknown references, and placements with an edit that may name what no cluster has.
-func (r Random) WithTypos(w *World) *World {
+// WithTypos gives a state the hold of unknown references, and placements with an edit that may name what no cluster has.
+func (r Random) WithTypos(w *State) *State {
 	w.HoldReferences = true
 	for _, key := range w.Keys() {
 		placement := w.Placements[key].DeepCopy()

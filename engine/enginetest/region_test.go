@@ -21,16 +21,16 @@ import (
 type threeRegions struct {
 	*testing.T
 
-	world *enginetest.World
+	state *enginetest.State
 	moves int
 }
 
 func newThreeRegions(t *testing.T, p *enginetest.PlacementBuilder) *threeRegions {
 	t.Helper()
-	r := &threeRegions{T: t, world: enginetest.NewWorld(p.Number(12).Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")}
+	r := &threeRegions{T: t, state: enginetest.NewState(p.Number(12).Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")}
 	for i := range 200 {
 		region := []string{"eu", "us", "ap"}[i%3]
-		r.world.Add(enginetest.Cluster(fmt.Sprintf("%s-%02d", region, i/3)).In("all").Label("region", region).Obj())
+		r.state.Add(enginetest.Cluster(fmt.Sprintf("%s-%02d", region, i/3)).In("all").Label("region", region).Obj())
 	}
 	r.decide()
 	r.moves = 0
@@ -46,14 +46,14 @@ func overRegions(hard bool) *enginetest.PlacementBuilder {
 func (r *threeRegions) decide() *engine.Result {
 	r.Helper()
 	key := fleet.Key{Namespace: "ns", Name: "p"}
-	before := union(r.world, key)
-	result := enginetest.Decide(r.T, r.world)
+	before := union(r.state, key)
+	result := enginetest.Decide(r.T, r.state)
 	for _, name := range result.Clusters() {
 		delete(before, name)
 	}
 	r.moves += len(before)
-	for _, write := range plan.Diff(result, r.world.Stored(key), r.world.Now).Writes {
-		r.world.Apply(write)
+	for _, write := range plan.Diff(result, r.state.Stored(key), r.state.Now).Writes {
+		r.state.Apply(write)
 	}
 	return result
 }
@@ -62,7 +62,7 @@ func (r *threeRegions) decide() *engine.Result {
 func (r *threeRegions) selected(result *engine.Result) string {
 	count := map[string]int{}
 	for _, name := range result.Clusters() {
-		count[r.world.Clusters[name].Labels["region"]]++
+		count[r.state.Clusters[name].Labels["region"]]++
 	}
 	var out []string
 	for _, region := range sorted(count) {
@@ -74,15 +74,15 @@ func (r *threeRegions) selected(result *engine.Result) string {
 // taint adds a taint to clusters, or removes it.
 func (r *threeRegions) taint(taints []clusterv1.Taint, clusters ...string) {
 	for _, name := range clusters {
-		changed := r.world.Clusters[name].DeepCopy()
+		changed := r.state.Clusters[name].DeepCopy()
 		changed.Spec.Taints = taints
-		r.world.Add(changed)
+		r.state.Add(changed)
 	}
 }
 
 // clusters returns the clusters of a region.
 func (r *threeRegions) clusters(region string) []string {
-	return slices.DeleteFunc(sorted(r.world.Clusters), func(name string) bool { return r.world.Clusters[name].Labels["region"] != region })
+	return slices.DeleteFunc(sorted(r.state.Clusters), func(name string) bool { return r.state.Clusters[name].Labels["region"] != region })
 }
 
 // loseEurope makes all clusters of eu unreachable.
@@ -108,7 +108,7 @@ func TestARegionThatAppearsTakesNoClusterWithoutTakingItsPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newThreeRegions(t, tc.placement)
-			r.world.Add(enginetest.Cluster("us-60").In("all").Label("region", "ue").Obj()) // a slip: us-60 is not selected
+			r.state.Add(enginetest.Cluster("us-60").In("all").Label("region", "ue").Obj()) // a slip: us-60 is not selected
 			result := r.decide()
 			if got := r.selected(result); got != tc.want || r.moves != tc.moves {
 				t.Errorf("selected %s after %d moves, want %s after %d", got, r.moves, tc.want, tc.moves)
@@ -117,7 +117,7 @@ func TestARegionThatAppearsTakesNoClusterWithoutTakingItsPlace(t *testing.T) {
 				t.Errorf("PlacementSatisfied has the reason %s", got)
 			}
 			r.checkExceeded(result, tc.exceeded)
-			r.world.Add(enginetest.Cluster("us-60").In("all").Label("region", "us").Obj())
+			r.state.Add(enginetest.Cluster("us-60").In("all").Label("region", "us").Obj())
 			result = r.decide()
 			if got := r.selected(result); got != "ap 4, eu 4, us 4" {
 				t.Errorf("selected %s once the label is right", got)
@@ -133,7 +133,7 @@ func (r *threeRegions) checkExceeded(result *engine.Result, want string) {
 	if got := result.SpreadExceeded; want != "-" && want != "" && got.Message != want {
 		r.Errorf("SpreadExceeded is %q, want %q", got.Message, want)
 	}
-	placement := r.world.Placements[fleet.Key{Namespace: "ns", Name: "p"}]
+	placement := r.state.Placements[fleet.Key{Namespace: "ns", Name: "p"}]
 	if got := meta.IsStatusConditionTrue(placement.Status.Conditions, clusterv1beta1.PlacementConditionSpreadExceeded); got != (want != "") {
 		r.Errorf("SpreadExceeded is %v in the status, want %v", got, want != "")
 	}
@@ -147,12 +147,12 @@ func TestARegionThatReturnsGetsItsShareClusterByCluster(t *testing.T) {
 			r := newThreeRegions(t, placement)
 			r.loseEurope()
 			for range 10 {
-				r.world.Now = r.world.Now.Add(time.Minute)
+				r.state.Now = r.state.Now.Add(time.Minute)
 				r.decide()
 			}
 			r.moves = 0
 			for i, cluster := range r.clusters("eu") {
-				r.world.Now = r.world.Now.Add(time.Minute)
+				r.state.Now = r.state.Now.Add(time.Minute)
 				r.taint(nil, cluster)
 				before := r.moves
 				result := r.decide()
@@ -191,7 +191,7 @@ func TestARegionOfAnEarlierTierThatReturnsWaitsBeforeItGetsItsShare(t *testing.T
 	home := clusterv1beta1.ClusterTier{
 		Name: "home", ClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("region", "eu")},
 	}
-	spec := &r.world.Placements[fleet.Key{Namespace: "ns", Name: "p"}].Spec
+	spec := &r.state.Placements[fleet.Key{Namespace: "ns", Name: "p"}].Spec
 	spec.Tiers = slices.Insert(spec.Tiers, 0, home)
 	r.loseEurope()
 	r.decide()
@@ -200,7 +200,7 @@ func TestARegionOfAnEarlierTierThatReturnsWaitsBeforeItGetsItsShare(t *testing.T
 	if got := r.selected(r.decide()); got != "ap 6, us 6" || r.moves != 0 {
 		t.Errorf("selected %s after %d moves while eu waits, want no move", got, r.moves)
 	}
-	r.world.Now = r.world.Now.Add(300 * time.Second)
+	r.state.Now = r.state.Now.Add(300 * time.Second)
 	if got := r.selected(r.decide()); got != "ap 4, eu 4, us 4" || r.moves != 4 {
 		t.Errorf("selected %s after %d moves once eu has waited, want 4 of each after 4", got, r.moves)
 	}
@@ -215,7 +215,7 @@ func TestAnEditOfTheSpreadTakesNoClusterWithoutAReplacement(t *testing.T) {
 	for _, region := range []string{"eu", "us"} {
 		r.taint([]clusterv1.Taint{{Key: "down", Effect: clusterv1.TaintEffectNoSelect}}, r.clusters(region)[1:]...)
 	}
-	r.world.Add(overRegions(true).Number(12).Obj())
+	r.state.Add(overRegions(true).Number(12).Obj())
 	if got := r.selected(r.decide()); got != "ap 10, eu 1, us 1" {
 		t.Errorf("selected %s, want the two clusters that can replace one, and no fewer", got)
 	}
@@ -228,7 +228,7 @@ func TestAnEditOfTheSpreadTakesNoClusterWithoutAReplacement(t *testing.T) {
 func TestAReleasedClusterIsReplacedInADomainWhoseOtherClustersAreHeld(t *testing.T) {
 	p := overRegions(true).Number(6).Mode(clusterv1beta1.PrioritizerPolicyModeExact).
 		BuiltIn(clusterv1beta1.PrioritizerResourceAllocatableCPU, 1).Budget("1", time.Hour).Decided().Held(enginetest.Epoch.Add(-time.Hour), "us-3")
-	w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj(), enginetest.Slice("ns", "p", 1, "ap-1", "us-1", "us-2", "us-3", "us-4", "us-5").Obj()).
+	w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj(), enginetest.Slice("ns", "p", 1, "ap-1", "us-1", "us-2", "us-3", "us-4", "us-5").Obj()).
 		Bind("ns", "all")
 	for name, cpu := range map[string]string{"ap-1": "5", "us-1": "9", "us-2": "8", "us-3": "2", "us-new": "7"} {
 		w.Add(in(name).Label("region", name[:2]).CPU(cpu).Obj())

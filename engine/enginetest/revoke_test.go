@@ -13,21 +13,21 @@ import (
 )
 
 // unmanaged are the placements that Berth does not decide.
-func unmanaged() map[string]func(w *enginetest.World, c decided) plan.Stored {
-	edit := func(apply func(*clusterv1beta1.Placement)) func(*enginetest.World, decided) plan.Stored {
-		return func(w *enginetest.World, c decided) plan.Stored {
+func unmanaged() map[string]func(w *enginetest.State, c decided) plan.Stored {
+	edit := func(apply func(*clusterv1beta1.Placement)) func(*enginetest.State, decided) plan.Stored {
+		return func(w *enginetest.State, c decided) plan.Stored {
 			next := w.Placements[c.key].DeepCopy()
 			apply(next)
 			w.Add(next)
 			return w.Stored(c.key)
 		}
 	}
-	return map[string]func(w *enginetest.World, c decided) plan.Stored{
+	return map[string]func(w *enginetest.State, c decided) plan.Stored{
 		"disabled": edit(func(p *clusterv1beta1.Placement) {
 			p.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
 		}),
 		"terminating": edit(func(p *clusterv1beta1.Placement) { p.DeletionTimestamp = &metav1.Time{Time: enginetest.Epoch} }),
-		"orphaned": func(w *enginetest.World, c decided) plan.Stored {
+		"orphaned": func(w *enginetest.State, c decided) plan.Stored {
 			out := w.Stored(c.key)
 			out.Placement = nil
 			return out
@@ -41,7 +41,7 @@ func TestRevokeRemovesOnlyUnreachableClusters(t *testing.T) {
 	for name, leave := range unmanaged() {
 		t.Run(name, func(t *testing.T) {
 			forEachDecision(t, properties/4, func(t *testing.T, _ harness, at string, c decided) {
-				w := c.world.Copy()
+				w := c.state.Copy()
 				stored := leave(w, c)
 				before := w.SlicesOf(c.key)
 				for _, write := range plan.Revoke(c.snapshot, c.key, stored).Writes {
@@ -60,7 +60,7 @@ func TestRevokeRemovesOnlyUnreachableClusters(t *testing.T) {
 }
 
 // revoked returns the wanted rest of slices.
-func revoked(w *enginetest.World, c decided, before []*clusterv1beta1.PlacementDecision, orphaned bool) []*clusterv1beta1.PlacementDecision {
+func revoked(w *enginetest.State, c decided, before []*clusterv1beta1.PlacementDecision, orphaned bool) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for _, slice := range before {
 		slice = slice.DeepCopy()
@@ -91,7 +91,7 @@ func TestSlicesGoWithTheirPlacementAtOnce(t *testing.T) {
 	held.Finalizers = []string{"example.com/hold"}
 	orphaning := waiting.DeepCopy()
 	orphaning.Finalizers = []string{metav1.FinalizerOrphanDependents}
-	w := enginetest.NewWorld(enginetest.Set("all").Obj(), enginetest.Cluster("a").In("all").Obj()).Bind("ns", "all")
+	w := enginetest.NewState(enginetest.Set("all").Obj(), enginetest.Cluster("a").In("all").Obj()).Bind("ns", "all")
 	for name, tc := range map[string]struct {
 		stored plan.Stored
 		want   []string
@@ -105,7 +105,7 @@ func TestSlicesGoWithTheirPlacementAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.stored.Slices = []*clusterv1beta1.PlacementDecision{mine, others}
 			var got []string
-			made := plan.Revoke(w.Snapshot(), enginetest.NewWorld(p).Keys()[0], tc.stored)
+			made := plan.Revoke(w.Snapshot(), enginetest.NewState(p).Keys()[0], tc.stored)
 			for _, write := range made.Writes {
 				got = append(got, write.Verb.String()+" "+write.Slice.Name)
 			}

@@ -14,7 +14,7 @@ import (
 
 const eventsPerSequence = 50
 
-// sequence applies events to one world.
+// sequence applies events to one state.
 type sequence struct {
 	harness
 	random enginetest.Random
@@ -29,15 +29,15 @@ type sequence struct {
 func newSequence(rig harness, seed uint64, at string) *sequence {
 	random := enginetest.NewRandom(seed)
 	return &sequence{
-		harness: rig, random: random, event: random.Event, live: enginetest.NewLive(random.World(2), rig.env),
+		harness: rig, random: random, event: random.Event, live: enginetest.NewLive(random.State(2), rig.env),
 		last: map[fleet.Key]*engine.Result{}, outcomes: map[fleet.Key]string{}, at: at,
 	}
 }
 
-// newFullSequence returns a sequence over a full world.
+// newFullSequence returns a sequence over a full state.
 func newFullSequence(rig harness, seed uint64, at string) *sequence {
 	q := newSequence(rig, seed, at)
-	q.event, q.live = q.random.FullEvent, enginetest.NewLive(q.random.FullWorld(2), rig.env)
+	q.event, q.live = q.random.FullEvent, enginetest.NewLive(q.random.FullState(2), rig.env)
 	return q
 }
 
@@ -46,15 +46,15 @@ func (s *sequence) step() string {
 	if !s.random.Chance(35) {
 		return s.event(s.live)
 	}
-	keys := s.live.World.Keys()
+	keys := s.live.State.Keys()
 	key := keys[s.random.IntN(len(keys))]
-	writes := plan.Diff(s.last[key], s.live.World.Stored(key), s.live.World.Now).Writes
+	writes := plan.Diff(s.last[key], s.live.State.Stored(key), s.live.State.Now).Writes
 	did := len(writes)
 	if did > 0 && s.random.Chance(20) {
 		did = s.random.IntN(did)
 	}
 	for _, write := range writes[:did] {
-		s.live.World.Apply(write)
+		s.live.State.Apply(write)
 	}
 	s.live.SlicesChanged(key)
 	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
@@ -64,21 +64,21 @@ func (s *sequence) step() string {
 // stored is judged anew.
 func (s *sequence) due(key fleet.Key) bool {
 	last := s.last[key]
-	if last == nil || s.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(s.live.World.Now) {
+	if last == nil || s.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(s.live.State.Now) {
 		return true
 	}
-	if last.Decided && !plan.ReadLedger(s.live.World.Placements[key]).SameSpec {
+	if last.Decided && !plan.ReadLedger(s.live.State.Placements[key]).SameSpec {
 		return true
 	}
-	spec := s.live.World.Placements[key].Spec
+	spec := s.live.State.Placements[key].Spec
 	dates := spec.DisruptionPolicy != nil || spec.FailbackPolicy != nil
-	return dates && (!last.Decided || !plan.Diff(last, s.live.World.Stored(key), s.live.World.Now).Empty())
+	return dates && (!last.Decided || !plan.Diff(last, s.live.State.Stored(key), s.live.State.Now).Empty())
 }
 
 // checkAll decides every due placement and compares all placements with the oracle.
 func (s *sequence) checkAll(t *testing.T, after string) {
 	t.Helper()
-	w := s.live.World
+	w := s.live.State
 	for _, key := range w.Keys() {
 		want := s.oracle.Decide(w, key)
 		due := s.due(key)
@@ -101,7 +101,7 @@ func (s *sequence) checkAll(t *testing.T, after string) {
 
 // outcome returns the outcome of the current result, with the objects after its plan.
 func (s *sequence) outcome(key fleet.Key) enginetest.Outcome {
-	return enginetest.OutcomeAfter(s.live.World, s.last[key])
+	return enginetest.OutcomeAfter(s.live.State, s.last[key])
 }
 
 func TestTheEngineFollowsRandomEventsAsTheOracleDoes(t *testing.T) {

@@ -26,7 +26,7 @@ type spreadHistory struct {
 	harness
 	*rapid.T
 
-	world *enginetest.World
+	state *enginetest.State
 	key   fleet.Key
 }
 
@@ -57,10 +57,10 @@ func newSpreadHistory(rig harness, t *rapid.T) *spreadHistory {
 		p.Tier("first", clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("tier", "1")}).TierOf("others").
 			Failback(int32(60 * h.upTo(3, "minutes of failback")))
 	}
-	h.world = enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
+	h.state = enginetest.NewState(p.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
 	regions := 1 + h.upTo(3, "regions")
 	for i := range 3 + h.upTo(20, "clusters") {
-		h.world.Add(h.cluster(fmt.Sprintf("c%02d", i), h.upTo(regions, "region")))
+		h.state.Add(h.cluster(fmt.Sprintf("c%02d", i), h.upTo(regions, "region")))
 	}
 	return h
 }
@@ -73,20 +73,20 @@ func (h *spreadHistory) cluster(name string, region int) *clusterv1.ManagedClust
 
 // step changes one cluster, or lets time pass.
 func (h *spreadHistory) step() {
-	names := slices.Sorted(maps.Keys(h.world.Clusters))
+	names := slices.Sorted(maps.Keys(h.state.Clusters))
 	name := fmt.Sprintf("c%02d", h.upTo(len(names)+2, "cluster"))
-	found := h.world.Clusters[name]
+	found := h.state.Clusters[name]
 	switch {
 	case h.chance(20, "time passes"):
-		h.world.Now = h.world.Now.Add(time.Duration(1+h.upTo(10, "minutes")) * time.Minute)
+		h.state.Now = h.state.Now.Add(time.Duration(1+h.upTo(10, "minutes")) * time.Minute)
 	case found == nil || h.chance(15, "new labels"):
-		h.world.Add(h.cluster(name, h.upTo(4, "region")))
+		h.state.Add(h.cluster(name, h.upTo(4, "region")))
 	case h.chance(10, "delete"):
-		delete(h.world.Clusters, name)
+		delete(h.state.Clusters, name)
 	case h.chance(10, "no region"):
 		found = found.DeepCopy()
 		delete(found.Labels, "region")
-		h.world.Add(found)
+		h.state.Add(found)
 	default: // an outage of the cluster, or its end
 		found = found.DeepCopy()
 		if len(found.Spec.Taints) > 0 {
@@ -94,27 +94,27 @@ func (h *spreadHistory) step() {
 		} else {
 			found.Spec.Taints = []clusterv1.Taint{{Key: "down", Effect: clusterv1.TaintEffectNoSelect}}
 		}
-		h.world.Add(found)
+		h.state.Add(found)
 	}
 }
 
 // eligible reports whether a cluster passes the filters and has every label that a hard constraint requires.
 func (h *spreadHistory) eligible(name string) bool {
-	c := h.world.Clusters[name]
+	c := h.state.Clusters[name]
 	return c != nil && len(c.Spec.Taints) == 0 && c.Labels["region"] != ""
 }
 
 // decide decides, compares with the oracle, applies the plan, and decides again.
 func (h *spreadHistory) decide() *engine.Result {
 	h.Helper()
-	s := h.world.Snapshot()
-	result := enginetest.DecidePlacement(s, h.world.Placements[h.key], h.env)
-	h.same(h.oracle.Decide(h.world, h.key), enginetest.OutcomeAfter(h.world, result))
-	for _, write := range plan.Diff(result, h.world.Stored(h.key), h.world.Now).Writes {
-		h.world.Apply(write)
+	s := h.state.Snapshot()
+	result := enginetest.DecidePlacement(s, h.state.Placements[h.key], h.env)
+	h.same(h.oracle.Decide(h.state, h.key), enginetest.OutcomeAfter(h.state, result))
+	for _, write := range plan.Diff(result, h.state.Stored(h.key), h.state.Now).Writes {
+		h.state.Apply(write)
 	}
-	again := enginetest.DecidePlacement(h.world.Snapshot(), h.world.Placements[h.key], h.env)
-	for _, write := range plan.Diff(again, h.world.Stored(h.key), h.world.Now).Writes {
+	again := enginetest.DecidePlacement(h.state.Snapshot(), h.state.Placements[h.key], h.env)
+	for _, write := range plan.Diff(again, h.state.Stored(h.key), h.state.Now).Writes {
 		h.Errorf("decided again, still to %s", write.Verb)
 	}
 	return result
@@ -123,7 +123,7 @@ func (h *spreadHistory) decide() *engine.Result {
 // check compares the clusters selected before and after a decision.
 func (h *spreadHistory) check(before, after map[string]bool) {
 	h.Helper()
-	spec := h.world.Placements[h.key].Spec
+	spec := h.state.Placements[h.key].Spec
 	stay := h.compatible(before)
 	if spec.NumberOfClusters != nil {
 		stay = min(stay, int(*spec.NumberOfClusters))
@@ -146,8 +146,8 @@ func (h *spreadHistory) compatible(clusters map[string]bool) int {
 			continue
 		}
 		host := name
-		if len(h.world.Placements[h.key].Spec.SpreadPolicy.AntiAffinity) > 0 {
-			host = h.world.Clusters[name].Labels["host"]
+		if len(h.state.Placements[h.key].Spec.SpreadPolicy.AntiAffinity) > 0 {
+			host = h.state.Clusters[name].Labels["host"]
 		}
 		hosts[host] = true
 	}
@@ -160,7 +160,7 @@ func (h *spreadHistory) checkConstraint(i int, before, after map[string]bool) {
 	h.Helper()
 	was, is := h.count(before, i), h.count(after, i)
 	least := map[string]int{}
-	for name := range h.world.Clusters {
+	for name := range h.state.Clusters {
 		if !h.eligible(name) {
 			continue
 		}
@@ -170,18 +170,18 @@ func (h *spreadHistory) checkConstraint(i int, before, after map[string]bool) {
 		}
 	}
 	exceeded := false
-	for name := range h.world.Clusters {
-		domain, maxSkew := h.domain(name, i), int(h.world.Placements[h.key].Spec.SpreadPolicy.SpreadConstraints[i].MaxSkew)
+	for name := range h.state.Clusters {
+		domain, maxSkew := h.domain(name, i), int(h.state.Placements[h.key].Spec.SpreadPolicy.SpreadConstraints[i].MaxSkew)
 		if !h.eligible(name) || is[domain]-least[h.domain(name, i-1)] <= maxSkew {
 			continue
 		}
 		exceeded = true
-		if apart := len(h.world.Placements[h.key].Spec.SpreadPolicy.AntiAffinity) > 0; is[domain] > was[domain] && !apart {
+		if apart := len(h.state.Placements[h.key].Spec.SpreadPolicy.AntiAffinity) > 0; is[domain] > was[domain] && !apart {
 			h.Errorf("domain %s has %d clusters, want at most the %d before: the fewest beside it are %d, maxSkew %d",
 				domain, is[domain], was[domain], least[h.domain(name, i-1)], maxSkew)
 		}
 	}
-	stored := meta.IsStatusConditionTrue(h.world.Placements[h.key].Status.Conditions, clusterv1beta1.PlacementConditionSpreadExceeded)
+	stored := meta.IsStatusConditionTrue(h.state.Placements[h.key].Status.Conditions, clusterv1beta1.PlacementConditionSpreadExceeded)
 	if exceeded && !stored {
 		h.Error("SpreadExceeded is not True")
 	}
@@ -190,8 +190,8 @@ func (h *spreadHistory) checkConstraint(i int, before, after map[string]bool) {
 // domain returns the domain of a cluster for the constraints up to the i-th.
 func (h *spreadHistory) domain(name string, i int) string {
 	out := ""
-	for _, constraint := range h.world.Placements[h.key].Spec.SpreadPolicy.SpreadConstraints[:i+1] {
-		out += "/" + h.world.Clusters[name].Labels[constraint.TopologyKey]
+	for _, constraint := range h.state.Placements[h.key].Spec.SpreadPolicy.SpreadConstraints[:i+1] {
+		out += "/" + h.state.Clusters[name].Labels[constraint.TopologyKey]
 	}
 	return out
 }
@@ -200,7 +200,7 @@ func (h *spreadHistory) domain(name string, i int) string {
 func (h *spreadHistory) count(clusters map[string]bool, i int) map[string]int {
 	out := map[string]int{}
 	for name := range clusters {
-		if h.world.Clusters[name] != nil {
+		if h.state.Clusters[name] != nil {
 			out[h.domain(name, i)]++
 		}
 	}
@@ -222,7 +222,7 @@ func TestAHardSpreadNeverShrinksAPlacementAndNeverLetsAFullDomainGrow(t *testing
 	rapid.Check(t, func(t *rapid.T) {
 		h := newSpreadHistory(rig, t)
 		for range steps {
-			before := union(h.world, h.key)
+			before := union(h.state, h.key)
 			result := h.decide()
 			h.check(before, set(result.Clusters()))
 			h.step()

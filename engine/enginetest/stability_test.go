@@ -15,10 +15,10 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// apply applies the writes of a decision to its world.
+// apply applies the writes of a decision to its state.
 func (d decided) apply() {
 	for _, write := range d.plan().Writes {
-		d.world.Apply(write)
+		d.state.Apply(write)
 	}
 }
 
@@ -37,8 +37,8 @@ func TestAClusterThatStaysKeepsItsSliceAndItsGroupWhileOthersComeAndGo(t *testin
 	t.Parallel()
 	overSeeds(t, properties, func(t *testing.T, rig harness, seed uint64, at string) {
 		random := enginetest.NewRandom(seed + 2<<32)
-		live := enginetest.NewLive(random.World(1), rig.env)
-		w := live.World
+		live := enginetest.NewLive(random.State(1), rig.env)
+		w := live.State
 		key := w.Keys()[0]
 		first := decided{w, live.Snapshot, key, live.Decide(key)}
 		first.apply()
@@ -73,7 +73,7 @@ func TestDecidingAgainRepairsACrashAfterAnyWrite(t *testing.T) {
 	forEachDecision(t, properties/4, func(t *testing.T, rig harness, at string, c decided) {
 		writes := c.plan().Writes
 		for stop := range writes {
-			torn := c.world.Copy()
+			torn := c.state.Copy()
 			for _, write := range writes[:stop] {
 				torn.Apply(write)
 			}
@@ -89,17 +89,17 @@ func TestDecidingAgainRepairsACrashAfterAnyWrite(t *testing.T) {
 // steady applies a plan write by write and reports a cluster that stays and is missing for a reader.
 func steady(t *testing.T, at string, c decided) {
 	t.Helper()
-	before, wanted := listed(c.world, c.key), set(c.result.Clusters())
+	before, wanted := listed(c.state, c.key), set(c.result.Clusters())
 	for n, write := range c.plan().Writes {
-		c.world.Apply(write)
-		now := listed(c.world, c.key)
+		c.state.Apply(write)
+		now := listed(c.state, c.key)
 		for name := range before {
 			if wanted[name] && !now[name] {
 				t.Errorf("%s: %s is in no slice after write %d (%s %s)", at, name, n, write.Verb, named(write))
 			}
 		}
 	}
-	if diff := cmp.Diff(wanted, listed(c.world, c.key)); diff != "" {
+	if diff := cmp.Diff(wanted, listed(c.state, c.key)); diff != "" {
 		t.Errorf("%s: stored in the end (-want +got):\n%s", at, diff)
 	}
 }
@@ -109,7 +109,7 @@ func steady(t *testing.T, at string, c decided) {
 func TestOtherPlacementsDisplaceNoCluster(t *testing.T) {
 	held := 0
 	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
-		if rankedByOthers(t, rig, c.world.Placements[c.key]) {
+		if rankedByOthers(t, rig, c.state.Placements[c.key]) {
 			return
 		}
 		held++
@@ -118,14 +118,14 @@ func TestOtherPlacementsDisplaceNoCluster(t *testing.T) {
 		e.SetSlices(c.key, c.result.Slices())
 		for i := range 3 {
 			var names []string
-			for _, name := range slices.Sorted(maps.Keys(c.world.Clusters)) {
+			for _, name := range slices.Sorted(maps.Keys(c.state.Clusters)) {
 				if random.Chance(40) {
 					names = append(names, name)
 				}
 			}
 			e.SetSlices(fleet.Key{Namespace: "others", Name: fmt.Sprint(i)}, []fleet.Slice{{Number: 1, Clusters: names}})
 		}
-		again := enginetest.DecidePlacement(e.Snapshot(), c.world.Placements[c.key], rig.env)
+		again := enginetest.DecidePlacement(e.Snapshot(), c.state.Placements[c.key], rig.env)
 		if diff := cmp.Diff(c.result.Slices(), again.Slices()); diff != "" {
 			t.Errorf("%s: slices (-before +after others decided):\n%s", at, diff)
 		}
@@ -148,35 +148,35 @@ func TestResultsDoNotDependOnTheOrderInWhichASnapshotWasFilled(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
 		e := fleet.Empty().Edit()
 		random := enginetest.NewRandom(uint64(len(at)))
-		names := slices.Sorted(maps.Keys(c.world.Clusters))
+		names := slices.Sorted(maps.Keys(c.state.Clusters))
 		random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		for i, name := range names {
 			e.SetCluster(fleet.NewCluster(enginetest.Cluster(fmt.Sprintf("passing-%d", i)).In("s1").Obj()))
-			e.SetCluster(fleet.NewCluster(c.world.Clusters[name]))
+			e.SetCluster(fleet.NewCluster(c.state.Clusters[name]))
 			e.DeleteCluster(fmt.Sprintf("passing-%d", random.IntN(i+1)))
 		}
 		for i := range names {
 			e.DeleteCluster(fmt.Sprintf("passing-%d", i))
 		}
-		for key, score := range c.world.Scores {
+		for key, score := range c.state.Scores {
 			e.SetScore(key.Cluster, fleet.NewScore(score))
 		}
-		for name, set := range c.world.Sets {
+		for name, set := range c.state.Sets {
 			e.SetSet(fleet.NewSet(set))
-			for namespace, bound := range c.world.Bindings {
+			for namespace, bound := range c.state.Bindings {
 				if bound[name] {
 					e.Bind(namespace, name)
 				}
 			}
 		}
-		for key := range c.world.Placements {
+		for key := range c.state.Placements {
 			var read []fleet.Slice
-			for _, slice := range slices.Backward(c.world.SlicesOf(key)) {
+			for _, slice := range slices.Backward(c.state.SlicesOf(key)) {
 				read = append(read, plan.ReadSlice(slice))
 			}
 			e.SetSlices(key, read)
 		}
-		got := enginetest.DecidePlacement(e.Snapshot().At(c.world.Now), c.world.Placements[c.key], rig.env)
+		got := enginetest.DecidePlacement(e.Snapshot().At(c.state.Now), c.state.Placements[c.key], rig.env)
 		if want, got := enginetest.OutcomeOf(c.result), enginetest.OutcomeOf(got); want.JSON() != got.JSON() {
 			t.Errorf("%s (-in order +shuffled):\n%s", at, cmp.Diff(want, got))
 		}
@@ -188,7 +188,7 @@ func TestASnapshotNeverChangesAndEditsOfOneSnapshotAreIndependent(t *testing.T) 
 		want := enginetest.OutcomeOf(c.result).JSON()
 		var branches []*enginetest.Live
 		for i := range 3 {
-			live := enginetest.NewLive(c.world.Copy(), rig.env)
+			live := enginetest.NewLive(c.state.Copy(), rig.env)
 			live.Snapshot = c.snapshot
 			random := enginetest.NewRandom(uint64(len(at) + i))
 			for range 10 {
@@ -196,12 +196,12 @@ func TestASnapshotNeverChangesAndEditsOfOneSnapshotAreIndependent(t *testing.T) 
 			}
 			branches = append(branches, live)
 		}
-		if got := enginetest.OutcomeOf(enginetest.DecidePlacement(c.snapshot, c.world.Placements[c.key], rig.env)).JSON(); got != want {
+		if got := enginetest.OutcomeOf(enginetest.DecidePlacement(c.snapshot, c.state.Placements[c.key], rig.env)).JSON(); got != want {
 			t.Errorf("%s: the snapshot changed:\n%s\n%s", at, want, got)
 		}
 		for i, live := range branches {
-			want := rig.oracle.Decide(live.World, c.key)
-			same(t, fmt.Sprintf("%s, branch %d", at, i), want, enginetest.OutcomeAfter(live.World, live.Decide(c.key)))
+			want := rig.oracle.Decide(live.State, c.key)
+			same(t, fmt.Sprintf("%s, branch %d", at, i), want, enginetest.OutcomeAfter(live.State, live.Decide(c.key)))
 		}
 	})
 }

@@ -16,9 +16,9 @@ const large = 10_000
 
 // largeFleet is a placement over many clusters in 5 regions, 50 zones and a few sets, decided once. The cluster "odd" lacks
 // everything, has taints and comes last by name and by score.
-func largeFleet(b *testing.B, p *enginetest.PlacementBuilder) (*enginetest.World, explain.Case) {
+func largeFleet(b *testing.B, p *enginetest.PlacementBuilder) (*enginetest.State, explain.Case) {
 	b.Helper()
-	w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj(), enginetest.Set("other").Obj(), enginetest.Set("third").Obj()).Bind("ns", "all")
+	w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj(), enginetest.Set("other").Obj(), enginetest.Set("third").Obj()).Bind("ns", "all")
 	for i := range large {
 		c := enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").Label("region", fmt.Sprintf("r%d", i%5)).
 			Label("zone", fmt.Sprintf("z%d", i%50)).CPU(fmt.Sprint(100 + i%50)).Memory(fmt.Sprintf("%dGi", 10+i%90))

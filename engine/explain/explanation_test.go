@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 )
 
-// one explains the cluster "c" in a world of one placement.
-func one(t *testing.T, w *enginetest.World) explain.Cluster {
+// one explains the cluster "c" in a state of one placement.
+func one(t *testing.T, w *enginetest.State) explain.Cluster {
 	t.Helper()
 	of := explain.Of(enginetest.Decide(t, w), w.Placements[enginetest.OnlyPlacement(t, w)], nil)
 	found, ok := of.Find("c")
@@ -28,8 +28,8 @@ func one(t *testing.T, w *enginetest.World) explain.Cluster {
 	return *found
 }
 
-func in(placement *enginetest.PlacementBuilder, clusters ...*enginetest.ClusterBuilder) *enginetest.World {
-	w := enginetest.NewWorld(enginetest.Set("s").Obj(), placement.Obj()).Bind("ns", "s")
+func in(placement *enginetest.PlacementBuilder, clusters ...*enginetest.ClusterBuilder) *enginetest.State {
+	w := enginetest.NewState(enginetest.Set("s").Obj(), placement.Obj()).Bind("ns", "s")
 	for _, cluster := range clusters {
 		w.Add(cluster.Obj())
 	}
@@ -47,7 +47,7 @@ func TestExplanationOfACluster(t *testing.T) {
 	at := enginetest.Epoch.Add(10 * time.Minute)
 	sets := []string{"s"}
 	for name, tc := range map[string]struct {
-		world *enginetest.World
+		state *enginetest.State
 		want  explain.Cluster
 	}{
 		"selected": {in(p(), c()), explain.Cluster{
@@ -139,7 +139,7 @@ func TestExplanationOfACluster(t *testing.T) {
 		"undecided": {in(p().Number(-1), c()), explain.Cluster{Name: "c", Verdict: "Undecided", Why: "the placement is misconfigured or its last edit is held", Sets: sets}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, one(t, tc.world)); diff != "" {
+			if diff := cmp.Diff(tc.want, one(t, tc.state)); diff != "" {
 				t.Errorf("cluster (-want +got):\n%s", diff)
 			}
 		})
@@ -147,15 +147,15 @@ func TestExplanationOfACluster(t *testing.T) {
 }
 
 func TestRawInputs(t *testing.T) {
-	score := func(until time.Time) *enginetest.World {
+	score := func(until time.Time) *enginetest.State {
 		return in(enginetest.Placement("ns", "p").Mode("Exact").AddOn("load", "cpu", 1), enginetest.Cluster("c").In("s")).
 			Add(enginetest.Score("c", "load").Value("cpu", 10).ValidUntil(until).Obj()).At(enginetest.Epoch.Add(time.Second))
 	}
-	by := func(name string, cluster *enginetest.ClusterBuilder) *enginetest.World {
+	by := func(name string, cluster *enginetest.ClusterBuilder) *enginetest.State {
 		return in(enginetest.Placement("ns", "p").Mode("Exact").BuiltIn(name, 1), cluster.In("s"))
 	}
 	for name, tc := range map[string]struct {
-		world *enginetest.World
+		state *enginetest.State
 		want  string
 	}{
 		"balance":             {by("Balance", enginetest.Cluster("c")).Add(enginetest.Slice("ns", "q", 1, "c").Obj()), "in 1 other placements"},
@@ -170,7 +170,7 @@ func TestRawInputs(t *testing.T) {
 		"no score":            {in(enginetest.Placement("ns", "p").Mode("Exact").AddOn("load", "cpu", 1), enginetest.Cluster("c").In("s")), "not given"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := one(t, tc.world)
+			got := one(t, tc.state)
 			if len(got.Scores) != 1 || got.Scores[0].Raw != tc.want {
 				t.Errorf("scores %+v, want %q", got.Scores, tc.want)
 			}
@@ -178,16 +178,16 @@ func TestRawInputs(t *testing.T) {
 	}
 }
 
-// TestExplanationsAreCompleteAndRedacted explains decisions of random worlds. Every cluster has exactly one verdict, the
+// TestExplanationsAreCompleteAndRedacted explains decisions of random states. Every cluster has exactly one verdict, the
 // selected ones are those of the result, the rows have the same clusters as the list, and no hidden cluster is named.
 func TestExplanationsAreCompleteAndRedacted(t *testing.T) {
 	env := enginetest.Env(t)
 	for seed := range uint64(300) {
-		for kind, w := range map[string]*enginetest.World{
-			"plain": enginetest.NewRandom(seed).World(2), "full": enginetest.NewRandom(seed).FullWorld(2),
+		for kind, w := range map[string]*enginetest.State{
+			"plain": enginetest.NewRandom(seed).State(2), "full": enginetest.NewRandom(seed).FullState(2),
 		} {
 			for _, key := range w.Keys() {
-				at := fmt.Sprintf("%s world %d, %s", kind, seed, key)
+				at := fmt.Sprintf("%s state %d, %s", kind, seed, key)
 				result := enginetest.DecidePlacement(w.Snapshot(), w.Placements[key], env)
 				of := explain.Of(result, w.Placements[key], nil)
 				if diff := cmp.Diff(sorted(result.Clusters()), of.Chosen()); diff != "" {
@@ -214,7 +214,7 @@ func sorted(names []string) []string {
 }
 
 // unexplained returns the clusters that do not have exactly one verdict, or are not in exactly one row.
-func unexplained(w *enginetest.World, of *explain.Explanation) []string {
+func unexplained(w *enginetest.State, of *explain.Explanation) []string {
 	listed, rows := map[string]int{}, map[string]int{}
 	for _, cluster := range of.Clusters {
 		if cluster.Verdict != "" && cluster.Verdict != "Unknown" {
@@ -239,7 +239,7 @@ var clusterNames = regexp.MustCompile(`c[0-9]{3}`)
 
 // leakedNames returns the hidden clusters that are named to a reader of the other clusters, except for those named in the spec
 // or in the visible clusters.
-func leakedNames(t *testing.T, w *enginetest.World, all explain.Explanation, of func(visible func(string) bool) explain.Explanation) []string {
+func leakedNames(t *testing.T, w *enginetest.State, all explain.Explanation, of func(visible func(string) bool) explain.Explanation) []string {
 	t.Helper()
 	hidden := map[string]bool{}
 	var known strings.Builder

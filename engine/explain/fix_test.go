@@ -17,21 +17,21 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// worlds is the number of random worlds of each kind.
-const worlds = 100
+// states is the number of random states of each kind.
+const states = 100
 
 // TestEveryFixIsProvedAndLeavesNothingOut applies the steps of each fix as a user would, by changing objects.
 func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 	env := enginetest.Env(t)
 	fixed, none := 0, map[string]int{}
-	for seed := range uint64(worlds) {
-		for kind, w := range map[string]*enginetest.World{
-			"plain": enginetest.NewRandom(seed).World(2), "full": enginetest.NewRandom(seed).FullWorld(2), "ranked": ranked(seed),
+	for seed := range uint64(states) {
+		for kind, w := range map[string]*enginetest.State{
+			"plain": enginetest.NewRandom(seed).State(2), "full": enginetest.NewRandom(seed).FullState(2), "ranked": ranked(seed),
 		} {
 			for _, key := range w.Keys() {
 				decide(w, key, env)
 				for name, fix := range fixes(w, key, env) {
-					at := fmt.Sprintf("%s world %d, %s, %s: %s", kind, seed, key, name, fix)
+					at := fmt.Sprintf("%s state %d, %s, %s: %s", kind, seed, key, name, fix)
 					if len(fix.Steps) == 0 {
 						none[fix.None]++
 						continue
@@ -50,8 +50,8 @@ func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 		}
 	}
 	t.Logf("%d fixes; none: %v", fixed, none)
-	if fixed < worlds {
-		t.Errorf("only %d fixes were found in %d worlds: they are too simple", fixed, 2*worlds)
+	if fixed < states {
+		t.Errorf("only %d fixes were found in %d states: they are too simple", fixed, 2*states)
 	}
 }
 
@@ -65,18 +65,18 @@ var fixPattern = regexp.MustCompile(`^(label \S+=\S*|remove label \S+|claim \S+=
 func TestEveryFixIsAnAction(t *testing.T) {
 	env := enginetest.Env(t)
 	seen := map[explain.Action]int{}
-	for seed := range uint64(worlds) {
-		for _, w := range []*enginetest.World{enginetest.NewRandom(seed).World(2), enginetest.NewRandom(seed).FullWorld(2), ranked(seed)} {
+	for seed := range uint64(states) {
+		for _, w := range []*enginetest.State{enginetest.NewRandom(seed).State(2), enginetest.NewRandom(seed).FullState(2), ranked(seed)} {
 			for _, key := range w.Keys() {
 				decide(w, key, env)
 				for name, fix := range fixes(w, key, env) {
 					if len(fix.Steps) == 0 && fix.None == "" {
-						t.Errorf("world %d, %s, %s: neither a fix nor a reason", seed, key, name)
+						t.Errorf("state %d, %s, %s: neither a fix nor a reason", seed, key, name)
 					}
 					for _, step := range fix.Steps {
 						seen[step.Action]++
 						if !fixPattern.MatchString(step.Text) || strings.Contains(step.Text, "point") {
-							t.Errorf("world %d, %s, %s: %q is no act", seed, key, name, step.Text)
+							t.Errorf("state %d, %s, %s: %q is no act", seed, key, name, step.Text)
 						}
 					}
 				}
@@ -88,17 +88,17 @@ func TestEveryFixIsAnAction(t *testing.T) {
 		explain.Label, explain.Bind, explain.Tolerate, explain.Admit, explain.SetNumber, explain.SetScore, explain.SetWeight,
 	} {
 		if seen[action] == 0 {
-			t.Errorf("no fix has a step %s: the worlds are too simple", action)
+			t.Errorf("no fix has a step %s: the states are too simple", action)
 		}
 	}
 }
 
-// ranked returns a world whose clusters differ only in two add-on scores, and a placement of some of them.
-func ranked(seed uint64) *enginetest.World {
+// ranked returns a state whose clusters differ only in two add-on scores, and a placement of some of them.
+func ranked(seed uint64) *enginetest.State {
 	random := rand.New(rand.NewPCG(seed, 0))
 	placement := enginetest.Placement("ns", "p").Obj()
 	placement.Spec.NumberOfClusters = new(int32(1 + random.IntN(3)))
-	w := enginetest.NewWorld(enginetest.Set("s").Obj(), placement).Bind("ns", "s")
+	w := enginetest.NewState(enginetest.Set("s").Obj(), placement).Bind("ns", "s")
 	for i := range 6 {
 		name := fmt.Sprintf("c%d", i)
 		w.Add(enginetest.Cluster(name).In("s").Obj())
@@ -112,7 +112,7 @@ func ranked(seed uint64) *enginetest.World {
 }
 
 // decide decides a placement and stores the decision.
-func decide(w *enginetest.World, key fleet.Key, env *celenv.Env) {
+func decide(w *enginetest.State, key fleet.Key, env *celenv.Env) {
 	result := enginetest.DecidePlacement(w.Snapshot(), w.Placements[key], env)
 	for _, write := range plan.Diff(result, w.Stored(key), w.Now).Writes {
 		w.Apply(write)
@@ -120,7 +120,7 @@ func decide(w *enginetest.World, key fleet.Key, env *celenv.Env) {
 }
 
 // fixes returns the fix of every cluster that is not selected.
-func fixes(w *enginetest.World, key fleet.Key, env *celenv.Env) map[string]explain.Fix {
+func fixes(w *enginetest.State, key fleet.Key, env *celenv.Env) map[string]explain.Fix {
 	c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Past: plan.ReadLedger(w.Placements[key]), Env: env}
 	result := enginetest.DecidePlacement(c.Snapshot, c.Placement, env)
 	out := map[string]explain.Fix{}
@@ -160,7 +160,7 @@ func parts(p *clusterv1beta1.Placement, steps []explain.Step) [][]explain.Step {
 	return out
 }
 
-func selectedAfter(w *enginetest.World, key fleet.Key, env *celenv.Env, cluster string, steps []explain.Step) bool {
+func selectedAfter(w *enginetest.State, key fleet.Key, env *celenv.Env, cluster string, steps []explain.Step) bool {
 	changed := w.Copy()
 	for _, step := range steps {
 		takeStep(changed, key, cluster, step)
@@ -171,7 +171,7 @@ func selectedAfter(w *enginetest.World, key fleet.Key, env *celenv.Env, cluster 
 }
 
 // takeStep applies a step to the objects.
-func takeStep(w *enginetest.World, key fleet.Key, cluster string, step explain.Step) {
+func takeStep(w *enginetest.State, key fleet.Key, cluster string, step explain.Step) {
 	c, p := w.Clusters[cluster].DeepCopy(), w.Placements[key].DeepCopy()
 	w.Clusters[cluster], w.Placements[key] = c, p
 	named := clusterv1beta1.ClusterSelector{ClusterNames: []string{cluster}}
@@ -203,7 +203,7 @@ func takeStep(w *enginetest.World, key fleet.Key, cluster string, step explain.S
 }
 
 // takePlacementStep applies a step that does not change the placement.
-func takePlacementStep(w *enginetest.World, p *clusterv1beta1.Placement, c *clusterv1.ManagedCluster, step explain.Step) {
+func takePlacementStep(w *enginetest.State, p *clusterv1beta1.Placement, c *clusterv1.ManagedCluster, step explain.Step) {
 	drop := func(claim clusterv1.ManagedClusterClaim) bool { return claim.Name == step.Key }
 	switch step.Action { //nolint:exhaustive // the others change the placement
 	case explain.Label:
@@ -228,7 +228,7 @@ func takePlacementStep(w *enginetest.World, p *clusterv1beta1.Placement, c *clus
 }
 
 // report changes a score of a cluster, which is valid from then on.
-func report(w *enginetest.World, cluster string, step explain.Step) {
+func report(w *enginetest.State, cluster string, step explain.Step) {
 	out := enginetest.Score(cluster, step.Key).Value(step.Value, step.Number).Obj()
 	if before := w.Scores[enginetest.ScoreKey{Cluster: cluster, Resource: step.Key}]; before != nil {
 		for _, item := range before.Status.Scores {
@@ -294,7 +294,7 @@ func TestAClusterWithoutAFixHasAReason(t *testing.T) {
 		"a cluster that is selected":      {enginetest.Placement("ns", "p"), enginetest.Cluster("c").In("s"), "it is selected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := enginetest.NewWorld(enginetest.Set("s").Obj(), tc.placement.Obj(), tc.cluster.Obj()).Bind("ns", "s")
+			w := enginetest.NewState(enginetest.Set("s").Obj(), tc.placement.Obj(), tc.cluster.Obj()).Bind("ns", "s")
 			key := enginetest.OnlyPlacement(t, w)
 			decide(w, key, env)
 			c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Past: plan.ReadLedger(w.Placements[key]), Env: env}
@@ -310,9 +310,9 @@ func TestAClusterWithoutAFixHasAReason(t *testing.T) {
 func TestAFixNamesNoHiddenSet(t *testing.T) {
 	env := enginetest.Env(t)
 	key := fleet.Key{Namespace: "ns", Name: "p"}
-	w := enginetest.NewWorld(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(),
+	w := enginetest.NewState(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(),
 		enginetest.Cluster("c").In("hidden").Obj())
-	bound := enginetest.NewWorld(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(), enginetest.Cluster("c").Obj()).
+	bound := enginetest.NewState(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(), enginetest.Cluster("c").Obj()).
 		Bind(key.Namespace, "hidden")
 	for name, tc := range map[string]struct {
 		visible func(string) bool
@@ -321,7 +321,7 @@ func TestAFixNamesNoHiddenSet(t *testing.T) {
 		"all sets visible": {nil, "hidden"},
 		"no set visible":   {func(string) bool { return false }, "none: there is no visible ManagedClusterSet that it could be in"},
 	} {
-		for kind, w := range map[string]*enginetest.World{"with the cluster": w, "bound": bound} {
+		for kind, w := range map[string]*enginetest.State{"with the cluster": w, "bound": bound} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Env: env, SetVisible: tc.visible}
 				id, _ := c.Snapshot.ID("c")

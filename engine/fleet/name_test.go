@@ -21,7 +21,7 @@ func named(t *testing.T, names ...string) fleet.Selector {
 }
 
 func TestNamesNarrow(t *testing.T) {
-	s := enginetest.NewWorld(enginetest.Cluster("a").Obj(), enginetest.Cluster("b").Obj(), enginetest.Cluster("c").Obj(),
+	s := enginetest.NewState(enginetest.Cluster("a").Obj(), enginetest.Cluster("b").Obj(), enginetest.Cluster("c").Obj(),
 		enginetest.Score("gone", "load").Obj()).Snapshot()
 	for name, tc := range map[string]struct {
 		names []string
@@ -110,7 +110,7 @@ func TestChangedTerms(t *testing.T) {
 }
 
 func TestTransientTermsAreNotStored(t *testing.T) {
-	s := enginetest.NewWorld(enginetest.Cluster("c").Label("a", "1").Obj()).Snapshot()
+	s := enginetest.NewState(enginetest.Cluster("c").Label("a", "1").Obj()).Snapshot()
 	for _, term := range []fleet.Term{fleet.TermName("c"), fleet.TermChangedValue(fleet.Label, "a")} {
 		if s.ClustersWith(term).Count() > 0 {
 			t.Errorf("the snapshot keeps the term %q", term)

@@ -54,7 +54,7 @@ func byName(s *fleet.Snapshot, names []string) []string {
 }
 
 func TestDomainsSeparateValues(t *testing.T) {
-	s := enginetest.NewWorld(
+	s := enginetest.NewState(
 		enginetest.Cluster("a").Label("zone", "1").Obj(), enginetest.Cluster("b").Label("zone", "").Obj(),
 		enginetest.Cluster("c").Label("zone2", "1").Obj(), enginetest.Cluster("d").Label("zone", "1").Obj(),
 		enginetest.Cluster("e").Claim("zone", "1").Obj(),

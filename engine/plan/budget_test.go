@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// apply decides the only placement of a world and applies the first writes, or all if most is negative.
-func apply(t *testing.T, w *enginetest.World, most int) (writes []string, again time.Time) {
+// apply decides the only placement of a state and applies the first writes, or all if most is negative.
+func apply(t *testing.T, w *enginetest.State, most int) (writes []string, again time.Time) {
 	t.Helper()
 	made := plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now)
 	for i, write := range made.Writes {
@@ -32,7 +32,7 @@ func apply(t *testing.T, w *enginetest.World, most int) (writes []string, again 
 }
 
 // budgetText returns the stored budget, with instants as seconds since the epoch.
-func budgetText(w *enginetest.World, key fleet.Key) string {
+func budgetText(w *enginetest.State, key fleet.Key) string {
 	var out []string
 	status := w.Placements[key].Status.Disruption
 	if status == nil {
@@ -60,18 +60,18 @@ func qualify(names ...string) []any {
 }
 
 // withBudget is a placement that removes one cluster a minute, with its clusters selected.
-func withBudget(t *testing.T, names ...string) *enginetest.World {
+func withBudget(t *testing.T, names ...string) *enginetest.State {
 	t.Helper()
 	object := p().Labels("fit", "yes").Obj()
 	object.Spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{
 		MaxUnavailable: intstr.FromInt32(1), Interval: metav1.Duration{Duration: time.Minute},
 	}
-	w := enginetest.NewWorld(append(qualify(names...), object, enginetest.Set("all").Obj())...).Bind("ns", "all")
+	w := enginetest.NewState(append(qualify(names...), object, enginetest.Set("all").Obj())...).Bind("ns", "all")
 	apply(t, w, -1)
 	return w
 }
 
-func disqualify(w *enginetest.World, names ...string) {
+func disqualify(w *enginetest.State, names ...string) {
 	for _, name := range names {
 		w.Add(enginetest.Cluster(name).In("all").Obj())
 	}
@@ -218,7 +218,7 @@ func TestTheFirstDecisionIsOneForANewSpecThoughAMistakeWasReportedBefore(t *test
 }
 
 // shown returns the decisions of the first slice.
-func shown(w *enginetest.World, key fleet.Key) string {
+func shown(w *enginetest.State, key fleet.Key) string {
 	var out []string
 	for _, entry := range w.SlicesOf(key)[0].Status.Decisions {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s=%d %s", entry.ClusterName, entry.Score, entry.Reason)))
@@ -230,7 +230,7 @@ func TestScoresAreShownAndRewrittenSoOften(t *testing.T) {
 	object := p().Mode("Exact").AddOn("load", "cpu", 1).Obj()
 	object.Spec.SortBy, object.Spec.ScoreRateLimit = clusterv1beta1.SortByScore, "1m"
 	object.Spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "only"}}
-	w := enginetest.NewWorld(append(qualify("a", "b"), object, enginetest.Set("all").Obj())...).Bind("ns", "all").
+	w := enginetest.NewState(append(qualify("a", "b"), object, enginetest.Set("all").Obj())...).Bind("ns", "all").
 		Add(enginetest.Score("a", "load").Value("cpu", 1).Obj()).Add(enginetest.Score("b", "load").Value("cpu", 2).Obj())
 	key := enginetest.OnlyPlacement(t, w)
 	apply(t, w, -1)

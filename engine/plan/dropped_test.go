@@ -20,7 +20,7 @@ func TestDroppedFieldsAreNotWrittenAgain(t *testing.T) {
 	p := p().Obj()
 	p.Spec.SortBy = clusterv1beta1.SortByScore
 	p.Spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: intstr.FromInt32(1)}
-	w := enginetest.NewWorld(p, enginetest.Set("all").Obj()).Bind("ns", "all").
+	w := enginetest.NewState(p, enginetest.Set("all").Obj()).Bind("ns", "all").
 		Add(enginetest.Cluster("a").In("all").Obj()).
 		Add(enginetest.Cluster("b").In("all").Taint("old", "PreferNoSelect", time.Time{}).Obj())
 	result := enginetest.Decide(t, w)

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// stored returns a world after a plan was applied.
-func stored(t *testing.T, w *enginetest.World) (placement *clusterv1beta1.Placement, slices []*clusterv1beta1.PlacementDecision) {
+// stored returns a state after a plan was applied.
+func stored(t *testing.T, w *enginetest.State) (placement *clusterv1beta1.Placement, slices []*clusterv1beta1.PlacementDecision) {
 	t.Helper()
 	placement = w.Placements[enginetest.OnlyPlacement(t, w)]
 	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now).Writes {
@@ -62,7 +62,7 @@ func TestMovesAreNamedForWhatTheyAre(t *testing.T) {
 			if tc.change != nil {
 				slices = tc.change(placement, slices)
 			}
-			w := enginetest.NewWorld(placement, enginetest.Set("all").Obj()).Bind("ns", "all")
+			w := enginetest.NewState(placement, enginetest.Set("all").Obj()).Bind("ns", "all")
 			for _, name := range clusters(0, 4) {
 				w.Add(enginetest.Cluster(name).In("all").Obj())
 			}

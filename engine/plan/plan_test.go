@@ -22,9 +22,9 @@ func clusters(from, to int) []string {
 	return out
 }
 
-// hub is a world with a placement, its slices and clusters.
-func hub(p *enginetest.PlacementBuilder, names []string, slices ...*clusterv1beta1.PlacementDecision) *enginetest.World {
-	w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
+// hub is a state with a placement, its slices and clusters.
+func hub(p *enginetest.PlacementBuilder, names []string, slices ...*clusterv1beta1.PlacementDecision) *enginetest.State {
+	w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
 	for _, name := range names {
 		w.Add(enginetest.Cluster(name).In("all").Obj())
 	}
@@ -41,7 +41,7 @@ func slice(number int, names ...string) *enginetest.SliceBuilder {
 }
 
 // fills lists the writes of decisions.
-func fills(t *testing.T, w *enginetest.World) []string {
+func fills(t *testing.T, w *enginetest.State) []string {
 	t.Helper()
 	var out []string
 	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now).Writes {
@@ -61,7 +61,7 @@ func fills(t *testing.T, w *enginetest.World) []string {
 
 func TestOrderOfWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
-		world *enginetest.World
+		state *enginetest.State
 		want  []string
 	}{
 		"nothing stored: create": {hub(p(), []string{"a"}), []string{"create p-decision-1: a"}},
@@ -94,7 +94,7 @@ func TestOrderOfWrites(t *testing.T) {
 			[]string{"update-decisions p-decision-1: a", "update-decisions p-decision-2: b c", "update-decisions p-decision-1: a d"},
 		},
 		"a slice whose list of decisions is null gets one": {
-			func() *enginetest.World {
+			func() *enginetest.State {
 				empty := slice(1).Obj()
 				empty.Status.Decisions = nil
 				return hub(p(), nil, empty)
@@ -113,7 +113,7 @@ func TestOrderOfWrites(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, fills(t, tc.world)); diff != "" {
+			if diff := cmp.Diff(tc.want, fills(t, tc.state)); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
 		})
@@ -124,7 +124,7 @@ func TestOrderOfWrites(t *testing.T) {
 // decisions are stored, and all are labelled one after the other.
 func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
 	for name, tc := range map[string]struct {
-		world *enginetest.World
+		state *enginetest.State
 		want  []string
 	}{
 		"a new placement": {
@@ -136,7 +136,7 @@ func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
 		},
 		"a placement that selects no cluster": {hub(p(), nil), []string{"create p-decision-1", "update-metadata p-decision-1", "update-status p"}},
 		"a creation that was interrupted before the status": {
-			func() *enginetest.World {
+			func() *enginetest.State {
 				torn := slice(1).Unlisted().Obj()
 				torn.Status.Decisions = nil
 				return hub(p(), clusters(0, 2), torn)
@@ -149,17 +149,17 @@ func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key := enginetest.OnlyPlacement(t, tc.world)
+			key := enginetest.OnlyPlacement(t, tc.state)
 			var got []string
-			for _, write := range plan.Diff(enginetest.Decide(t, tc.world), tc.world.Stored(key), tc.world.Now).Writes {
-				tc.world.Apply(write)
+			for _, write := range plan.Diff(enginetest.Decide(t, tc.state), tc.state.Stored(key), tc.state.Now).Writes {
+				tc.state.Apply(write)
 				if write.Slice == nil {
 					got = append(got, write.Verb.String()+" "+write.Placement.Name)
 				} else {
 					got = append(got, write.Verb.String()+" "+write.Slice.Name)
 				}
-				for _, slice := range tc.world.Listed(key) {
-					if slice.Status.Decisions == nil || len(slice.Status.Decisions) == 0 && len(tc.world.Clusters) > 0 {
+				for _, slice := range tc.state.Listed(key) {
+					if slice.Status.Decisions == nil || len(slice.Status.Decisions) == 0 && len(tc.state.Clusters) > 0 {
 						t.Errorf("after %v %s is listed without its decisions", got, slice.Name)
 					}
 				}

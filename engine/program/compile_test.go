@@ -89,7 +89,7 @@ func TestWeights(t *testing.T) {
 		"an absent weight is 1, an absent type is BuiltIn": {p().Mode("Exact").Prioritizer(unweighed), []program.Prioritizer{one("ResourceAllocatableCPU", 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := enginetest.Program(t, enginetest.NewWorld(tc.placement.Obj())).Prioritizers
+			got := enginetest.Program(t, enginetest.NewState(tc.placement.Obj())).Prioritizers
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("prioritizers (-want +got):\n%s", diff)
 			}

@@ -94,7 +94,7 @@ func TestFingerprints(t *testing.T) {
 		"a group by expression":      {group(expressed), "3152d5e511e4ce3a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := enginetest.Program(t, enginetest.NewWorld(tc.placement.Obj())).Groups.Fingerprint; got != tc.want {
+			if got := enginetest.Program(t, enginetest.NewState(tc.placement.Obj())).Groups.Fingerprint; got != tc.want {
 				t.Errorf("fingerprint %s, want %s", got, tc.want)
 			}
 		})

@@ -108,7 +108,7 @@ func TestSpreadWeight(t *testing.T) {
 		"Exact takes what is listed":       {p().Mode("Exact").BuiltIn("Spread", -3), -3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := enginetest.Program(t, enginetest.NewWorld(tc.placement.Obj()))
+			got := enginetest.Program(t, enginetest.NewState(tc.placement.Obj()))
 			if got.SpreadWeight != tc.want {
 				t.Errorf("weight %d, want %d", got.SpreadWeight, tc.want)
 			}

@@ -76,7 +76,7 @@ func TestWokenByTiersSpreadAndNames(t *testing.T) {
 		"a cluster that is selected and may not be is only tainted": {[]specOption{percent}, becomes(enginetest.Cluster("gone").Taint("k", "NoSelect", enginetest.Epoch)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := worldWith(p(), c("a").Label("zone", "1").Obj(), c("b").Obj(), enginetest.Cluster("gone").Obj(), enginetest.Cluster("far").Obj(),
+			w := stateWith(p(), c("a").Label("zone", "1").Obj(), c("b").Obj(), enginetest.Cluster("gone").Obj(), enginetest.Cluster("far").Obj(),
 				enginetest.Slice("ns", "p", 1, "a", "gone").Obj()).Add(with(tc.spec...))
 			live := enginetest.NewLive(w, enginetest.Env(t))
 			clear(live.Woken)

@@ -65,7 +65,7 @@ func BenchmarkClusterChanged(b *testing.B) {
 func BenchmarkPut(b *testing.B) {
 	for _, placements := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(placements), func(b *testing.B) {
-			s := enginetest.NewWorld(enginetest.Set("all").Obj()).Bind("ns", "all").Snapshot()
+			s := enginetest.NewState(enginetest.Set("all").Obj()).Bind("ns", "all").Snapshot()
 			index, env := wake.NewIndex(), enginetest.Env(b)
 			var one *program.Program
 			for i := range placements {
@@ -101,7 +101,7 @@ type benchFleet struct {
 // newBenchFleet returns a fleet whose placements each select by one of so many labels.
 func newBenchFleet(b *testing.B, labels int) benchFleet {
 	b.Helper()
-	w := enginetest.NewWorld(enginetest.Set("all").Obj())
+	w := enginetest.NewState(enginetest.Set("all").Obj())
 	for i := range fleetSize {
 		w.Add(labelledCluster(i).Obj())
 	}

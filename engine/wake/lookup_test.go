@@ -18,11 +18,11 @@ func TestIndexAgreesWithANaiveScan(t *testing.T) {
 	env, touched, untouched := enginetest.Env(t), 0, 0
 	for seed := range uint64(100) {
 		random := enginetest.NewRandom(seed)
-		world := random.FullWorld
+		state := random.FullState
 		if seed%2 == 0 {
-			world = random.World
+			state = random.State
 		}
-		live := enginetest.NewLive(world(1+int(seed%9)), env)
+		live := enginetest.NewLive(state(1+int(seed%9)), env)
 		for n := range 60 {
 			if random.Chance(30) {
 				random.FullEvent(live)
@@ -32,12 +32,12 @@ func TestIndexAgreesWithANaiveScan(t *testing.T) {
 			clear(live.Woken)
 			what := random.ClusterEvent(live)
 			want := scan(live, before, env)
-			for _, key := range live.World.Keys() {
+			for _, key := range live.State.Keys() {
 				if got := live.Woken[key]; got != want[key] {
-					t.Fatalf("seed %d, event %d, %s: %s touched is %v, want %v: %+v", seed, n, what, key, got, want[key], live.World.Placements[key].Spec)
+					t.Fatalf("seed %d, event %d, %s: %s touched is %v, want %v: %+v", seed, n, what, key, got, want[key], live.State.Placements[key].Spec)
 				}
 			}
-			touched, untouched = touched+len(live.Woken), untouched+len(live.World.Placements)-len(live.Woken)
+			touched, untouched = touched+len(live.Woken), untouched+len(live.State.Placements)-len(live.Woken)
 		}
 	}
 	if touched < 1000 || untouched < 1000 {
@@ -57,8 +57,8 @@ func scan(live *enginetest.Live, before *fleet.Snapshot, env *celenv.Env) map[fl
 	if n.before == n.after {
 		return out
 	}
-	for _, key := range live.World.Keys() {
-		compiled, _ := program.Compile(live.World.Placements[key], env)
+	for _, key := range live.State.Keys() {
+		compiled, _ := program.Compile(live.State.Placements[key], env)
 		if n.touches(key, compiled) {
 			out[key] = true
 		}
@@ -69,7 +69,7 @@ func scan(live *enginetest.Live, before *fleet.Snapshot, env *celenv.Env) map[fl
 // TestClusterChangedAllocatesNothing has 1,000 placements. The change touches half of them.
 func TestClusterChangedAllocatesNothing(t *testing.T) {
 	index, env := wake.NewIndex(), enginetest.Env(t)
-	s := enginetest.NewWorld(enginetest.Set("all").Obj()).Bind("ns", "all").Snapshot()
+	s := enginetest.NewState(enginetest.Set("all").Obj()).Bind("ns", "all").Snapshot()
 	for i := range 1000 {
 		selected := clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("stage", []string{"prod", "dev"}[i%2])}
 		compiled, faults := program.Compile(enginetest.Placement("ns", fmt.Sprint(i)).Number(int32(i)).Predicate(selected).Obj(), env)

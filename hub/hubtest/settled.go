@@ -29,18 +29,18 @@ func (h *Hub) AwaitFixedPoint(t testing.TB, limit time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var world *enginetest.World
+	var state *enginetest.State
 	Eventually(t, limit, func(ctx context.Context) error {
 		objects, err := source.List(ctx, reader)
 		if err != nil {
 			return fmt.Errorf("reading the hub: %w", err)
 		}
-		world = enginetest.WorldOf(objects.All()).At(clock.RealClock{}.Now())
-		return checkFixedPoint(world, env)
+		state = enginetest.StateOf(objects.All()).At(clock.RealClock{}.Now())
+		return checkFixedPoint(state, env)
 	})
-	snapshot := world.Snapshot()
-	for _, key := range world.Keys() {
-		engine, oracle := enginetest.EngineOutcome(world, snapshot, key, env), oracle.Decide(world, key)
+	snapshot := state.Snapshot()
+	for _, key := range state.Keys() {
+		engine, oracle := enginetest.EngineOutcome(state, snapshot, key, env), oracle.Decide(state, key)
 		if diff := cmp.Diff(oracle.JSON(), engine.JSON()); diff != "" {
 			t.Errorf("placement %s: engine and oracle differ (-oracle +engine):\n%s", key, diff)
 		}
@@ -48,17 +48,17 @@ func (h *Hub) AwaitFixedPoint(t testing.TB, limit time.Duration) {
 }
 
 // checkFixedPoint returns an error unless all placements are stored as the engine would decide them.
-func checkFixedPoint(world *enginetest.World, env *celenv.Env) error {
-	snapshot := world.Snapshot()
-	for _, key := range world.Keys() {
-		placement := world.Placements[key]
+func checkFixedPoint(state *enginetest.State, env *celenv.Env) error {
+	snapshot := state.Snapshot()
+	for _, key := range state.Keys() {
+		placement := state.Placements[key]
 		if !placement.DeletionTimestamp.IsZero() || placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 			continue
 		}
-		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, env), world.Stored(key), world.Now)
+		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, env), state.Stored(key), state.Now)
 		if !writes.Empty() {
 			return fmt.Errorf("placement %s is not settled: +%v -%v, %d writes, first %s of %s",
-				key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb, cmp.Diff(world.Stored(key).Placement.Status, placementOf(writes)))
+				key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb, cmp.Diff(state.Stored(key).Placement.Status, placementOf(writes)))
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ import (
 )
 
 // rollout is the set shop/web as its planner sees it. It implements console.Deliveries and console.Members.
-type rollout struct{ *plantest.World }
+type rollout struct{ *plantest.State }
 
 // Delivery implements console.Deliveries.
 func (r rollout) Delivery(_ context.Context, set fleet.Key) (*report.Report, error) {

@@ -121,13 +121,13 @@ func TestNotesFitTheAPI(t *testing.T) {
 }
 
 func TestRemovalReasons(t *testing.T) {
-	world := enginetest.NewWorld(
+	state := enginetest.NewState(
 		enginetest.Placement("ns", "p").Labels("fit", "yes").Obj(), enginetest.Set("sea").Obj(),
 		enginetest.Cluster("a").In("sea").Label("fit", "yes").TaintValue("gpu", "true", "NoSelect", time.Time{}).Obj(),
 		enginetest.Cluster("b").In("sea").Label("fit", "yes").TaintValue("gpu", "true", "NoSelect", time.Time{}).Obj(),
 		enginetest.Cluster("c").In("sea").Obj(), enginetest.Cluster("e").Obj(),
 	).Bind("ns", "sea")
-	result := enginetest.Decide(t, world)
+	result := enginetest.Decide(t, state)
 	for sentence, test := range map[string]struct {
 		removed []string
 		want    string
@@ -150,13 +150,13 @@ func TestRemovalReasons(t *testing.T) {
 // TestNotesHoldNoControlCharacters evicts a cluster for a taint whose value drives terminals and forges lines.
 func TestNotesHoldNoControlCharacters(t *testing.T) {
 	const hostile = "\x1b[2Jx\a\r\nFORGED\u202e\u009b31m"
-	world := enginetest.NewWorld(
+	state := enginetest.NewState(
 		enginetest.Placement("ns", "p").Obj(), enginetest.Set("sea").Obj(),
 		enginetest.Cluster("a").In("sea").TaintValue("gpu", hostile, "NoSelect", time.Time{}).Obj(),
 	).Bind("ns", "sea")
 	before := enginetest.Placement("ns", "p").Obj()
 	before.Status.NumberOfSelectedClusters = 1
-	removed, _ := decisionEvent(before, enginetest.Decide(t, world), plan.Plan{Removed: []string{"a"}})
+	removed, _ := decisionEvent(before, enginetest.Decide(t, state), plan.Plan{Removed: []string{"a"}})
 	kept, _ := decisionEvent(before, misconfigured(hostile), plan.Plan{})
 	for _, event := range []telemetry.Event{removed, kept} {
 		if strings.ContainsFunc(event.Note, escape.Control) || !strings.Contains(event.Note, `^[[2Jx\u0007\r\nFORGED\u202e\u009b31m`) {

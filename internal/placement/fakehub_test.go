@@ -43,7 +43,7 @@ type fakeHub struct {
 
 	t       *testing.T
 	clock   *clocktesting.FakeClock
-	stored  *enginetest.World
+	stored  *enginetest.State
 	version int
 	// pending are the events that the informers have not shown yet, one queue per kind.
 	pending [3][]func(informed)
@@ -61,7 +61,7 @@ type informed struct {
 }
 
 func newHub(t *testing.T) *fakeHub {
-	return &fakeHub{t: t, clock: clocktesting.NewFakeClock(enginetest.Epoch), stored: enginetest.NewWorld(), fault: func() fault { return writeOK }, betweenWrites: func() {}}
+	return &fakeHub{t: t, clock: clocktesting.NewFakeClock(enginetest.Epoch), stored: enginetest.NewState(), fault: func() fault { return writeOK }, betweenWrites: func() {}}
 }
 
 func (h *fakeHub) stamp(object client.Object, fresh bool) {

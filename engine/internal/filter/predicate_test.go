@@ -64,7 +64,7 @@ func TestPredicates(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := enginetest.NewWorld(tc.placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all").
+			w := enginetest.NewState(tc.placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all").
 				Add(enginetest.Cluster("c").In("all").Label("region", "eu").Label("much", "yes").Obj()).
 				Add(enginetest.Cluster("other").In("all").Label("region", "eu").Label("env", "prod").Obj())
 			if tc.incumbent {

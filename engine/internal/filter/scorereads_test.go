@@ -48,7 +48,7 @@ func TestScoreReadsOfExpressions(t *testing.T) {
 			score := func(cluster, resource string, until time.Time) any {
 				return enginetest.Score(cluster, resource).Value("x", 1).ValidUntil(until).Obj()
 			}
-			w := enginetest.NewWorld(placement, enginetest.Cluster("a").Obj(), enginetest.Cluster("b").Obj(),
+			w := enginetest.NewState(placement, enginetest.Cluster("a").Obj(), enginetest.Cluster("b").Obj(),
 				enginetest.Score("a", "endless").Value("x", 1).Obj(), score("b", "now", now),
 				score("a", "load", now.Add(time.Hour)), score("b", "load", now.Add(time.Minute)),
 				score("a", "half", now.Add(-1)), score("b", "half", now.Add(2*time.Minute)),
@@ -74,7 +74,7 @@ func TestScoreReadsOfExpressions(t *testing.T) {
 func TestScoreReadsOfRemovedClustersAreDropped(t *testing.T) {
 	placement := placement().CEL(`managedCluster.metadata.name != "a" || managedCluster.scores("r").size() > 0 || true`).Obj()
 	placement.Spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "t", ClusterSelector: byCEL(`managedCluster.scores("r").size() > 0 || true`)}}
-	w := enginetest.NewWorld(placement)
+	w := enginetest.NewState(placement)
 	for _, name := range []string{"a", "b", "c"} {
 		w.Add(enginetest.Cluster(name).Obj()).Add(enginetest.Score(name, "r").ValidUntil(enginetest.Epoch.Add(-1)).Obj())
 	}

@@ -112,7 +112,7 @@ func TestTaints(t *testing.T) {
 			for _, toleration := range tc.tolerations {
 				p.Tolerate(toleration)
 			}
-			w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj(), tc.cluster.Obj()).Bind("ns", "all").At(added.Add(tc.after))
+			w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj(), tc.cluster.Obj()).Bind("ns", "all").At(added.Add(tc.after))
 			if tc.incumbent {
 				w.Add(enginetest.Slice("ns", "p", 1, "c").Obj())
 			}

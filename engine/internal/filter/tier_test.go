@@ -34,7 +34,7 @@ type tierCase struct {
 	leave *uint64
 }
 
-func (c tierCase) world() *enginetest.World {
+func (c tierCase) state() *enginetest.State {
 	p := placement()
 	for _, predicate := range c.predicates {
 		p.Predicate(predicate)
@@ -43,7 +43,7 @@ func (c tierCase) world() *enginetest.World {
 	for i, selector := range c.tiers {
 		placement.Spec.Tiers = append(placement.Spec.Tiers, clusterv1beta1.ClusterTier{Name: fmt.Sprint("t", i), ClusterSelector: selector})
 	}
-	return enginetest.NewWorld(placement,
+	return enginetest.NewState(placement,
 		enginetest.Cluster("a").Label("region", "eu").Label("much", "yes").Claim("gpu", "a b").Obj(),
 		enginetest.Cluster("b").Label("region", "eu").Obj(),
 		enginetest.Cluster("c").Label("region", "us").Obj(), enginetest.Cluster("d").Obj(),
@@ -52,7 +52,7 @@ func (c tierCase) world() *enginetest.World {
 
 func (c tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
 	t.Helper()
-	w := c.world()
+	w := c.state()
 	s, p := w.Snapshot(), enginetest.Program(t, w)
 	bits := func(names []string) *bitset.BitSet {
 		out := &bitset.BitSet{}

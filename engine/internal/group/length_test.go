@@ -22,7 +22,7 @@ func TestLength(t *testing.T) {
 		"of no clusters it is 0":                 {"3", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			strategy := enginetest.Program(t, enginetest.NewWorld(p().PerGroup(tc.perGroup).Obj())).Groups
+			strategy := enginetest.Program(t, enginetest.NewState(p().PerGroup(tc.perGroup).Obj())).Groups
 			if got := strategy.GroupSize(tc.total); got != tc.want {
 				t.Errorf("length %d, want %d", got, tc.want)
 			}

@@ -20,7 +20,7 @@ func FuzzQuantity(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		amounts := map[string]resource.Quantity{}
-		w := worldOf(enginetest.Cluster("silent"))
+		w := stateOf(enginetest.Cluster("silent"))
 		for name, text := range map[string]string{"a": a, "b": b, "c": c} {
 			quantity, err := resource.ParseQuantity(text)
 			if err != nil {

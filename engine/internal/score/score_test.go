@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// scoresOf returns what a prioritizer gives to each cluster of a world, all of them candidates of ns/p.
-func scoresOf(w *enginetest.World, by program.Prioritizer, retainedOnly ...string) (values map[string]int64, column score.Column) {
+// scoresOf returns what a prioritizer gives to each cluster of a state, all of them candidates of ns/p.
+func scoresOf(w *enginetest.State, by program.Prioritizer, retainedOnly ...string) (values map[string]int64, column score.Column) {
 	s := w.Snapshot()
 	key := fleet.Key{Namespace: "ns", Name: "p"}
 	in := score.Input{Snapshot: s, Key: key, Incumbents: &bitset.BitSet{}, RetainedOnly: &bitset.BitSet{}}
@@ -37,20 +37,20 @@ func scoresOf(w *enginetest.World, by program.Prioritizer, retainedOnly ...strin
 	return values, column
 }
 
-func worldOf(clusters ...*enginetest.ClusterBuilder) *enginetest.World {
-	w := enginetest.NewWorld()
+func stateOf(clusters ...*enginetest.ClusterBuilder) *enginetest.State {
+	w := enginetest.NewState()
 	for _, cluster := range clusters {
 		w.Add(cluster.Obj())
 	}
 	return w
 }
 
-func threeClusters() *enginetest.World {
-	return worldOf(enginetest.Cluster("c1"), enginetest.Cluster("c2"), enginetest.Cluster("c3"))
+func threeClusters() *enginetest.State {
+	return stateOf(enginetest.Cluster("c1"), enginetest.Cluster("c2"), enginetest.Cluster("c3"))
 }
 
 // withDecisions adds decisions of other placements, one for each list.
-func withDecisions(w *enginetest.World, lists ...[]string) *enginetest.World {
+func withDecisions(w *enginetest.State, lists ...[]string) *enginetest.State {
 	for i, list := range lists {
 		w.Add(enginetest.Slice("elsewhere", string(rune('a'+i)), 1, list...).Obj())
 	}
@@ -63,75 +63,75 @@ func TestFormulas(t *testing.T) {
 	cpu := program.Prioritizer{Kind: program.AllocatableCPU, Weight: 1}
 	memory := program.Prioritizer{Kind: program.AllocatableMemory, Weight: 1}
 	mine := enginetest.Slice("ns", "p", 1, "c1").Obj()
-	sized := func(amounts ...string) *enginetest.World {
-		w := enginetest.NewWorld()
+	sized := func(amounts ...string) *enginetest.State {
+		w := enginetest.NewState()
 		for i, amount := range amounts {
 			w.Add(enginetest.Cluster("c" + string(rune('1'+i))).CPU(amount).Memory(amount).Obj())
 		}
 		return w
 	}
 	for name, tc := range map[string]struct {
-		world        *enginetest.World
+		state        *enginetest.State
 		by           program.Prioritizer
 		retainedOnly []string
 		want         map[string]int64
 	}{
-		"Balance without decisions gives all 100": {world: threeClusters(), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100}},
+		"Balance without decisions gives all 100": {state: threeClusters(), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100}},
 		"6: Balance with 2, 1 and 1 decisions": {
-			world: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1", "c3"}), by: balance, want: map[string]int64{"c1": -100, "c2": 0, "c3": 0},
+			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1", "c3"}), by: balance, want: map[string]int64{"c1": -100, "c2": 0, "c3": 0},
 		},
 		"6: Balance with 3, 1 and 0 decisions": {
-			world: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}, []string{"c1"}), by: balance,
+			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}, []string{"c1"}), by: balance,
 			want: map[string]int64{"c1": -100, "c2": 32, "c3": 100},
 		},
 		"Balance truncates toward zero before it doubles": {
-			world: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c1"}), by: balance,
+			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c1"}), by: balance,
 			want: map[string]int64{"c1": -100, "c2": -32, "c3": 100},
 		},
 		"Balance counts a placement once, however its slices are torn": {
-			world: withDecisions(threeClusters(), []string{"c1", "c1", "c2"}).Add(enginetest.Slice("elsewhere", "a", 2, "c1").Obj()), by: balance,
+			state: withDecisions(threeClusters(), []string{"c1", "c1", "c2"}).Add(enginetest.Slice("elsewhere", "a", 2, "c1").Obj()), by: balance,
 			want: map[string]int64{"c1": -100, "c2": -100, "c3": 100},
 		},
 		"Balance measures by the most chosen of all clusters, candidate or gone": {
-			world: withDecisions(threeClusters(), []string{"gone", "c1"}, []string{"gone"}), by: balance, want: map[string]int64{"c1": 0, "c2": 100, "c3": 100},
+			state: withDecisions(threeClusters(), []string{"gone", "c1"}, []string{"gone"}), by: balance, want: map[string]int64{"c1": 0, "c2": 100, "c3": 100},
 		},
 		"Balance leaves the placement's own decisions out": {
-			world: threeClusters().Add(enginetest.Slice("ns", "p", 1, "c1", "c2").Obj()), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100},
+			state: threeClusters().Add(enginetest.Slice("ns", "p", 1, "c1", "c2").Obj()), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100},
 		},
 		"Balance gives an incumbent the best there is": {
-			world: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}).Add(mine), by: balance, want: map[string]int64{"c1": 100, "c2": 0, "c3": 100},
+			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}).Add(mine), by: balance, want: map[string]int64{"c1": 100, "c2": 0, "c3": 100},
 		},
 		"Balance gives an incumbent the best there is for a negative weight": {
-			world: withDecisions(threeClusters(), []string{"c2"}).Add(mine), by: against, want: map[string]int64{"c1": -100, "c2": -100, "c3": 100},
+			state: withDecisions(threeClusters(), []string{"c2"}).Add(mine), by: against, want: map[string]int64{"c1": -100, "c2": -100, "c3": 100},
 		},
 		"7: Steady gives an incumbent 100 and others 0": {
-			world: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: 1}, want: map[string]int64{"c1": 100, "c2": 0, "c3": 0},
+			state: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: 1}, want: map[string]int64{"c1": 100, "c2": 0, "c3": 0},
 		},
 		"Steady with a negative weight counts as nothing": {
-			world: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: -1}, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0},
+			state: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: -1}, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0},
 		},
-		"8: allocatable 10, 20 and 30":       {world: sized("10", "20", "30"), by: cpu, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
-		"8: all have the same":               {world: sized("10", "10"), by: memory, want: map[string]int64{"c1": 100, "c2": 100}},
-		"allocatable truncates toward zero":  {world: sized("0", "1", "3"), by: memory, want: map[string]int64{"c1": -100, "c2": -33, "c3": 100}},
-		"amounts above the range of a float": {world: sized("-1e400", "0", "1e400"), by: memory, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
+		"8: allocatable 10, 20 and 30":       {state: sized("10", "20", "30"), by: cpu, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
+		"8: all have the same":               {state: sized("10", "10"), by: memory, want: map[string]int64{"c1": 100, "c2": 100}},
+		"allocatable truncates toward zero":  {state: sized("0", "1", "3"), by: memory, want: map[string]int64{"c1": -100, "c2": -33, "c3": 100}},
+		"amounts above the range of a float": {state: sized("-1e400", "0", "1e400"), by: memory, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
 		"8: a cluster without capacity is in the middle": {
-			world: sized("10", "30").Add(enginetest.Cluster("c3").Allocatable(clusterv1.ResourceCPU, "99").Obj()), by: cpu,
+			state: sized("10", "30").Add(enginetest.Cluster("c3").Allocatable(clusterv1.ResourceCPU, "99").Obj()), by: cpu,
 			want: map[string]int64{"c1": -100, "c2": 100, "c3": 0},
 		},
-		"no cluster reports the resource": {world: threeClusters(), by: cpu, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0}},
+		"no cluster reports the resource": {state: threeClusters(), by: cpu, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0}},
 		"a cluster that is retained only does not change the scale": {
-			world: sized("10", "20", "90"), by: cpu, retainedOnly: []string{"c3"}, want: map[string]int64{"c1": -100, "c2": 100, "c3": 100},
+			state: sized("10", "20", "90"), by: cpu, retainedOnly: []string{"c3"}, want: map[string]int64{"c1": -100, "c2": 100, "c3": 100},
 		},
 		"clusters that are all retained only set the scale": {
-			world: sized("10", "20"), by: cpu, retainedOnly: []string{"c1", "c2"}, want: map[string]int64{"c1": -100, "c2": 100},
+			state: sized("10", "20"), by: cpu, retainedOnly: []string{"c1", "c2"}, want: map[string]int64{"c1": -100, "c2": 100},
 		},
 		"clusters that are retained only are equal if no other reports the resource": {
-			world: sized("10", "20").Add(enginetest.Cluster("c3").Obj()), by: cpu, retainedOnly: []string{"c1", "c2"},
+			state: sized("10", "20").Add(enginetest.Cluster("c3").Obj()), by: cpu, retainedOnly: []string{"c1", "c2"},
 			want: map[string]int64{"c1": 100, "c2": 100, "c3": 0},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := scoresOf(tc.world, tc.by, tc.retainedOnly...)
+			got, _ := scoresOf(tc.state, tc.by, tc.retainedOnly...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("scores (-want +got):\n%s", diff)
 			}
@@ -141,7 +141,7 @@ func TestFormulas(t *testing.T) {
 
 func TestAddOnScores(t *testing.T) {
 	at := enginetest.Epoch
-	w := worldOf(enginetest.Cluster("plain"), enginetest.Cluster("none"), enginetest.Cluster("unnamed"), enginetest.Cluster("old"),
+	w := stateOf(enginetest.Cluster("plain"), enginetest.Cluster("none"), enginetest.Cluster("unnamed"), enginetest.Cluster("old"),
 		enginetest.Cluster("edge"), enginetest.Cluster("wild"), enginetest.Cluster("stale")).
 		Add(enginetest.Score("plain", "r").Value("s", 7).Value("t", 9).Obj()).
 		Add(enginetest.Score("unnamed", "r").Value("t", 9).Obj()).

@@ -43,7 +43,7 @@ func TestChoice(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := enginetest.NewWorld(tc.placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(1e10)).
+			w := enginetest.NewState(tc.placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(1e10)).
 				Add(enginetest.Score("b", "r").Value("s", 50).Obj()).Add(enginetest.Score("a", "r").Value("t", 100).Obj())
 			for _, cluster := range tc.clusters {
 				w.Add(cluster.In("all").Obj())
@@ -62,7 +62,7 @@ func TestChoice(t *testing.T) {
 }
 
 func TestRankOfTheOutranked(t *testing.T) {
-	w := enginetest.NewWorld(p().AddOn("r", "s", 1).Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
+	w := enginetest.NewState(p().AddOn("r", "s", 1).Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
 	for name, value := range map[string]int32{"a": 30, "b": 40, "c": 50, "d": 90} {
 		cluster := enginetest.Cluster(name).In("all")
 		if name == "d" {

@@ -111,13 +111,13 @@ func parse(text string) []*clusterv1.ManagedCluster {
 	return out
 }
 
-// fleetWith is a world of the placement ns/web, with clusters and incumbents.
-func fleetWith(clusters string, incumbents []string, shapes ...shape) *enginetest.World {
+// fleetWith is a state of the placement ns/web, with clusters and incumbents.
+func fleetWith(clusters string, incumbents []string, shapes ...shape) *enginetest.State {
 	p := enginetest.Placement("ns", "p").Obj()
 	for _, shape := range shapes {
 		shape(&p.Spec)
 	}
-	w := enginetest.NewWorld(p, enginetest.Set("all").Obj()).Bind("ns", "all")
+	w := enginetest.NewState(p, enginetest.Set("all").Obj()).Bind("ns", "all")
 	for _, cluster := range parse(clusters) {
 		w.Add(cluster)
 	}
@@ -127,8 +127,8 @@ func fleetWith(clusters string, incumbents []string, shapes ...shape) *enginetes
 	return w
 }
 
-// decide decides the placement of a world.
-func decide(t *testing.T, w *enginetest.World) *engine.Result {
+// decide decides the placement of a state.
+func decide(t *testing.T, w *enginetest.State) *engine.Result {
 	t.Helper()
 	p := enginetest.Program(t, w)
 	return engine.Schedule(w.Snapshot(), p, plan.ReadLedger(w.Placements[p.Key]))

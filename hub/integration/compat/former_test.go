@@ -32,7 +32,7 @@ func TestAHubOpensTheDataOfTheFormerRelease(t *testing.T) {
 	former := kit.Must(checkout.Program(formerRelease)).In(t)
 	t.Setenv(hubtest.KubernetesVariable, former)
 	data, copied := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copied")
-	hub := hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Manifests: world(t), Args: []string{encrypted}})
+	hub := hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Manifests: manifests(t), Args: []string{encrypted}})
 	requireRelease(t, hub, filepath.Base(former))
 	before := store(t, hub)
 	requireVersion(t, data, before.Kubernetes)

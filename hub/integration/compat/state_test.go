@@ -31,7 +31,7 @@ import (
 
 const (
 	keptLabel = "kept"
-	// minKinds is how many kinds the world has with that label.
+	// minKinds is how many kinds the state has with that label.
 	minKinds = 45
 	// quietInterval is longer than the first retries of every controller.
 	quietInterval = 3 * time.Second
@@ -52,7 +52,7 @@ var (
 type state struct {
 	// Kubernetes is the version of the API server.
 	Kubernetes string
-	// Objects are the objects, by resource and name. Those with the label of the world have their content, and other objects have their UID.
+	// Objects are the objects, by resource and name. Those with the label of the state have their content, and other objects have their UID.
 	Objects map[string]any
 	// Slices are the decisions, by slice.
 	Slices map[string]any
@@ -69,14 +69,14 @@ func (s state) restrictedTo(other state) map[string]any {
 	return out
 }
 
-// world returns the manifests of the demo with an object of each kind.
-func world(t *testing.T) fs.FS {
+// manifests returns the manifests of the demo with an object of each kind.
+func manifests(t *testing.T) fs.FS {
 	t.Helper()
-	out := kit.Must(hubtest.Merge(map[string]fs.FS{"demo": os.DirFS(checkout.Path(t, "examples/demo")), "world": os.DirFS("testdata/world")})).In(t)
+	out := kit.Must(hubtest.Merge(map[string]fs.FS{"demo": os.DirFS(checkout.Path(t, "examples/demo")), "state": os.DirFS("testdata/state")})).In(t)
 	return out
 }
 
-// store waits until the hub has processed the world, and returns what it stores.
+// store waits until the hub has processed the state, and returns what it stores.
 func store(t *testing.T, hub *hubtest.Hub) state {
 	t.Helper()
 	requestCertificate(t, hub)

@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{"inventory": config.Inventory(), "profile": config.Profile(), "registration": config.Registration(), "delivery": config.Delivery()}}))
 }
 
-// world is a namespace with the profiles of another manager, bound to a set of their clusters, and a manager that imports them.
-type world struct {
+// state is a namespace with the profiles of another manager, bound to a set of their clusters, and a manager that imports them.
+type state struct {
 	*kit.Client
 
 	t         *testing.T
@@ -50,9 +50,9 @@ type world struct {
 	manager   *hubtest.Manager
 }
 
-func newWorld(t *testing.T, grace string) *world {
+func newState(t *testing.T, grace string) *state {
 	t.Helper()
-	w := &world{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
+	w := &state{Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t)}
 	set := kit.Set(w.namespace)
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
 		SelectorType:  clusterv1beta2.LabelSelector,
@@ -76,7 +76,7 @@ func newWorld(t *testing.T, grace string) *world {
 	return w
 }
 
-func (w *world) create(object client.Object) {
+func (w *state) create(object client.Object) {
 	w.t.Helper()
 	w.MustCreate(object)
 	if object.GetNamespace() == "" {
@@ -88,10 +88,10 @@ func (w *world) create(object client.Object) {
 	}
 }
 
-func (w *world) name(short string) string { return w.namespace + "-" + short }
+func (w *state) name(short string) string { return w.namespace + "-" + short }
 
 // publish stores a profile with its status, as another cluster manager does.
-func (w *world) publish(short string, healthy metav1.ConditionStatus) *multiclusterv1alpha1.ClusterProfile {
+func (w *state) publish(short string, healthy metav1.ConditionStatus) *multiclusterv1alpha1.ClusterProfile {
 	w.t.Helper()
 	out := w.publishBare(short)
 	w.report(out, healthy)
@@ -99,7 +99,7 @@ func (w *world) publish(short string, healthy metav1.ConditionStatus) *multiclus
 }
 
 // publishBare stores a profile without a status.
-func (w *world) publishBare(short string) *multiclusterv1alpha1.ClusterProfile {
+func (w *state) publishBare(short string) *multiclusterv1alpha1.ClusterProfile {
 	w.t.Helper()
 	out := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name(short), Labels: map[string]string{"x-k8s.io/cluster-manager": "theirs"}}}
 	out.Spec.ClusterManager.Name = "theirs"
@@ -107,7 +107,7 @@ func (w *world) publishBare(short string) *multiclusterv1alpha1.ClusterProfile {
 	return out
 }
 
-func (w *world) report(profile *multiclusterv1alpha1.ClusterProfile, healthy metav1.ConditionStatus) {
+func (w *state) report(profile *multiclusterv1alpha1.ClusterProfile, healthy metav1.ConditionStatus) {
 	w.t.Helper()
 	before := profile.DeepCopy()
 	profile.Status.Version.Kubernetes = "v1.36.3"
@@ -117,7 +117,7 @@ func (w *world) report(profile *multiclusterv1alpha1.ClusterProfile, healthy met
 }
 
 // awaitDecision waits until a placement has some clusters.
-func (w *world) awaitDecision(placement string, want ...string) {
+func (w *state) awaitDecision(placement string, want ...string) {
 	w.t.Helper()
 	for i, short := range want {
 		want[i] = w.name(short)
@@ -126,7 +126,7 @@ func (w *world) awaitDecision(placement string, want ...string) {
 }
 
 // awaitCluster waits until a cluster satisfies a check; nil is a cluster that does not exist.
-func (w *world) awaitCluster(short string, check func(*clusterv1.ManagedCluster) bool) {
+func (w *state) awaitCluster(short string, check func(*clusterv1.ManagedCluster) bool) {
 	w.t.Helper()
 	w.Await("a cluster satisfies a check", func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{}
@@ -147,7 +147,7 @@ func isMissing(cluster *clusterv1.ManagedCluster) bool {
 
 // TestAFleetWithoutAgentsIsPlacedOn has a fleet that only ClusterProfiles describe.
 func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
-	w := newWorld(t, "1h")
+	w := newState(t, "1h")
 	a := w.publish("a", metav1.ConditionTrue)
 	w.publish("b", metav1.ConditionTrue)
 	w.publish("c", metav1.ConditionFalse)
@@ -200,7 +200,7 @@ func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
 
 // TestNothingIsDeliveredToAnImportedCluster has a namespace of a team with the name of a cluster that is imported.
 func TestNothingIsDeliveredToAnImportedCluster(t *testing.T) {
-	w := newWorld(t, "1h")
+	w := newState(t, "1h")
 	w.publish("a", metav1.ConditionTrue)
 	w.create(kit.Namespace(w.name("a")))
 	w.create(kit.Placement(w.namespace, "web"))
@@ -226,7 +226,7 @@ func TestNothingIsDeliveredToAnImportedCluster(t *testing.T) {
 
 // TestADeletedProfileDeletesItsClusterAfterTheGrace deletes one profile of five, then all.
 func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
-	w := newWorld(t, "1s")
+	w := newState(t, "1s")
 	var all []*multiclusterv1alpha1.ClusterProfile
 	for _, short := range []string{"a", "b", "c", "d", "e"} {
 		all = append(all, w.publish(short, metav1.ConditionTrue))
@@ -272,7 +272,7 @@ func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
 }
 
 // awaitHeld waits until the manager has refused to delete a cluster without its profile.
-func (w *world) awaitHeld(short string) {
+func (w *state) awaitHeld(short string) {
 	w.t.Helper()
 	w.Await("the manager has refused to delete a cluster without its profile", func(context.Context) error {
 		for line := range strings.Lines(w.manager.Log()) {
@@ -293,7 +293,7 @@ type decisionLog struct {
 }
 
 // watchDecisions follows the decisions, each of one slice, until the end of the test.
-func (w *world) watchDecisions() *decisionLog {
+func (w *state) watchDecisions() *decisionLog {
 	w.t.Helper()
 	watching := kit.Must(w.Watch(w.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(w.namespace))).In(w.t)
 	w.t.Cleanup(watching.Stop)
@@ -342,7 +342,7 @@ func (l *decisionLog) require(clusters ...string) {
 
 // TestAClusterOfAUserIsLeftAlone has a cluster with the name of a profile.
 func TestAClusterOfAUserIsLeftAlone(t *testing.T) {
-	w := newWorld(t, "1s")
+	w := newState(t, "1s")
 	theirs := kit.Cluster(w.name("a"))
 	w.create(theirs)
 	profile := w.publish("a", metav1.ConditionTrue)

@@ -22,7 +22,7 @@ import (
 // consumer reads the decisions of one key by the text of the KEPs only. It lists all slices of the key, and resolves each reference to a
 // profile.
 type consumer struct {
-	w   *world
+	w   *state
 	key string
 }
 
@@ -164,7 +164,7 @@ func (w *watcher) require(stay []string) {
 
 // TestAConsumerFollowsAPlacement moves a placement of several slices in many ways while a consumer reads without a pause.
 func TestAConsumerFollowsAPlacement(t *testing.T) {
-	w := newWorld(t)
+	w := newState(t)
 	const core, extra = 30, 90
 	for i := range core {
 		w.join(fmt.Sprintf("core-%03d", i), map[string]string{"example.com/part": "core"})

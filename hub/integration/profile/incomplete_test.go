@@ -35,7 +35,7 @@ type sliceWatch struct {
 }
 
 // watchSlices starts to follow the decisions of a key that has all of the clusters which stay.
-func (w *world) watchSlices(key string, stay []string) *sliceWatch {
+func (w *state) watchSlices(key string, stay []string) *sliceWatch {
 	w.t.Helper()
 	matching := []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{multiclusterv1alpha1.DecisionKeyLabel: key}}
 	list := &multiclusterv1alpha1.PlacementDecisionList{}
@@ -83,7 +83,7 @@ func (s *sliceWatch) see(kind watch.EventType, slice *multiclusterv1alpha1.Place
 }
 
 // sources returns the slices of a placement that another client may delete, by name.
-func (w *world) sources(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
+func (w *state) sources(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
 	list := &clusterv1beta1.PlacementDecisionList{}
 	err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
 	slices.SortFunc(list.Items, func(a, b clusterv1beta1.PlacementDecision) int { return strings.Compare(a.Name, b.Name) })
@@ -91,7 +91,7 @@ func (w *world) sources(ctx context.Context, placement string) ([]clusterv1beta1
 }
 
 // awaitRestored waits until a placement has a complete decision without the slices that were deleted.
-func (w *world) awaitRestored(placement *clusterv1beta1.Placement, deleted map[types.UID]bool, want int) {
+func (w *state) awaitRestored(placement *clusterv1beta1.Placement, deleted map[types.UID]bool, want int) {
 	w.t.Helper()
 	w.Await("a placement has a complete decision without the slices that were deleted", func(ctx context.Context) error {
 		stored := &clusterv1beta1.Placement{}
@@ -114,7 +114,7 @@ func (w *world) awaitRestored(placement *clusterv1beta1.Placement, deleted map[t
 
 // TestADeletedSliceRemovesNoClusterFromTheReaders deletes slices of a placement, whose clusters stay selected.
 func TestADeletedSliceRemovesNoClusterFromTheReaders(t *testing.T) {
-	w := newWorld(t)
+	w := newState(t)
 	const count = 105
 	for i := range count {
 		w.create(kit.Cluster(w.name(fmt.Sprintf("c-%03d", i)), clusterv1beta2.ClusterSetLabel, w.namespace))

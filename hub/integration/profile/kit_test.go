@@ -22,9 +22,9 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// world is a namespace that is bound to a set of its own, and a manager that publishes profiles with the permissions that it has in a
+// state is a namespace that is bound to a set of its own, and a manager that publishes profiles with the permissions that it has in a
 // cluster.
-type world struct {
+type state struct {
 	*kit.Client
 
 	t         *testing.T
@@ -33,16 +33,16 @@ type world struct {
 	manager   *hubtest.Manager
 }
 
-func newWorld(t *testing.T, args ...string) *world {
+func newState(t *testing.T, args ...string) *state {
 	t.Helper()
-	return newWorldOn(t, shared, args...)
+	return newStateOn(t, shared, args...)
 }
 
-func newWorldOn(t *testing.T, hub *hubtest.Hub, args ...string) *world {
+func newStateOn(t *testing.T, hub *hubtest.Hub, args ...string) *state {
 	t.Helper()
 	admin := hub.Config()
 	admin.QPS = -1 // the consumer reads without a pause
-	w := &world{Client: kit.For(t, admin), t: t, hub: hub, namespace: hub.Namespace(t)}
+	w := &state{Client: kit.For(t, admin), t: t, hub: hub, namespace: hub.Namespace(t)}
 	w.create(kit.Set(w.namespace))
 	w.bind(w.namespace)
 	w.start(args...)
@@ -50,13 +50,13 @@ func newWorldOn(t *testing.T, hub *hubtest.Hub, args ...string) *world {
 }
 
 // start starts a manager.
-func (w *world) start(args ...string) {
+func (w *state) start(args ...string) {
 	w.t.Helper()
 	w.manager = hubtest.StartManager(w.t, w.hub, hubtest.ManagerOptions{Args: append([]string{"--controllers=*,profile"}, args...)})
 }
 
 // create stores an object that the end of the test removes.
-func (w *world) create(object client.Object) {
+func (w *state) create(object client.Object) {
 	w.t.Helper()
 	w.MustCreate(object)
 	if object.GetNamespace() == "" {
@@ -64,7 +64,7 @@ func (w *world) create(object client.Object) {
 	}
 }
 
-func (w *world) delete(object client.Object) {
+func (w *state) delete(object client.Object) {
 	w.t.Helper()
 	if err := client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.t.Context()), object)); err != nil {
 		w.t.Error(err)
@@ -72,17 +72,17 @@ func (w *world) delete(object client.Object) {
 }
 
 // bind binds the set of the test in a namespace.
-func (w *world) bind(namespace string) *clusterv1beta2.ManagedClusterSetBinding {
+func (w *state) bind(namespace string) *clusterv1beta2.ManagedClusterSetBinding {
 	w.t.Helper()
 	out := kit.Binding(namespace, w.namespace)
 	w.create(out)
 	return out
 }
 
-func (w *world) name(cluster string) string { return w.namespace + "-" + cluster }
+func (w *state) name(cluster string) string { return w.namespace + "-" + cluster }
 
 // join stores a cluster of the set that is accepted and has reported.
-func (w *world) join(short string, labels map[string]string) *clusterv1.ManagedCluster {
+func (w *state) join(short string, labels map[string]string) *clusterv1.ManagedCluster {
 	w.t.Helper()
 	out := kit.Cluster(w.name(short), clusterv1beta2.ClusterSetLabel, w.namespace)
 	maps.Copy(out.Labels, labels)
@@ -99,7 +99,7 @@ func (w *world) join(short string, labels map[string]string) *clusterv1.ManagedC
 }
 
 // report changes the status of a cluster.
-func (w *world) report(cluster *clusterv1.ManagedCluster, change func(*clusterv1.ManagedClusterStatus)) {
+func (w *state) report(cluster *clusterv1.ManagedCluster, change func(*clusterv1.ManagedClusterStatus)) {
 	w.t.Helper()
 	before := cluster.DeepCopy()
 	change(&cluster.Status)
@@ -107,7 +107,7 @@ func (w *world) report(cluster *clusterv1.ManagedCluster, change func(*clusterv1
 }
 
 // change changes an object but its status.
-func change[T client.Object](w *world, object T, change func(T)) {
+func change[T client.Object](w *state, object T, change func(T)) {
 	w.t.Helper()
 	before, _ := object.DeepCopyObject().(client.Object)
 	change(object)
@@ -115,13 +115,13 @@ func change[T client.Object](w *world, object T, change func(T)) {
 }
 
 // profile returns the profile of a cluster in a namespace.
-func (w *world) profile(ctx context.Context, namespace, cluster string) (*multiclusterv1alpha1.ClusterProfile, error) {
+func (w *state) profile(ctx context.Context, namespace, cluster string) (*multiclusterv1alpha1.ClusterProfile, error) {
 	out := &multiclusterv1alpha1.ClusterProfile{}
 	return out, w.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, out)
 }
 
 // awaitProfile waits until the profile of a cluster satisfies a check.
-func (w *world) awaitProfile(namespace, cluster string, check func(*multiclusterv1alpha1.ClusterProfile) bool) *multiclusterv1alpha1.ClusterProfile {
+func (w *state) awaitProfile(namespace, cluster string, check func(*multiclusterv1alpha1.ClusterProfile) bool) *multiclusterv1alpha1.ClusterProfile {
 	w.t.Helper()
 	var out *multiclusterv1alpha1.ClusterProfile
 	w.Await("the profile of a cluster satisfies a check", func(ctx context.Context) error {
@@ -138,7 +138,7 @@ func (w *world) awaitProfile(namespace, cluster string, check func(*multicluster
 }
 
 // profiles returns the names of the profiles in a namespace, sorted.
-func (w *world) profiles(ctx context.Context, namespace string) (string, error) {
+func (w *state) profiles(ctx context.Context, namespace string) (string, error) {
 	list := &multiclusterv1alpha1.ClusterProfileList{}
 	if err := w.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return "", err
@@ -151,7 +151,7 @@ func (w *world) profiles(ctx context.Context, namespace string) (string, error) 
 	return strings.Join(out, " "), nil
 }
 
-func (w *world) awaitProfiles(namespace, want string) {
+func (w *state) awaitProfiles(namespace, want string) {
 	w.t.Helper()
 	w.Await("the namespace has exactly the wanted profiles", func(ctx context.Context) error {
 		if got, err := w.profiles(ctx, namespace); err != nil || got != want {
@@ -162,7 +162,7 @@ func (w *world) awaitProfiles(namespace, want string) {
 }
 
 // writes returns how many writes of profiles and decisions the API server has completed.
-func (w *world) writes() float64 {
+func (w *state) writes() float64 {
 	w.t.Helper()
 	total := 0.0
 	for _, count := range hubtest.Writes(w.hub.ReadMetrics(w.t), func(group, _ string) bool { return group == multiclusterv1alpha1.GroupName }) {

@@ -23,7 +23,7 @@ import (
 
 // TestProfilesFollowTheFleet changes a cluster, a set and bindings, one after the other.
 func TestProfilesFollowTheFleet(t *testing.T) {
-	w := newWorld(t, "--profile-access-provider=example")
+	w := newState(t, "--profile-access-provider=example")
 	other := shared.Namespace(t)
 	a := w.join("a", nil)
 	w.awaitProfiles(w.namespace, "a")
@@ -84,7 +84,7 @@ func TestProfilesFollowTheFleet(t *testing.T) {
 
 // TestAnotherManagersProfileStays has a profile of another cluster manager under the name of a cluster.
 func TestAnotherManagersProfileStays(t *testing.T) {
-	w := newWorld(t)
+	w := newState(t)
 	theirs := &multiclusterv1alpha1.ClusterProfile{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name("a")},
 		Spec:       multiclusterv1alpha1.ClusterProfileSpec{ClusterManager: multiclusterv1alpha1.ClusterManager{Name: "theirs"}},
@@ -127,7 +127,7 @@ func TestAnotherManagersProfileStays(t *testing.T) {
 }
 
 // awaitStay requires that a profile has not changed, after the manager has handled a later change.
-func (w *world) awaitStay(profile *multiclusterv1alpha1.ClusterProfile) {
+func (w *state) awaitStay(profile *multiclusterv1alpha1.ClusterProfile) {
 	w.t.Helper()
 	w.join("later", nil)
 	w.awaitProfile(w.namespace, w.name("later"), func(p *multiclusterv1alpha1.ClusterProfile) bool { return len(p.Status.Conditions) > 0 })
@@ -145,7 +145,7 @@ func (w *world) awaitStay(profile *multiclusterv1alpha1.ClusterProfile) {
 }
 
 // heartbeats returns how many renewals of leases the API server has completed.
-func (w *world) heartbeats() float64 {
+func (w *state) heartbeats() float64 {
 	w.t.Helper()
 	total := 0.0
 	for _, count := range hubtest.Writes(w.hub.ReadMetrics(w.t), func(_, resource string) bool { return resource == "leases" }) {
@@ -156,7 +156,7 @@ func (w *world) heartbeats() float64 {
 
 // TestTheShortNameIsOfThePlacementAPI requires that kubectl resolves the name that both groups have as it always did.
 func TestTheShortNameIsOfThePlacementAPI(t *testing.T) {
-	w := newWorld(t)
+	w := newState(t)
 	w.join("a", nil)
 	w.create(kit.Placement(w.namespace, "web"))
 	reader := consumer{w: w, key: "web"}

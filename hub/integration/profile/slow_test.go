@@ -18,7 +18,7 @@ import (
 
 // TestHeartbeatsWriteNothing lets agents send heartbeats, and restarts the manager. It has a hub of its own, whose writes it counts.
 func TestHeartbeatsWriteNothing(t *testing.T) {
-	w := newWorldOn(t, hubtest.New(t, hubtest.Options{Manifests: config.Profile()}))
+	w := newStateOn(t, hubtest.New(t, hubtest.Options{Manifests: config.Profile()}))
 	fleet := hubtest.NewFleet(t, w.hub, hubtest.FleetOptions{Clusters: 6, LeaseSeconds: 2, Labels: func(int) map[string]string {
 		return map[string]string{clusterv1beta2.ClusterSetLabel: w.namespace}
 	}})

@@ -26,8 +26,8 @@ import (
 // object is the name of the scores.
 const object = "berth-scores"
 
-// world is two clusters whose load a Prometheus scrapes, and a manager that queries it.
-type world struct {
+// state is two clusters whose load a Prometheus scrapes, and a manager that queries it.
+type state struct {
 	*kit.Client
 	t         *testing.T
 	namespace string
@@ -76,10 +76,10 @@ scores:
 `, source)
 }
 
-// newWorld starts all of it. config returns the configuration of the manager from the URL of Prometheus.
-func newWorld(t *testing.T, config func(prometheus string) string) *world {
+// newState starts all of it. config returns the configuration of the manager from the URL of Prometheus.
+func newState(t *testing.T, config func(prometheus string) string) *state {
 	t.Helper()
-	w := &world{
+	w := &state{
 		Client: kit.New(t, shared), t: t, namespace: shared.Namespace(t), load: &load{values: map[string]float64{}},
 	}
 	w.MustCreate(kit.Set(w.namespace), kit.Binding(w.namespace, w.namespace))
@@ -96,9 +96,9 @@ func newWorld(t *testing.T, config func(prometheus string) string) *world {
 	return w
 }
 
-func (w *world) cluster(letter string) string { return w.namespace + "-" + letter }
+func (w *state) cluster(letter string) string { return w.namespace + "-" + letter }
 
-func (w *world) file(name, content string) string {
+func (w *state) file(name, content string) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), name)
 	kit.NoError(w.t, os.WriteFile(path, []byte(content), 0o600))
@@ -106,7 +106,7 @@ func (w *world) file(name, content string) string {
 }
 
 // place stores a placement of one cluster, the one with the most of a score.
-func (w *world) place(score string) *clusterv1beta1.Placement {
+func (w *state) place(score string) *clusterv1beta1.Placement {
 	w.t.Helper()
 	out := kit.Placement(w.namespace, score, kit.ByScore(object, score))
 	w.MustCreate(out)
@@ -114,19 +114,19 @@ func (w *world) place(score string) *clusterv1beta1.Placement {
 }
 
 // awaitDecision waits until a placement has exactly one cluster.
-func (w *world) awaitDecision(placement, want string) {
+func (w *state) awaitDecision(placement, want string) {
 	w.t.Helper()
 	w.AwaitSelected(w.namespace, placement, want)
 }
 
 // scores returns the scores of a cluster.
-func (w *world) scores(ctx context.Context, cluster string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+func (w *state) scores(ctx context.Context, cluster string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	out := &clusterv1alpha1.AddOnPlacementScore{}
 	return out, w.Get(ctx, client.ObjectKey{Namespace: cluster, Name: object}, out)
 }
 
 // awaitCondition waits until the condition of the scores of a cluster has a reason.
-func (w *world) awaitCondition(cluster, reason string) {
+func (w *state) awaitCondition(cluster, reason string) {
 	w.t.Helper()
 	w.AwaitCondition(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: object}}, "ScoresCurrent", "", reason)
 }

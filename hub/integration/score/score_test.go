@@ -32,7 +32,7 @@ import (
 
 // TestAPlacementFollowsTheLoad moves load between two clusters, and then changes it by less than the threshold.
 func TestAPlacementFollowsTheLoad(t *testing.T) {
-	w := newWorld(t, twoScores)
+	w := newState(t, twoScores)
 	w.load.set(w.cluster("a"), 80)
 	w.load.set(w.cluster("b"), 20)
 	imported := w.cluster("imported")
@@ -83,7 +83,7 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 // TestAPrometheusThatDiesLetsScoresRunOut stops the source, and starts it again.
 func TestAPrometheusThatDiesLetsScoresRunOut(t *testing.T) {
 	var down atomic.Bool
-	w := newWorld(t, func(prometheus string) string {
+	w := newState(t, func(prometheus string) string {
 		to := kit.Must(url.Parse(prometheus)).In(t)
 		forward := httputil.NewSingleHostReverseProxy(to)
 		gate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -125,7 +125,7 @@ func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(silent.Close)
-	w := newWorld(t, func(prometheus string) string {
+	w := newState(t, func(prometheus string) string {
 		config := strings.Replace(twoScores(prometheus), "}]", fmt.Sprintf("}, {name: silent, url: %q}]", silent.URL), 1)
 		for number := range 12 { // more than are sent to a source at a time
 			config += fmt.Sprintf("- {name: silent-%d, object: silent, source: silent, query: up, min: 0, max: 1, interval: 1m}\n", number)
@@ -155,7 +155,7 @@ func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
 
 // TestScoresOfOthersStay has another provider in the same object.
 func TestScoresOfOthersStay(t *testing.T) {
-	w := newWorld(t, twoScores)
+	w := newState(t, twoScores)
 	w.load.set(w.cluster("a"), 80)
 	w.awaitCondition(w.cluster("a"), "Measured")
 	patch := []byte(`{"apiVersion":"cluster.open-cluster-management.io/v1alpha1","kind":"AddOnPlacementScore","status":{"scores":[{"name":"theirs","value":7}]}}`)

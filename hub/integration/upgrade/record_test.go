@@ -48,7 +48,7 @@ func TestRecord(t *testing.T) {
 	for number := range 110 {
 		r.storeCluster(number)
 	}
-	r.apply("testdata/world.yaml")
+	r.apply("testdata/state.yaml")
 	r.awaitIdle(manager)
 	r.changeFleet()
 	r.reportWorks()

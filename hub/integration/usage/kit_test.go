@@ -28,8 +28,8 @@ const (
 
 var errNotYet = errors.New("not yet")
 
-// world is two clusters: that of an agent, and another with a fixed score.
-type world struct {
+// state is two clusters: that of an agent, and another with a fixed score.
+type state struct {
 	*kit.Client
 	t                     *testing.T
 	namespace, own, other string
@@ -39,10 +39,10 @@ type world struct {
 	kubeconfig string
 }
 
-// newWorld creates both clusters and a placement of one, the one with more free CPU. The agent does not run.
-func newWorld(t *testing.T, score int32) *world {
+// newState creates both clusters and a placement of one, the one with more free CPU. The agent does not run.
+func newState(t *testing.T, score int32) *state {
 	t.Helper()
-	w := &world{
+	w := &state{
 		Client: kit.New(t, hub), t: t, namespace: hub.Namespace(t),
 		toMember: kit.New(t, member), agent: hubtest.NewAgent(t),
 	}
@@ -65,33 +65,33 @@ func newWorld(t *testing.T, score int32) *world {
 }
 
 // startAgent starts the agent with the permissions on its member that an installed one has.
-func (w *world) startAgent() {
+func (w *state) startAgent() {
 	w.t.Helper()
 	w.agent.Start(w.t, member, "--report-usage", "--usage-interval="+interval, "--member-kubeconfig="+w.kubeconfig)
 }
 
 // createOnMember creates an object on the member until the end of the test.
-func (w *world) createOnMember(stored client.Object) {
+func (w *state) createOnMember(stored client.Object) {
 	w.t.Helper()
 	w.toMember.MustCreate(stored)
 	w.t.Cleanup(func() { w.deleteOnMember(stored) })
 }
 
 // deleteOnMember deletes an object on the member at once: no kubelet ends pods there.
-func (w *world) deleteOnMember(stored client.Object) {
+func (w *state) deleteOnMember(stored client.Object) {
 	w.t.Helper()
 	if err := w.toMember.Delete(context.WithoutCancel(w.t.Context()), stored, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 		w.t.Error(err)
 	}
 }
 
-func (w *world) awaitDecision(want string) {
+func (w *state) awaitDecision(want string) {
 	w.t.Helper()
 	w.AwaitSelected(w.namespace, "free", want)
 }
 
 // awaitScores waits until the hub has scores of the own cluster, and returns the object.
-func (w *world) awaitScores(want map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
+func (w *state) awaitScores(want map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
 	w.t.Helper()
 	out := &clusterv1alpha1.AddOnPlacementScore{}
 	w.Await("the hub has scores of the own cluster", func(ctx context.Context) error {

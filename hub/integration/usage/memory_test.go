@@ -24,7 +24,7 @@ const (
 
 // TestMemoryOfManyPods measures an agent whose member has five thousand pods.
 func TestMemoryOfManyPods(t *testing.T) {
-	w := newWorld(t, 0)
+	w := newState(t, 0)
 	w.createOnMember(node("wide"))
 	creating := &errgroup.Group{}
 	creating.SetLimit(16)

@@ -21,7 +21,7 @@ import (
 // TestAPlacementFollowsTheUsage moves a placement by pods and by a node, and then changes the usage by less than the threshold. At last
 // the agent stops.
 func TestAPlacementFollowsTheUsage(t *testing.T) {
-	w := newWorld(t, -20)
+	w := newState(t, -20)
 	n := node("n1")
 	w.createOnMember(n)
 	w.createOnMember(pod("small", "n1", "1"))
@@ -62,14 +62,14 @@ func TestAPlacementFollowsTheUsage(t *testing.T) {
 	}
 }
 
-func (w *world) cordon(n *corev1.Node, cordoned bool) {
+func (w *state) cordon(n *corev1.Node, cordoned bool) {
 	w.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, cordoned))
 	w.toMember.MustPatch(n.DeepCopy(), patch)
 }
 
 // requireNoiseToMoveNothing adds and removes pods of half a point for some intervals, and counts the writes.
-func (w *world) requireNoiseToMoveNothing() {
+func (w *state) requireNoiseToMoveNothing() {
 	w.t.Helper()
 	events := kit.Must(w.Watch(w.t.Context(), &clusterv1alpha1.AddOnPlacementScoreList{}, client.InNamespace(w.own))).In(w.t)
 	count := make(chan int)
@@ -107,7 +107,7 @@ func (w *world) requireNoiseToMoveNothing() {
 }
 
 // requireUse lets the member serve metrics.k8s.io, as metrics-server does.
-func (w *world) requireUse() {
+func (w *state) requireUse() {
 	w.t.Helper()
 	w.createOnMember(metricsDefinition())
 	use := &unstructured.Unstructured{Object: map[string]any{
@@ -137,7 +137,7 @@ func metricsDefinition() *unstructured.Unstructured {
 }
 
 // awaitExpired waits until the placement reports whether its scores have run out.
-func (w *world) awaitExpired(want bool) {
+func (w *state) awaitExpired(want bool) {
 	w.t.Helper()
 	w.Await("the placement reports whether its scores have run out", func(ctx context.Context) error {
 		placement := kit.Placement(w.namespace, "free")

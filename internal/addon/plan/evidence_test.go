@@ -16,9 +16,9 @@ import (
 const canaries = "{type: Progressive, progressive: {maxConcurrency: 3, mandatoryDecisionGroups: [{groupName: canary}]}}"
 
 // rolledOut returns a hub on which the configuration "base" is rolled out over a decision, and the configuration "next" is about to be.
-func rolledOut(t *testing.T, decision string, placements ...string) *world {
+func rolledOut(t *testing.T, decision string, placements ...string) *state {
 	t.Helper()
-	w := newWorld(t, placements...)
+	w := newState(t, placements...)
 	w.selects("p", decision)
 	w.finish(t)
 	w.changeTo("next", "2")
@@ -26,12 +26,12 @@ func rolledOut(t *testing.T, decision string, placements ...string) *world {
 }
 
 // changeTo changes the default configuration.
-func (w *world) changeTo(name, hash string) {
+func (w *state) changeTo(name, hash string) {
 	w.configs[name], w.addOn.Spec.SupportedConfigs[0].DefaultConfig.Name = hash, name
 }
 
 // finish rolls the present configurations out to every cluster.
-func (w *world) finish(t *testing.T) {
+func (w *state) finish(t *testing.T) {
 	t.Helper()
 	for range 12 {
 		w.settle(t)
@@ -47,7 +47,7 @@ func (w *world) finish(t *testing.T) {
 }
 
 // watch lets a manager run for a time.
-func (w *world) watch(t *testing.T, span time.Duration) {
+func (w *state) watch(t *testing.T, span time.Duration) {
 	t.Helper()
 	for end := w.now.Add(span); w.now.Before(end); w.now = w.now.Add(time.Minute) {
 		w.observe()
@@ -56,12 +56,12 @@ func (w *world) watch(t *testing.T, span time.Duration) {
 }
 
 // record returns the record of the first placement; nil without one.
-func (w *world) record() *clusterv1alpha1.RolloutRecord {
+func (w *state) record() *clusterv1alpha1.RolloutRecord {
 	return w.addOn.Status.InstallProgressions[0].Rollout
 }
 
 // entry returns what is on record of a cluster; the zero value for nothing.
-func (w *world) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
+func (w *state) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
 	for _, entry := range w.record().Clusters {
 		if entry.Name == cluster {
 			return entry
@@ -71,7 +71,7 @@ func (w *world) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
 }
 
 // passes lets hours go by.
-func (w *world) passes(t *testing.T) plan.Result {
+func (w *state) passes(t *testing.T) plan.Result {
 	t.Helper()
 	for range 5 {
 		w.observe()
@@ -81,17 +81,17 @@ func (w *world) passes(t *testing.T) plan.Result {
 	return w.settle(t)
 }
 
-func (w *world) expect(t *testing.T, reaches, progressing string) {
+func (w *state) expect(t *testing.T, reaches, progressing string) {
 	t.Helper()
 	if got := w.reaches(); got != reaches || w.progressing() != progressing {
 		t.Errorf("%q, %s, want %q, %s: %s", got, w.progressing(), reaches, progressing, w.message())
 	}
 }
 
-func (w *world) message() string { return w.addOn.Status.InstallProgressions[0].Conditions[0].Message }
+func (w *state) message() string { return w.addOn.Status.InstallProgressions[0].Conditions[0].Message }
 
 // good returns the hash of the last known good configuration.
-func (w *world) good() string {
+func (w *state) good() string {
 	return w.addOn.Status.InstallProgressions[0].ConfigReferences[0].LastKnownGoodConfig.SpecHash
 }
 
@@ -164,21 +164,21 @@ func TestADeadlineRunsFromTheStart(t *testing.T) {
 
 // TestAFailureCountsUntilTheClusterSucceeds: a retry lets no other cluster start.
 func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
-	for sentence, change := range map[string]func(*testing.T, *world){
-		"its add-on is deleted": func(_ *testing.T, w *world) { delete(w.stored, "a") },
-		"it is under way again": func(_ *testing.T, w *world) {
+	for sentence, change := range map[string]func(*testing.T, *state){
+		"its add-on is deleted": func(_ *testing.T, w *state) { delete(w.stored, "a") },
+		"it is under way again": func(_ *testing.T, w *state) {
 			w.stored["a"].Status.Conditions[0].Reason = "Progressing"
 		},
-		"the strategy becomes All": func(_ *testing.T, w *world) {
+		"the strategy becomes All": func(_ *testing.T, w *state) {
 			w.addOn.Spec.InstallStrategy.Placements[0].RolloutStrategy = clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.All}
 		},
-		"the configuration is missing for a moment": func(t *testing.T, w *world) {
+		"the configuration is missing for a moment": func(t *testing.T, w *state) {
 			delete(w.configs, "next")
 			w.settle(t)
 			w.expect(t, "a=2 b=1 c=1", "False/Misconfigured")
 			w.configs["next"] = "2"
 		},
-		"another placement takes it": func(_ *testing.T, w *world) {
+		"another placement takes it": func(_ *testing.T, w *state) {
 			w.addOn.Spec.InstallStrategy.Placements = append(w.addOn.Spec.InstallStrategy.Placements, addonv1alpha1.PlacementStrategy{
 				PlacementRef: addonv1alpha1.PlacementRef{Namespace: space, Name: "q"},
 			})
@@ -202,16 +202,16 @@ func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
 // TestAMandatoryGroupProvesTheConfiguration: what takes the canaries away lets no other group start.
 func TestAMandatoryGroupProvesTheConfiguration(t *testing.T) {
 	for sentence, tc := range map[string]struct {
-		change func(*world)
+		change func(*state)
 		phase  string
 	}{
-		"its cluster leaves":        {func(w *world) { w.selects("p", "c d") }, "False/Failed"},
-		"its cluster is relabelled": {func(w *world) { relabelled(w) }, "True/Progressing"},
-		"a healthy cluster is deleted": {func(w *world) {
+		"its cluster leaves":        {func(w *state) { w.selects("p", "c d") }, "False/Failed"},
+		"its cluster is relabelled": {func(w *state) { relabelled(w) }, "True/Progressing"},
+		"a healthy cluster is deleted": {func(w *state) {
 			w.members = map[string]evidence.Member{"a": {Gone: true}}
 			w.selects("p", "c d")
 		}, "False/MandatoryGroupUnproven"},
-		"its cluster keeps add-ons out and has none": {func(w *world) {
+		"its cluster keeps add-ons out and has none": {func(w *state) {
 			delete(w.stored, "a")
 			w.clusters["a"].Annotations = map[string]string{addonv1alpha1.DisableInstallationAnnotation: ""}
 		}, "False/Failed"},
@@ -233,11 +233,11 @@ func TestAMandatoryGroupProvesTheConfiguration(t *testing.T) {
 	w.expect(t, "a=2 c=2 d=2", "True/Progressing")
 }
 
-func relabelled(w *world) { w.selects("p", "canary:|a c d") }
+func relabelled(w *state) { w.selects("p", "canary:|a c d") }
 
 // TestAGroupThatIsMissingWaits: the message has what to do, and the strategy without the group goes on.
 func TestAGroupThatIsMissingWaits(t *testing.T) {
-	w := newWorld(t, "p="+canaries)
+	w := newState(t, "p="+canaries)
 	w.selects("p", "a b")
 	w.settle(t)
 	w.expect(t, "", "False/MandatoryGroupUnproven")
@@ -323,20 +323,20 @@ func TestPlacementsRollOutOnTheirOwn(t *testing.T) {
 
 // TestAnUpgradeChangesNothing: an add-on without a record gets one, and nothing else is written.
 func TestAnUpgradeChangesNothing(t *testing.T) {
-	forgets := func(w *world) {
+	forgets := func(w *state) {
 		for i := range w.addOn.Status.InstallProgressions {
 			w.addOn.Status.InstallProgressions[i].Rollout = nil
 		}
 	}
-	for sentence, prepare := range map[string]func(*testing.T, *world){
-		"the rollout has finished": func(*testing.T, *world) {},
-		"it has, and a cluster fails since": func(_ *testing.T, w *world) {
+	for sentence, prepare := range map[string]func(*testing.T, *state){
+		"the rollout has finished": func(*testing.T, *state) {},
+		"it has, and a cluster fails since": func(_ *testing.T, w *state) {
 			w.reports("a", false)
 			w.observe()
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}")
+			w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}")
 			w.selects("p", "a b")
 			w.finish(t)
 			prepare(t, w)
@@ -408,7 +408,7 @@ func TestAnUpgradeInTheMiddle(t *testing.T) {
 
 // TestAMissingConfigurationStartsNothing: not even the cluster whose own configuration is there.
 func TestAMissingConfigurationStartsNothing(t *testing.T) {
-	w := newWorld(t, "p="+oneByOne)
+	w := newState(t, "p="+oneByOne)
 	w.configs["own"] = "o"
 	delete(w.configs, "base")
 	w.byHand("a", "own")
@@ -444,7 +444,7 @@ func TestARolloutWaitsForClustersThatAreAway(t *testing.T) {
 
 // TestNothingToRollOutHasNoRecord: neither a placement without clusters nor a missing one.
 func TestNothingToRollOutHasNoRecord(t *testing.T) {
-	w := newWorld(t, "p="+oneByOne)
+	w := newState(t, "p="+oneByOne)
 	for _, change := range []func(){func() {}, func() { w.selects("p", "") }, func() { w.selects("p", "-") }} {
 		change()
 		w.settle(t)

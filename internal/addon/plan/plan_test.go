@@ -23,7 +23,7 @@ import (
 
 // TestAnAddOnReachesItsClustersOneByOne follows a canary: installed in steps, configured in steps, stopped by a failure, and undone.
 func TestAnAddOnReachesItsClustersOneByOne(t *testing.T) {
-	w := newWorld(t, "p="+oneByOne)
+	w := newState(t, "p="+oneByOne)
 	w.selects("p", "a b c")
 	for i, want := range []string{"a=1", "a=1 b=1", "a=1 b=1 c=1"} {
 		w.settle(t)
@@ -62,7 +62,7 @@ func TestAnAddOnReachesItsClustersOneByOne(t *testing.T) {
 
 // TestANewClusterGetsTheLastKnownGoodConfiguration holds that a cluster which joins while a rollout stands still runs what all others run.
 func TestANewClusterGetsTheLastKnownGoodConfiguration(t *testing.T) {
-	w := newWorld(t, "p="+oneByOne)
+	w := newState(t, "p="+oneByOne)
 	w.selects("p", "a b")
 	for range 3 {
 		w.settle(t)
@@ -84,49 +84,49 @@ func TestANewClusterGetsTheLastKnownGoodConfiguration(t *testing.T) {
 
 // TestAMistakeRemovesNothing lists what removes no add-on, and what removes it.
 func TestAMistakeRemovesNothing(t *testing.T) {
-	selectsNone := func(w *world) { w.selects("p", "") }
+	selectsNone := func(w *state) { w.selects("p", "") }
 	for sentence, test := range map[string]struct {
-		change func(w *world)
+		change func(w *state)
 		want   string
 	}{
-		"the placement is missing":                {func(w *world) { clear(w.placements) }, "a=1"},
-		"it is being deleted":                     {func(w *world) { w.selects("p", "").DeletionTimestamp = new(metav1.Now()) }, "a=1"},
-		"it has no slice":                         {func(w *world) { w.selects("p", "-") }, "a=1"},
-		"a slice is missing":                      {func(w *world) { w.selects("p", "").Status.NumberOfSelectedClusters = 1 }, "a=1"},
-		"its spec is not decided":                 {func(w *world) { w.selects("p", "").Generation = 2 }, "a=1"},
-		"its status is not written":               {func(w *world) { w.selects("p", "").Status.Conditions = nil }, "a=1"},
-		"the strategy has no placements":          {func(w *world) { w.addOn.Spec.InstallStrategy.Placements = nil }, "a=1"},
-		"the strategy is Manual":                  {func(w *world) { w.addOn.Spec.InstallStrategy.Type = addonv1alpha1.AddonInstallStrategyManual }, "a=1"},
-		"a placement is renamed to a missing one": {func(w *world) { w.addOn.Spec.InstallStrategy.Placements[0].Name = "typo" }, "a=1"},
-		"it is misconfigured": {func(w *world) {
+		"the placement is missing":                {func(w *state) { clear(w.placements) }, "a=1"},
+		"it is being deleted":                     {func(w *state) { w.selects("p", "").DeletionTimestamp = new(metav1.Now()) }, "a=1"},
+		"it has no slice":                         {func(w *state) { w.selects("p", "-") }, "a=1"},
+		"a slice is missing":                      {func(w *state) { w.selects("p", "").Status.NumberOfSelectedClusters = 1 }, "a=1"},
+		"its spec is not decided":                 {func(w *state) { w.selects("p", "").Generation = 2 }, "a=1"},
+		"its status is not written":               {func(w *state) { w.selects("p", "").Status.Conditions = nil }, "a=1"},
+		"the strategy has no placements":          {func(w *state) { w.addOn.Spec.InstallStrategy.Placements = nil }, "a=1"},
+		"the strategy is Manual":                  {func(w *state) { w.addOn.Spec.InstallStrategy.Type = addonv1alpha1.AddonInstallStrategyManual }, "a=1"},
+		"a placement is renamed to a missing one": {func(w *state) { w.addOn.Spec.InstallStrategy.Placements[0].Name = "typo" }, "a=1"},
+		"it is misconfigured": {func(w *state) {
 			object := w.selects("p", "")
 			object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{Type: "PlacementMisconfigured", Status: metav1.ConditionTrue, ObservedGeneration: 1})
 		}, "a=1"},
-		"the cluster is being deleted": {func(w *world) {
+		"the cluster is being deleted": {func(w *state) {
 			selectsNone(w)
 			w.clusters["a"].DeletionTimestamp = new(metav1.Now())
 		}, "a=1"},
-		"the cluster keeps add-ons of placements out": {func(w *world) {
+		"the cluster keeps add-ons of placements out": {func(w *state) {
 			selectsNone(w)
 			w.clusters["a"].Annotations = map[string]string{addonv1alpha1.DisableInstallationAnnotation: ""}
 		}, "a=1"},
-		"the add-on is installed by hand": {func(w *world) {
+		"the add-on is installed by hand": {func(w *state) {
 			selectsNone(w)
 			w.stored["a"].OwnerReferences = nil
 		}, "a=1"},
-		"the add-on installs itself": {func(w *world) {
+		"the add-on installs itself": {func(w *state) {
 			selectsNone(w)
 			w.addOn.Annotations = map[string]string{addonv1alpha1.LifecycleAnnotation: "self"}
 		}, "a=1"},
-		"the configuration is missing": {func(w *world) { clear(w.configs) }, "a=1"},
-		"another placement is missing": {func(w *world) {
+		"the configuration is missing": {func(w *state) { clear(w.configs) }, "a=1"},
+		"another placement is missing": {func(w *state) {
 			selectsNone(w)
 			w.addOn.Spec.InstallStrategy.Placements = append(w.addOn.Spec.InstallStrategy.Placements, addonv1alpha1.PlacementStrategy{PlacementRef: addonv1alpha1.PlacementRef{Namespace: space, Name: "q"}})
 		}, "a=1"},
 		"a complete decision selects no cluster": {selectsNone, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p")
+			w := newState(t, "p")
 			w.selects("p", "a")
 			w.settle(t)
 			w.reports("a", true)
@@ -143,37 +143,37 @@ func TestAMistakeRemovesNothing(t *testing.T) {
 // TestWhereAnAddOnIsInstalled lists what keeps an add-on out of a selected cluster.
 func TestWhereAnAddOnIsInstalled(t *testing.T) {
 	for sentence, test := range map[string]struct {
-		change func(w *world)
+		change func(w *state)
 		want   string
 	}{
-		"nothing":                    {func(*world) {}, "a=1"},
-		"the cluster does not exist": {func(w *world) { delete(w.clusters, "a") }, ""},
-		"it is being deleted":        {func(w *world) { w.clusters["a"].DeletionTimestamp = new(metav1.Now()) }, ""},
-		"it is imported": {func(w *world) {
+		"nothing":                    {func(*state) {}, "a=1"},
+		"the cluster does not exist": {func(w *state) { delete(w.clusters, "a") }, ""},
+		"it is being deleted":        {func(w *state) { w.clusters["a"].DeletionTimestamp = new(metav1.Now()) }, ""},
+		"it is imported": {func(w *state) {
 			w.clusters["a"].Annotations = map[string]string{clusterv1.InventoryProfileAnnotationKey: "fleet/a"}
 		}, ""},
-		"it keeps add-ons of placements out": {func(w *world) {
+		"it keeps add-ons of placements out": {func(w *state) {
 			w.clusters["a"].Annotations = map[string]string{addonv1alpha1.DisableInstallationAnnotation: "true"}
 		}, ""},
-		"the strategy is Manual":           {func(w *world) { w.addOn.Spec.InstallStrategy.Type = "Manual" }, ""},
-		"the add-on is being deleted":      {func(w *world) { w.addOn.DeletionTimestamp = new(metav1.Now()) }, ""},
-		"the configuration does not exist": {func(w *world) { clear(w.configs) }, ""},
-		"the kind of configuration is not supported": {func(w *world) {
+		"the strategy is Manual":           {func(w *state) { w.addOn.Spec.InstallStrategy.Type = "Manual" }, ""},
+		"the add-on is being deleted":      {func(w *state) { w.addOn.DeletionTimestamp = new(metav1.Now()) }, ""},
+		"the configuration does not exist": {func(w *state) { clear(w.configs) }, ""},
+		"the kind of configuration is not supported": {func(w *state) {
 			w.addOn.Spec.InstallStrategy.Placements[0].Configs = []addonv1alpha1.AddOnConfig{{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Resource: "secrets"}, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "b", Name: "x"}}}
 		}, ""},
-		"there are too many configurations": {func(w *world) {
+		"there are too many configurations": {func(w *state) {
 			for i := range 30 {
 				w.configs[fmt.Sprint(i)] = "1"
 				w.addOn.Spec.InstallStrategy.Placements[0].Configs = append(w.addOn.Spec.InstallStrategy.Placements[0].Configs, configOf(fmt.Sprint(i)))
 			}
 		}, ""},
-		"the API server refuses it": {func(w *world) {
+		"the API server refuses it": {func(w *state) {
 			hash := w.planned()[0].Hash
 			w.faults["a"] = evidence.Fault{Hash: hash, Permanent: true, Message: "no", Since: w.now, Retry: w.now.Add(time.Hour)}
 		}, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p")
+			w := newState(t, "p")
 			w.selects("p", "a")
 			test.change(w)
 			w.settle(t)
@@ -186,7 +186,7 @@ func TestWhereAnAddOnIsInstalled(t *testing.T) {
 
 // TestTheRemovalBudget holds that a tenth of the add-ons goes each minute, and at least one.
 func TestTheRemovalBudget(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	var names []string
 	for i := range 40 {
 		name := fmt.Sprintf("c%02d", i)
@@ -203,7 +203,7 @@ func TestTheRemovalBudget(t *testing.T) {
 		}
 		w.now = w.now.Add(plan.RemovalWindow)
 	}
-	w = newWorld(t, "p")
+	w = newState(t, "p")
 	w.selects("p", "a b c")
 	w.settle(t)
 	w.selects("p", "")
@@ -215,7 +215,7 @@ func TestTheRemovalBudget(t *testing.T) {
 
 // TestARefusedRemovalHoldsUpNoOther holds that the next cluster loses the add-on, and that the message names the refusal.
 func TestARefusedRemovalHoldsUpNoOther(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a b c")
 	w.settle(t)
 	w.selects("p", "")
@@ -232,7 +232,7 @@ func TestARefusedRemovalHoldsUpNoOther(t *testing.T) {
 
 // TestANewProcessRemovesOneAtMost holds that a manager which starts again and again removes no tenth each time.
 func TestANewProcessRemovesOneAtMost(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	var names []string
 	for i := range 40 {
 		names = append(names, fmt.Sprintf("c%02d", i))
@@ -254,7 +254,7 @@ func TestANewProcessRemovesOneAtMost(t *testing.T) {
 
 // TestALostStrategyKeepsTheConfigurations holds that what a strategy installed keeps the configurations of its placement once it is Manual.
 func TestALostStrategyKeepsTheConfigurations(t *testing.T) {
-	w := newWorld(t, "q")
+	w := newState(t, "q")
 	w.configs["special"], w.configs["own"] = "s", "o"
 	w.selects("q", "a b")
 	w.byHand("c")
@@ -272,7 +272,7 @@ func TestALostStrategyKeepsTheConfigurations(t *testing.T) {
 
 // TestAnUnreadConfigurationChangesNothing holds that a failed read is no fault of a user: nothing is written, and the status stays.
 func TestAnUnreadConfigurationChangesNothing(t *testing.T) {
-	w := newWorld(t, "p="+oneByOne)
+	w := newState(t, "p="+oneByOne)
 	w.selects("p", "a b")
 	w.settle(t)
 	w.reports("a", true)
@@ -297,7 +297,7 @@ func TestAnUnreadConfigurationChangesNothing(t *testing.T) {
 // TestTheClockOfAnAddOnSkipsNothing holds that the soak time begins at the start that the hub recorded, and that a failure of before fails no
 // new start.
 func TestTheClockOfAnAddOnSkipsNothing(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 5m}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 5m}}")
 	w.selects("p", "a b")
 	w.settle(t)
 	past := w.now
@@ -326,7 +326,7 @@ func TestTheClockOfAnAddOnSkipsNothing(t *testing.T) {
 
 // TestLongAnnotationsAreReported holds that an add-on is not installed without the settings of its cluster.
 func TestLongAnnotationsAreReported(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a b")
 	w.clusters["a"].Annotations = map[string]string{addonv1alpha1.AnnotationPrefix + "hosting": strings.Repeat("x", 5000)}
 	out := w.settle(t)
@@ -340,7 +340,7 @@ func TestLongAnnotationsAreReported(t *testing.T) {
 
 // TestTheLastPlacementRules holds whose configurations a cluster of two placements has, and that a missing placement changes none.
 func TestTheLastPlacementRules(t *testing.T) {
-	w := newWorld(t, "p", "q")
+	w := newState(t, "p", "q")
 	w.configs["special"] = "s"
 	w.selects("p", "a b")
 	w.selects("q", "b")
@@ -367,7 +367,7 @@ func TestTheLastPlacementRules(t *testing.T) {
 
 // TestTheConfigurationOfAClusterReplacesThatOfItsPlacement also holds that the fault of one cluster stops no other.
 func TestTheConfigurationOfAClusterReplacesThatOfItsPlacement(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.configs["own"] = "o"
 	w.byHand("a", "own")
 	w.byHand("b", "missing")
@@ -385,7 +385,7 @@ func TestTheConfigurationOfAClusterReplacesThatOfItsPlacement(t *testing.T) {
 
 // TestAnUnavailableCanaryHasFailed holds that a rollout stops where the health of the add-on goes after its configuration was applied.
 func TestAnUnavailableCanaryHasFailed(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 5m}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 5m}}")
 	w.selects("p", "a b")
 	w.settle(t)
 	w.reports("a", true)
@@ -423,7 +423,7 @@ func TestSpecHash(t *testing.T) {
 
 // TestNoClusterStartsBeforeTheCanariesAreDecided holds that a decision whose first slice is not read yet starts no cluster of another group.
 func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
 	object := w.selects("p", "a|b c")
 	key := types.NamespacedName{Namespace: space, Name: "p"}
 	complete := w.placements[key]
@@ -446,7 +446,7 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 
 // TestADelayedWriteIsReported holds that the status has the reason of a write that is sent again, such as where a cluster has no namespace.
 func TestADelayedWriteIsReported(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a b")
 	w.faults["a"] = evidence.Fault{Hash: w.planned()[0].Hash, Message: `namespaces "a" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
 	w.settle(t)
@@ -463,7 +463,7 @@ func TestADelayedWriteIsReported(t *testing.T) {
 
 // TestAnAddOnOfAUserWaitsForTheCanaries installs an add-on by hand before the placement is decided: it is configured in its turn.
 func TestAnAddOnOfAUserWaitsForTheCanaries(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
 	object := w.selects("p", "a|b c")
 	key := types.NamespacedName{Namespace: space, Name: "p"}
 	complete := w.placements[key]
@@ -483,7 +483,7 @@ func TestAnAddOnOfAUserWaitsForTheCanaries(t *testing.T) {
 
 // TestAMisconfiguredPlacementStartsWholeGroups holds that only missing slices hold clusters back, not a mistake in the spec since.
 func TestAMisconfiguredPlacementStartsWholeGroups(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, approval: {required: [{groupName: misspelt}]}, progressive: {maxConcurrency: 1}}")
+	w := newState(t, "p={type: Progressive, approval: {required: [{groupName: misspelt}]}, progressive: {maxConcurrency: 1}}")
 	object := w.selects("p", "a b")
 	object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue})
 	w.settle(t)

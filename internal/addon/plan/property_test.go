@@ -22,9 +22,9 @@ import (
 // histories is how many random histories are followed, ticks how many things happen in each.
 const histories, ticks = 150, 40
 
-// history is a random history of a world, with the facts that a naive reader of the whole history has.
+// history is a random history of a state, with the facts that a naive reader of the whole history has.
 type history struct {
-	*world
+	*state
 	*rand.Rand
 
 	at string
@@ -35,7 +35,7 @@ type history struct {
 func newHistory(t *testing.T, seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 0x2036))
 	strategy := []string{"", oneByOne, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 100%}}"}[r.IntN(3)]
-	h := &history{world: newWorld(t, "p="+strategy, "q="+strategy), Rand: r, selected: map[string][]string{}, read: map[string][]string{}}
+	h := &history{state: newState(t, "p="+strategy, "q="+strategy), Rand: r, selected: map[string][]string{}, read: map[string][]string{}}
 	h.decide("p")
 	h.decide("q")
 	return h

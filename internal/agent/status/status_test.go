@@ -111,8 +111,8 @@ func TestPatchRemovesWhatIsGoneAndIsFenced(t *testing.T) {
 	}
 }
 
-// fakeWorld is a hub, a gate, a cluster and a member.
-type fakeWorld struct {
+// fakeState is a hub, a gate, a cluster and a member.
+type fakeState struct {
 	state   cluster.State
 	health  member.Health
 	facts   member.Facts
@@ -120,12 +120,12 @@ type fakeWorld struct {
 	errs    []error
 }
 
-func (f *fakeWorld) State() cluster.State     { return f.state }
-func (f *fakeWorld) Changed() <-chan struct{} { return nil }
-func (f *fakeWorld) Health() member.Health    { return f.health }
-func (f *fakeWorld) Facts() member.Facts      { return f.facts }
+func (f *fakeState) State() cluster.State     { return f.state }
+func (f *fakeState) Changed() <-chan struct{} { return nil }
+func (f *fakeState) Health() member.Health    { return f.health }
+func (f *fakeState) Facts() member.Facts      { return f.facts }
 
-func (f *fakeWorld) PatchStatus(_ context.Context, _ client.Object, patch []byte, into runtime.Object) error {
+func (f *fakeState) PatchStatus(_ context.Context, _ client.Object, patch []byte, into runtime.Object) error {
 	f.patches = append(f.patches, string(patch))
 	if len(f.errs) > 0 {
 		err := f.errs[0]
@@ -160,13 +160,13 @@ func TestSyncWritesOnlyToAnAcceptedClusterAndConditionsFirst(t *testing.T) {
 		"a conflict of the facts is retried in a second": {true, cluster.Present, healthy, complete, []error{nil, conflict}, 2, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			world := &fakeWorld{health: test.health, facts: test.facts, errs: test.errs}
-			world.state = cluster.State{Access: test.access, Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", ResourceVersion: "1"}}}
-			world.state.Cluster.Spec.HubAcceptsClient = test.accepted
-			w := &Writer{Hub: world, Cluster: world, Member: world, Clock: testingclock.NewFakeClock(time.Unix(100, 0)), Log: slog.New(slog.DiscardHandler)}
+			state := &fakeState{health: test.health, facts: test.facts, errs: test.errs}
+			state.state = cluster.State{Access: test.access, Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", ResourceVersion: "1"}}}
+			state.state.Cluster.Spec.HubAcceptsClient = test.accepted
+			w := &Writer{Hub: state, Cluster: state, Member: state, Clock: testingclock.NewFakeClock(time.Unix(100, 0)), Log: slog.New(slog.DiscardHandler)}
 			_, err := w.sync(t.Context())
-			if (err != nil) != test.fails || len(world.patches) != test.writes {
-				t.Errorf("%d patches %v, error %v; want %d", len(world.patches), world.patches, err, test.writes)
+			if (err != nil) != test.fails || len(state.patches) != test.writes {
+				t.Errorf("%d patches %v, error %v; want %d", len(state.patches), state.patches, err, test.writes)
 			}
 		})
 	}
@@ -174,14 +174,14 @@ func TestSyncWritesOnlyToAnAcceptedClusterAndConditionsFirst(t *testing.T) {
 
 func TestFactsAreWrittenAtMostOnceAMinute(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Unix(100, 0))
-	world := &fakeWorld{health: member.Health{Known: true, Healthy: true}, facts: member.Facts{Complete: true, Version: "v1"}}
-	world.state = cluster.State{Access: cluster.Present, Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", ResourceVersion: "1"}}}
-	world.state.Cluster.Spec.HubAcceptsClient = true
-	world.state.Cluster.Status.Conditions = Conditions(nil, Report{Health: world.health, Omitted: &Omitted{}}, clock.Now())
-	w := &Writer{Hub: world, Cluster: world, Member: world, Clock: clock, Log: slog.New(slog.DiscardHandler)}
+	state := &fakeState{health: member.Health{Known: true, Healthy: true}, facts: member.Facts{Complete: true, Version: "v1"}}
+	state.state = cluster.State{Access: cluster.Present, Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", ResourceVersion: "1"}}}
+	state.state.Cluster.Spec.HubAcceptsClient = true
+	state.state.Cluster.Status.Conditions = Conditions(nil, Report{Health: state.health, Omitted: &Omitted{}}, clock.Now())
+	w := &Writer{Hub: state, Cluster: state, Member: state, Clock: clock, Log: slog.New(slog.DiscardHandler)}
 	for _, want := range []int{1, 1, 2} { // now, after 30 s, after 60 s
-		if _, err := w.sync(t.Context()); err != nil || len(world.patches) != want {
-			t.Fatalf("%d patches, want %d: %v", len(world.patches), want, err)
+		if _, err := w.sync(t.Context()); err != nil || len(state.patches) != want {
+			t.Fatalf("%d patches, want %d: %v", len(state.patches), want, err)
 		}
 		clock.Step(30 * time.Second)
 	}

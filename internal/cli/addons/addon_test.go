@@ -37,9 +37,9 @@ func parse[T any](t *testing.T, text string) *T {
 	return out
 }
 
-// world returns an add-on whose configuration "next" has come to the canary edge-1 and has failed there. edge-2 has the configuration before,
+// state returns an add-on whose configuration "next" has come to the canary edge-1 and has failed there. edge-2 has the configuration before,
 // edge-3 has joined since, edge-4 keeps add-ons out, edge-5 is selected no longer, and edge-6 has the add-on by hand.
-func world(t *testing.T) plan.Input {
+func state(t *testing.T) plan.Input {
 	t.Helper()
 	in := plan.Input{
 		AddOn: parse[addonv1alpha1.ClusterManagementAddOn](t, `
@@ -176,7 +176,7 @@ func TestTable(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := world(t)
+			in := state(t)
 			if tc.change != nil {
 				tc.change(&in)
 			}
@@ -197,7 +197,7 @@ func TestTable(t *testing.T) {
 
 func TestData(t *testing.T) {
 	var out strings.Builder
-	if err := printer.WriteData(&out, "yaml", addons.New(world(t))); err != nil {
+	if err := printer.WriteData(&out, "yaml", addons.New(state(t))); err != nil {
 		t.Fatal(err)
 	}
 	checkGolden(t, "breached.yaml", out.String())
@@ -205,7 +205,7 @@ func TestData(t *testing.T) {
 
 // TestAReportChangesNothing holds that the objects that were read stay as they are.
 func TestAReportChangesNothing(t *testing.T) {
-	in, same := world(t), world(t)
+	in, same := state(t), state(t)
 	addons.New(in)
 	if diff := cmp.Diff(same.Installed, in.Installed); diff != "" {
 		t.Errorf("installed (-want +got):\n%s", diff)

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// bundleOf returns a random world as a hub holds it.
-func bundleOf(t *testing.T, w *enginetest.World) *file.Bundle {
+// bundleOf returns a random state as a hub holds it.
+func bundleOf(t *testing.T, w *enginetest.State) *file.Bundle {
 	t.Helper()
 	objects := file.Objects{
 		Clusters: slices.Collect(maps.Values(w.Clusters)), Sets: slices.Collect(maps.Values(w.Sets)),
@@ -38,11 +38,11 @@ func bundleOf(t *testing.T, w *enginetest.World) *file.Bundle {
 	return out
 }
 
-// randomChange is a change of some of the clusters, sets, bindings and placements of a world.
-func randomChange(t *testing.T, seed uint64, w *enginetest.World) *Proposal {
+// randomChange is a change of some of the clusters, sets, bindings and placements of a state.
+func randomChange(t *testing.T, seed uint64, w *enginetest.State) *Proposal {
 	t.Helper()
-	r, other := enginetest.NewRandom(seed+1_000_000), enginetest.NewWorld()
-	next := enginetest.NewRandom(seed + 2_000_000).FullWorld(2)
+	r, other := enginetest.NewRandom(seed+1_000_000), enginetest.NewState()
+	next := enginetest.NewRandom(seed + 2_000_000).FullState(2)
 	for _, name := range slices.Sorted(maps.Keys(next.Clusters)) {
 		if r.Chance(20) {
 			other.Add(next.Clusters[name])
@@ -78,7 +78,7 @@ func randomChange(t *testing.T, seed uint64, w *enginetest.World) *Proposal {
 func TestPlacementsThatAChangeDoesNotTouchKeepTheirDecisions(t *testing.T) {
 	left, moved := 0, 0
 	for seed := range uint64(300) {
-		w := enginetest.NewRandom(seed).FullWorld(4)
+		w := enginetest.NewRandom(seed).FullState(4)
 		base := NewSimulation(bundleOf(t, w), w.Now, nil)
 		base.Stabilize(base.Order)
 		next := base.Clone()

@@ -8,7 +8,7 @@ import (
 )
 
 // Breached returns a set whose second version failed on two of six clusters: the member of one refuses it, the objects of the other fail.
-func Breached(t testing.TB) *plantest.World {
+func Breached(t testing.TB) *plantest.State {
 	t.Helper()
 	const strategy = "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 1, progressDeadline: 10m, " +
 		"mandatoryDecisionGroups: [{groupName: canary}]}}"

@@ -49,9 +49,9 @@ spec:
 	return out
 }
 
-// world returns a set that the planner has started on a number of clusters of the placement fleet. The agent of the first one has
+// state returns a set that the planner has started on a number of clusters of the placement fleet. The agent of the first one has
 // succeeded, that of the second one has failed.
-func world(t *testing.T, clusters int) rollouts.Delivery {
+func state(t *testing.T, clusters int) rollouts.Delivery {
 	t.Helper()
 	out := rollouts.Delivery{Set: set(t), Placements: map[string]plan.Placement{}}
 	out.Set.Spec.PlacementRefs[1].RolloutStrategy.Approval = nil
@@ -85,7 +85,7 @@ func world(t *testing.T, clusters int) rollouts.Delivery {
 }
 
 func TestTable(t *testing.T) {
-	hidden := world(t, 4)
+	hidden := state(t, 4)
 	hidden.Works, hidden.WorksHidden = nil, true
 	hidden.Set.Status.Conditions = []metav1.Condition{{Type: "Progressing", Reason: "Advancing", Message: "fleet: 1 of 4 clusters is done"}}
 	hidden.Set.Status.Summary = workv1alpha1.ManifestWorkReplicaSetSummary{DesiredTotal: 4, Total: 2, Updated: 2, Applied: 2, Available: 1, Degraded: 1}
@@ -94,9 +94,9 @@ func TestTable(t *testing.T) {
 		delivery rollouts.Delivery
 		all      bool
 	}{
-		"some.txt":   {delivery: world(t, 4)},
-		"all.txt":    {delivery: world(t, 4), all: true},
-		"many.txt":   {delivery: world(t, 40)},
+		"some.txt":   {delivery: state(t, 4)},
+		"all.txt":    {delivery: state(t, 4), all: true},
+		"many.txt":   {delivery: state(t, 40)},
 		"hidden.txt": {delivery: hidden},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,8 +19,8 @@ var instant = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 const oneByOne = "{type: Progressive, progressive: {maxConcurrency: 1}}"
 
-// deliveryOf returns the set of a world as a hub has it.
-func deliveryOf(w *plantest.World) Delivery {
+// deliveryOf returns the set of a state as a hub has it.
+func deliveryOf(w *plantest.State) Delivery {
 	out := Delivery{Set: w.Set, Placements: map[string]plan.Placement{"fleet": {Object: w.Placement, Decisions: decision.Of(w.Slices...)}}}
 	for _, work := range w.Works {
 		out.addWork(work)

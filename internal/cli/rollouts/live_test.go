@@ -17,7 +17,7 @@ import (
 
 // rolloutOf310 is a rollout over 310 clusters, as an operator follows it: the canary group, then groups of 150. One cluster fails.
 type rolloutOf310 struct {
-	*plantest.World
+	*plantest.State
 
 	out  strings.Builder
 	live *rollouts.Live
@@ -32,7 +32,7 @@ func newRolloutOf310(t *testing.T, terminal bool) *rolloutOf310 {
 	clusters := plantest.Clusters("edge", 300)
 	w := plantest.New(t, now, strategyOf310,
 		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 10)}, plantest.Group{Clusters: clusters[:150]}, plantest.Group{Clusters: clusters[150:]})
-	return &rolloutOf310{World: w, live: rollouts.NewLive(printer.Screen{Width: printer.DefaultWidth}, terminal)}
+	return &rolloutOf310{State: w, live: rollouts.NewLive(printer.Screen{Width: printer.DefaultWidth}, terminal)}
 }
 
 // show plans, and appends what the view writes.
@@ -107,7 +107,7 @@ func TestWatchEnds(t *testing.T) {
 	const lenient = "{type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 0}}"
 	for name, tc := range map[string]struct {
 		strategy     string
-		change       func(w *plantest.World)
+		change       func(w *plantest.State)
 		ended        bool
 		reason, next string
 		waits        bool
@@ -115,25 +115,25 @@ func TestWatchEnds(t *testing.T) {
 		later bool
 	}{
 		"under way": {lenient, nil, false, "", "", false, false},
-		"finished": {"{type: All}", func(w *plantest.World) {
+		"finished": {"{type: All}", func(w *plantest.State) {
 			w.Succeed("a", "b")
 			w.Step()
 		}, true, "", "", false, false},
-		"finished, and not recorded yet": {"{type: All}", func(w *plantest.World) { w.Succeed("a", "b") }, false, "", "", false, false},
+		"finished, and not recorded yet": {"{type: All}", func(w *plantest.State) { w.Succeed("a", "b") }, false, "", "", false, false},
 		"breached": {
-			lenient, func(w *plantest.World) { w.Degrade("a", "no image") }, true, "fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
+			lenient, func(w *plantest.State) { w.Degrade("a", "no image") }, true, "fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
 			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`", false, false,
 		},
-		"paused with a cluster under way": {lenient, func(w *plantest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", "", false, false},
+		"paused with a cluster under way": {lenient, func(w *plantest.State) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", "", false, false},
 		"paused": {
-			lenient, func(w *plantest.World) {
+			lenient, func(w *plantest.State) {
 				w.Succeed("a")
 				w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
 			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`", true, false,
 		},
-		"no decision": {lenient, func(w *plantest.World) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "waits for its placement: see `kubectl berth explain placement fleet -n shop`", false, true},
+		"no decision": {lenient, func(w *plantest.State) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "waits for its placement: see `kubectl berth explain placement fleet -n shop`", false, true},
 		"paused, and not planned since": {
-			lenient, func(w *plantest.World) {
+			lenient, func(w *plantest.State) {
 				w.Succeed("a")
 				w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
 				w.Set.Generation++

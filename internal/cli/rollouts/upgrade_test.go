@@ -23,14 +23,14 @@ func TestWillHold(t *testing.T) {
 	const strategy = `{type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupName: canary}]}}`
 	canary, rest := plantest.Group{Name: "canary", Clusters: []string{"c1"}}, plantest.Group{Name: "rest", Clusters: []string{"p1", "p2"}}
 	for name, test := range map[string]struct {
-		change func(w *plantest.World)
+		change func(w *plantest.State)
 		holds  bool
 	}{
-		"one that has finished":         {func(*plantest.World) {}, false},
-		"one whose canary goes first":   {func(w *plantest.World) { w.Template("2") }, false},
-		"one that lost its canary":      {func(w *plantest.World) { w.Template("2"); w.Decide(rest) }, true},
-		"one that has a record of that": {func(w *plantest.World) { w.Template("2"); w.Decide(rest); w.Step() }, false},
-		"one without mandatory groups": {func(w *plantest.World) {
+		"one that has finished":         {func(*plantest.State) {}, false},
+		"one whose canary goes first":   {func(w *plantest.State) { w.Template("2") }, false},
+		"one that lost its canary":      {func(w *plantest.State) { w.Template("2"); w.Decide(rest) }, true},
+		"one that has a record of that": {func(w *plantest.State) { w.Template("2"); w.Decide(rest); w.Step() }, false},
+		"one without mandatory groups": {func(w *plantest.State) {
 			w.Template("2")
 			w.Decide(rest)
 			w.Set.Spec.PlacementRefs[0].RolloutStrategy.Progressive.MandatoryDecisionGroups.MandatoryDecisionGroups = nil
@@ -57,8 +57,8 @@ func TestWillHold(t *testing.T) {
 	}
 }
 
-// hubWith returns a hub with the objects of a world.
-func hubWith(t *testing.T, w *plantest.World) client.Reader {
+// hubWith returns a hub with the objects of a state.
+func hubWith(t *testing.T, w *plantest.State) client.Reader {
 	t.Helper()
 	kinds := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -23,7 +23,7 @@ func TestTreeOfADelivery(t *testing.T) {
 	many.Succeed(many.Step()...)
 	many.Step() // it records the end
 	for file, tc := range map[string]struct {
-		world *plantest.World
+		state *plantest.State
 		args  []string
 	}{
 		"placement": {clitest.Breached(t), []string{"placement", "fleet"}},
@@ -32,7 +32,7 @@ func TestTreeOfADelivery(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			args := append(append([]string{"tree"}, tc.args...), "-f", "-")
-			got := run(t, tc.world.YAML(), args...)
+			got := run(t, tc.state.YAML(), args...)
 			if got.Code != command.ExitOK || got.ErrOut != "" {
 				t.Fatalf("exit code %d, standard error:\n%s", got.Code, got.ErrOut)
 			}
@@ -49,11 +49,11 @@ func TestTreeOfADelivery(t *testing.T) {
 					} `json:"works"`
 				} `json:"sets"`
 			}{}
-			asData := run(t, tc.world.YAML(), append(args, "-o", "json")...)
+			asData := run(t, tc.state.YAML(), append(args, "-o", "json")...)
 			if err := json.Unmarshal([]byte(asData.Out), &data); err != nil {
 				t.Fatal(err)
 			}
-			if len(data.Sets) != 1 || len(data.Sets[0].Works) != len(tc.world.Works) || len(data.Sets[0].Works[0].Objects) != 1 {
+			if len(data.Sets) != 1 || len(data.Sets[0].Works) != len(tc.state.Works) || len(data.Sets[0].Works[0].Objects) != 1 {
 				t.Errorf("got %s", asData.Out)
 			}
 		})

@@ -24,14 +24,14 @@ func explanation(t *testing.T) *explain.Explanation {
 	in := func(name string) *enginetest.ClusterBuilder {
 		return enginetest.Cluster(name).In("sea").Label("kind", "web").Label("zone", name)
 	}
-	world := enginetest.NewWorld(placement, enginetest.Set("sea").Obj(),
+	state := enginetest.NewState(placement, enginetest.Set("sea").Obj(),
 		in("chosen-1").Obj(), in("chosen-2").Obj(), in("outranked").Obj(),
 		in("chosen-0").Label("zone", "chosen-1").Obj(),
 		in("tainted").Taint("broken", clusterv1.TaintEffectNoSelect, enginetest.Epoch).Obj(),
 		enginetest.Cluster("mismatch-1").In("sea").Obj(), enginetest.Cluster("mismatch-2").In("sea").Obj(),
 		enginetest.Cluster("outside").Obj(),
 	).Bind("ns", "sea")
-	out := explain.Of(enginetest.Decide(t, world), placement, nil)
+	out := explain.Of(enginetest.Decide(t, state), placement, nil)
 	return &out
 }
 
@@ -74,9 +74,9 @@ func TestFunnel(t *testing.T) {
 
 func TestFunnelOfMistake(t *testing.T) {
 	placement := enginetest.Placement("ns", "p").Number(-1).Obj()
-	world := enginetest.NewWorld(placement, enginetest.Set("sea").Obj(), enginetest.Cluster("kept").In("sea").Obj(), enginetest.Cluster("new").In("sea").Obj(),
+	state := enginetest.NewState(placement, enginetest.Set("sea").Obj(), enginetest.Cluster("kept").In("sea").Obj(), enginetest.Cluster("new").In("sea").Obj(),
 		enginetest.Slice("ns", "p", 1, "kept").Obj()).Bind("ns", "sea")
-	found := explain.Of(enginetest.Decide(t, world), placement, nil)
+	found := explain.Of(enginetest.Decide(t, state), placement, nil)
 	want := []string{"sets 2 to 2", "predicates 2 to 2", "taints 2 to 2", "scores 2 to 2", "undecided 2 to 1, 1 Undecided"}
 	if diff := cmp.Diff(want, lines(model.Funnel(&found))); diff != "" {
 		t.Errorf("funnel (-want +got):\n%s", diff)

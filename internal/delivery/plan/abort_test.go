@@ -12,9 +12,9 @@ import (
 )
 
 // breaking returns a hub whose clusters have template 1 and are about to get template 2, at most two at a time and without failures.
-func breaking(t *testing.T, failureStrategy workv1alpha1.FailureStrategy) *world {
+func breaking(t *testing.T, failureStrategy workv1alpha1.FailureStrategy) *state {
 	t.Helper()
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 2}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 2}}")
 	w.set.Spec.PlacementRefs[0].RolloutStrategy.FailureStrategy = failureStrategy
 	w.selects("p", "a b c d")
 	for range 3 {
@@ -87,13 +87,13 @@ func TestAUserEndsAnAbort(t *testing.T) {
 func TestWhatIsNotAborted(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		strategy workv1alpha1.FailureStrategy
-		change   func(*world)
+		change   func(*state)
 		want     string
 	}{
-		"without AbortAll":               {"", func(*world) {}, "1 cluster of 4 failed"},
-		"the template is not kept":       {workv1alpha1.AbortAll, func(w *world) { clear(w.kept) }, "the rollout is not aborted: the template of the last finished rollout is not kept"},
-		"no template reached everywhere": {workv1alpha1.AbortAll, func(w *world) { w.set.Status.CurrentRevision = "" }, "the rollout is not aborted: no rollout of the set has finished before"},
-		"definitions differ":             {workv1alpha1.AbortAll, func(w *world) { w.obstacle = "the templates differ in CustomResourceDefinition a" }, "the rollout is not aborted: the templates differ in"},
+		"without AbortAll":               {"", func(*state) {}, "1 cluster of 4 failed"},
+		"the template is not kept":       {workv1alpha1.AbortAll, func(w *state) { clear(w.kept) }, "the rollout is not aborted: the template of the last finished rollout is not kept"},
+		"no template reached everywhere": {workv1alpha1.AbortAll, func(w *state) { w.set.Status.CurrentRevision = "" }, "the rollout is not aborted: no rollout of the set has finished before"},
+		"definitions differ":             {workv1alpha1.AbortAll, func(w *state) { w.obstacle = "the templates differ in CustomResourceDefinition a" }, "the rollout is not aborted: the templates differ in"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := breaking(t, test.strategy)
@@ -183,7 +183,7 @@ func TestNoClusterStartsAfterAnAbort(t *testing.T) {
 }
 
 func TestApprovalsForAnotherRevisionDoNotCount(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 5}, approval: {approved: [{groupIndex: 0}]}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 5}, approval: {approved: [{groupIndex: 0}]}}")
 	w.selects("p", "a")
 	approval := w.set.Spec.PlacementRefs[0].RolloutStrategy.Approval
 	approval.Revision = w.hash(t)

@@ -21,10 +21,10 @@ const (
 	moving   = "Applied Progressing Available Degraded=False"
 )
 
-// finishedWorld returns a hub on which template 1 has finished its rollout over a decision, and template 2 is about to start.
-func finishedWorld(t *testing.T, decision string, placements ...string) *world {
+// finishedState returns a hub on which template 1 has finished its rollout over a decision, and template 2 is about to start.
+func finishedState(t *testing.T, decision string, placements ...string) *state {
 	t.Helper()
-	w := newWorld(t, placements...)
+	w := newState(t, placements...)
 	w.selects("p", decision)
 	w.finish(t)
 	w.kept[w.hash(t)] = true
@@ -34,7 +34,7 @@ func finishedWorld(t *testing.T, decision string, placements ...string) *world {
 }
 
 // finish rolls the present template out to every cluster.
-func (w *world) finish(t *testing.T) {
+func (w *state) finish(t *testing.T) {
 	t.Helper()
 	for range 12 {
 		w.pass(t)
@@ -47,12 +47,12 @@ func (w *world) finish(t *testing.T) {
 }
 
 // silence takes a cluster out of the decision because its agent fell silent.
-func (w *world) silence(decision, cluster string) {
+func (w *state) silence(decision, cluster string) {
 	w.members = map[string]evidence.Member{cluster: {Unavailable: true}}
 	w.selects("p", decision)
 }
 
-func (w *world) expectTemplate(t *testing.T, want string) {
+func (w *state) expectTemplate(t *testing.T, want string) {
 	t.Helper()
 	if got := w.clusters(t); got != want {
 		t.Errorf("%q have the template, want %q", got, want)
@@ -60,7 +60,7 @@ func (w *world) expectTemplate(t *testing.T, want string) {
 }
 
 // entry returns what is on record of a cluster; the zero value for nothing.
-func (w *world) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
+func (w *state) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
 	for _, entry := range w.set.Status.Rollout.Clusters {
 		if entry.Name == cluster {
 			return entry
@@ -72,7 +72,7 @@ func (w *world) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
 // TestNothingStartsWhileAClusterMayBeLost: a cluster in flight that an incomplete decision lacks has its place until it is known whether it
 // is selected.
 func TestNothingStartsWhileAClusterMayBeLost(t *testing.T) {
-	w := finishedWorld(t, "a b c", "p="+oneByOne)
+	w := finishedState(t, "a b c", "p="+oneByOne)
 	w.pass(t)
 	w.expectTemplate(t, "a")
 	w.selects("p", "b c")
@@ -87,7 +87,7 @@ func TestNothingStartsWhileAClusterMayBeLost(t *testing.T) {
 
 // TestAVersionThatKillsClustersStops: a cluster that falls silent with a template is a failure.
 func TestAVersionThatKillsClustersStops(t *testing.T) {
-	w := finishedWorld(t, "a b c d", "p="+oneByOne)
+	w := finishedState(t, "a b c d", "p="+oneByOne)
 	w.pass(t)
 	w.expectTemplate(t, "a")
 	w.silence("b c d e", "a")
@@ -114,31 +114,31 @@ func TestAVersionThatKillsClustersStops(t *testing.T) {
 // TestAMandatoryGroupProvesTheTemplate: what takes the canaries away does not open the gate.
 func TestAMandatoryGroupProvesTheTemplate(t *testing.T) {
 	for sentence, tc := range map[string]struct {
-		change func(*testing.T, *world)
+		change func(*testing.T, *state)
 		phase  string
 	}{
-		"its cluster leaves":        {func(_ *testing.T, w *world) { w.selects("p", "c d e") }, "Breached"},
-		"its cluster falls silent":  {func(_ *testing.T, w *world) { w.silence("c d e", "a") }, "Breached"},
-		"its cluster is relabelled": {func(_ *testing.T, w *world) { w.selects("p", "canary:|a c d e") }, "Waiting"},
-		"the group is renamed":      {func(_ *testing.T, w *world) { w.selects("p", "early:a|c d e") }, "Waiting"},
-		"the failed cluster is relabelled": {func(t *testing.T, w *world) {
+		"its cluster leaves":        {func(_ *testing.T, w *state) { w.selects("p", "c d e") }, "Breached"},
+		"its cluster falls silent":  {func(_ *testing.T, w *state) { w.silence("c d e", "a") }, "Breached"},
+		"its cluster is relabelled": {func(_ *testing.T, w *state) { w.selects("p", "canary:|a c d e") }, "Waiting"},
+		"the group is renamed":      {func(_ *testing.T, w *state) { w.selects("p", "early:a|c d e") }, "Waiting"},
+		"the failed cluster is relabelled": {func(t *testing.T, w *state) {
 			w.agents(t, "a", failing, w.now)
 			w.pass(t)
 			w.selects("p", "canary:|a c d e")
 		}, "Breached"},
-		"the failed cluster is drained": {func(t *testing.T, w *world) {
+		"the failed cluster is drained": {func(t *testing.T, w *state) {
 			w.agents(t, "a", failing, w.now)
 			w.pass(t)
 			w.selects("p", "canary:|c d e")
 		}, "Breached"},
-		"a healthy cluster is deleted": {func(_ *testing.T, w *world) {
+		"a healthy cluster is deleted": {func(_ *testing.T, w *state) {
 			w.members = map[string]evidence.Member{"a": {Gone: true}}
 			w.selects("p", "c d e")
 		}, "MandatoryGroupUnproven"},
-		"the placement is made anew without the group": {func(_ *testing.T, w *world) { w.selects("p", "a c d e") }, "Waiting"},
+		"the placement is made anew without the group": {func(_ *testing.T, w *state) { w.selects("p", "a c d e") }, "Waiting"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := finishedWorld(t, "canary:a|c d e", "p="+canaries)
+			w := finishedState(t, "canary:a|c d e", "p="+canaries)
 			w.pass(t)
 			w.expectTemplate(t, "a")
 			tc.change(t, w)
@@ -157,7 +157,7 @@ func TestAMandatoryGroupProvesTheTemplate(t *testing.T) {
 
 // TestAClusterThatJoinsAMandatoryGroupProvesNothing: the canary is deleted in good health, and another cluster becomes the canary.
 func TestAClusterThatJoinsAMandatoryGroupProvesNothing(t *testing.T) {
-	w := finishedWorld(t, "canary:a|c d e", "p="+canaries)
+	w := finishedState(t, "canary:a|c d e", "p="+canaries)
 	w.pass(t)
 	w.expectTemplate(t, "a")
 	w.members = map[string]evidence.Member{"a": {Gone: true}}
@@ -178,7 +178,7 @@ func TestAClusterThatJoinsAMandatoryGroupProvesNothing(t *testing.T) {
 
 // TestAClusterOfAMandatoryGroupProvesItForGood: one canary succeeded and left before the other, which is deleted in good health, was done.
 func TestAClusterOfAMandatoryGroupProvesItForGood(t *testing.T) {
-	w := finishedWorld(t, "canary:a b|c d e", "p="+canaries)
+	w := finishedState(t, "canary:a b|c d e", "p="+canaries)
 	w.pass(t)
 	w.agents(t, "a", healthy, w.now)
 	w.runTo(t, w.now.Add(time.Hour))
@@ -199,7 +199,7 @@ func TestAClusterOfAMandatoryGroupProvesItForGood(t *testing.T) {
 func TestAMandatoryGroupThatNobodyIsIn(t *testing.T) {
 	for sentence, decision := range map[string]string{"missing": "b c", "misspelt": "canray:a|b c", "empty": "canary:|b c"} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p="+canaries)
+			w := newState(t, "p="+canaries)
 			w.selects("p", decision)
 			w.pass(t)
 			w.expectTemplate(t, "")
@@ -216,7 +216,7 @@ func TestAMandatoryGroupThatNobodyIsIn(t *testing.T) {
 
 // TestAMandatoryGroupRuledElsewhere: a cluster counts in the groups of every placement that selects it.
 func TestAMandatoryGroupRuledElsewhere(t *testing.T) {
-	w := newWorld(t, "p="+oneByOne, "q="+canaries)
+	w := newState(t, "p="+oneByOne, "q="+canaries)
 	w.selects("p", "a")
 	w.selects("q", "canary:a|b c")
 	w.pass(t)
@@ -231,7 +231,7 @@ func TestAMandatoryGroupRuledElsewhere(t *testing.T) {
 
 // TestAnIndexMeansWhatItMeant: a group that comes before it later is not the mandatory one.
 func TestAnIndexMeansWhatItMeant(t *testing.T) {
-	w := finishedWorld(t, "canary:a|c d", "p={type: Progressive, progressive: {maxConcurrency: 3, maxFailures: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w := finishedState(t, "canary:a|c d", "p={type: Progressive, progressive: {maxConcurrency: 3, maxFailures: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
 	w.pass(t)
 	w.agents(t, "a", failing, w.now)
 	w.pass(t)
@@ -244,21 +244,21 @@ func TestAnIndexMeansWhatItMeant(t *testing.T) {
 // TestAFailureCountsUntilTheClusterSucceeds: a retry lets no other cluster start.
 func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
 	key := types.NamespacedName{Namespace: "a", Name: plan.WorkName("shop", "web")}
-	for sentence, change := range map[string]func(*testing.T, *world){
-		"its work is deleted": func(t *testing.T, w *world) {
+	for sentence, change := range map[string]func(*testing.T, *state){
+		"its work is deleted": func(t *testing.T, w *state) {
 			w.deleteWork(key)
 			w.agents(t, "a", "", w.now)
 		},
-		"its work is edited": func(_ *testing.T, w *world) {
+		"its work is edited": func(_ *testing.T, w *state) {
 			work := w.stored[key].DeepCopy()
 			work.Spec.Workload.Manifests, work.Generation = nil, work.Generation+1
 			w.store(work, false)
 		},
-		"it is under way again": func(t *testing.T, w *world) { w.agents(t, "a", moving, w.now) },
-		"the strategy becomes All": func(t *testing.T, w *world) {
+		"it is under way again": func(t *testing.T, w *state) { w.agents(t, "a", moving, w.now) },
+		"the strategy becomes All": func(t *testing.T, w *state) {
 			w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: All}")
 		},
-		"another placement takes its clusters": func(_ *testing.T, w *world) {
+		"another placement takes its clusters": func(_ *testing.T, w *state) {
 			w.set.Spec.PlacementRefs = append(w.set.Spec.PlacementRefs, workv1alpha1.LocalPlacementReference{Name: "q"})
 			w.placements["p"].Object.Generation++
 			w.selects("q", "a b c d")
@@ -266,7 +266,7 @@ func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := finishedWorld(t, "a b c d", "p="+oneByOne)
+			w := finishedState(t, "a b c d", "p="+oneByOne)
 			w.pass(t)
 			w.agents(t, "a", failing, w.now)
 			w.pass(t)
@@ -291,31 +291,31 @@ func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
 func TestWhatSoaks(t *testing.T) {
 	const soak = "{type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}"
 	for sentence, tc := range map[string]struct {
-		during func(*testing.T, *world)
+		during func(*testing.T, *state)
 		// after is how much longer than minSuccessTime it takes.
 		after time.Duration
 	}{
-		"nothing happens": {func(*testing.T, *world) {}, 0},
-		"it degrades for a moment": {func(t *testing.T, w *world) {
+		"nothing happens": {func(*testing.T, *state) {}, 0},
+		"it degrades for a moment": {func(t *testing.T, w *state) {
 			w.agents(t, "a", failing, w.now)
 			w.runTo(t, w.now.Add(time.Minute))
 			w.agents(t, "a", healthy, w.now)
 		}, 6 * time.Minute},
-		"it is under way for a moment": {func(t *testing.T, w *world) {
+		"it is under way for a moment": {func(t *testing.T, w *state) {
 			w.agents(t, "a", moving, w.now)
 			w.runTo(t, w.now.Add(time.Minute))
 			w.agents(t, "a", healthy, w.now)
 		}, 6 * time.Minute},
-		"the agent is silent for a moment": {func(t *testing.T, w *world) {
+		"the agent is silent for a moment": {func(t *testing.T, w *state) {
 			w.members = map[string]evidence.Member{"a": {Unavailable: true}}
 			w.runTo(t, w.now.Add(time.Minute))
 			w.members = nil
 		}, 6 * time.Minute},
-		"no manager runs for a minute and a half": {func(_ *testing.T, w *world) { w.now = w.now.Add(90 * time.Second) }, 90 * time.Second},
-		"no manager runs for an hour":             {func(_ *testing.T, w *world) { w.now = w.now.Add(time.Hour) }, time.Hour},
+		"no manager runs for a minute and a half": {func(_ *testing.T, w *state) { w.now = w.now.Add(90 * time.Second) }, 90 * time.Second},
+		"no manager runs for an hour":             {func(_ *testing.T, w *state) { w.now = w.now.Add(time.Hour) }, time.Hour},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := finishedWorld(t, "a b", "p="+soak)
+			w := finishedState(t, "a b", "p="+soak)
 			w.pass(t)
 			began := w.now
 			w.agents(t, "a", healthy, w.now.Add(-4*time.Minute)) // by a clock that is behind
@@ -332,7 +332,7 @@ func TestWhatSoaks(t *testing.T) {
 
 // TestASoakEndsWithASignOfLife: the agent may have died with its last success.
 func TestASoakEndsWithASignOfLife(t *testing.T) {
-	w := finishedWorld(t, "a b", "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}")
+	w := finishedState(t, "a b", "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}")
 	w.pass(t)
 	w.agents(t, "a", healthy, w.now)
 	w.members = map[string]evidence.Member{"a": {Renewed: w.now.Add(9 * time.Minute)}}
@@ -345,7 +345,7 @@ func TestASoakEndsWithASignOfLife(t *testing.T) {
 
 // TestADeadlineRunsOnce: a cluster that succeeded is never late again.
 func TestADeadlineRunsOnce(t *testing.T) {
-	w := finishedWorld(t, "a b", "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 15m, progressDeadline: 5m}}")
+	w := finishedState(t, "a b", "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 15m, progressDeadline: 5m}}")
 	w.pass(t)
 	w.agents(t, "a", healthy, w.now)
 	w.runTo(t, w.now.Add(9*time.Minute))
@@ -363,7 +363,7 @@ func TestADeadlineRunsOnce(t *testing.T) {
 
 // TestCurrentRevisionMovesWithTheEndOfTheRollout: neither with the first reports nor because the selection shrank.
 func TestCurrentRevisionMovesWithTheEndOfTheRollout(t *testing.T) {
-	w := finishedWorld(t, "canary:a|b c", "p={type: Progressive, progressive: {minSuccessTime: 1h, mandatoryDecisionGroups: [{groupName: canary}]}}")
+	w := finishedState(t, "canary:a|b c", "p={type: Progressive, progressive: {minSuccessTime: 1h, mandatoryDecisionGroups: [{groupName: canary}]}}")
 	former := w.set.Status.CurrentRevision
 	w.pass(t)
 	w.agents(t, "a", healthy, w.now)
@@ -387,7 +387,7 @@ func TestCurrentRevisionMovesWithTheEndOfTheRollout(t *testing.T) {
 
 // TestAClusterThatWaitsRunsTheFormerTemplate: whatever it waits for, and however it came.
 func TestAClusterThatWaitsRunsTheFormerTemplate(t *testing.T) {
-	w := finishedWorld(t, "canary:a|b c", "p="+canaries)
+	w := finishedState(t, "canary:a|b c", "p="+canaries)
 	w.pass(t)
 	w.selects("p", "canary:a|c")
 	w.pass(t)
@@ -404,17 +404,17 @@ func TestAClusterThatWaitsRunsTheFormerTemplate(t *testing.T) {
 
 // TestAFinishedTemplateIsNeverHeldBack: a cluster that joins gets it at once.
 func TestAFinishedTemplateIsNeverHeldBack(t *testing.T) {
-	for sentence, change := range map[string]func(*testing.T, *world){
-		"an object of another cluster fails": func(t *testing.T, w *world) { w.agents(t, "a b", failing, w.now) },
-		"pods of another cluster restart":    func(t *testing.T, w *world) { w.agents(t, "a b", moving, w.now) },
-		"the set is paused":                  func(_ *testing.T, w *world) { w.set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true },
-		"approvals are withdrawn": func(_ *testing.T, w *world) {
+	for sentence, change := range map[string]func(*testing.T, *state){
+		"an object of another cluster fails": func(t *testing.T, w *state) { w.agents(t, "a b", failing, w.now) },
+		"pods of another cluster restart":    func(t *testing.T, w *state) { w.agents(t, "a b", moving, w.now) },
+		"the set is paused":                  func(_ *testing.T, w *state) { w.set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true },
+		"approvals are withdrawn": func(_ *testing.T, w *state) {
 			w.set.Spec.PlacementRefs[0].RolloutStrategy.Approval = &clusterv1alpha1.RolloutApproval{}
 		},
-		"the mandatory group goes": func(*testing.T, *world) {},
+		"the mandatory group goes": func(*testing.T, *state) {},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 2m, progressDeadline: 5m, mandatoryDecisionGroups: [{groupName: canary}]}}")
+			w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 2m, progressDeadline: 5m, mandatoryDecisionGroups: [{groupName: canary}]}}")
 			w.selects("p", "canary:a|b c")
 			w.finish(t)
 			change(t, w)
@@ -433,7 +433,7 @@ func TestAFinishedTemplateIsNeverHeldBack(t *testing.T) {
 
 // TestTypeAllFails: a rollout in which clusters failed has not finished.
 func TestTypeAllFails(t *testing.T) {
-	w := newWorld(t, "p={type: All, all: {progressDeadline: 8s}}")
+	w := newState(t, "p={type: All, all: {progressDeadline: 8s}}")
 	w.selects("p", "a b c")
 	w.pass(t)
 	w.agents(t, "a b c", failing, w.now)
@@ -446,7 +446,7 @@ func TestTypeAllFails(t *testing.T) {
 
 // TestAPersonForgives: a failure that is forgiven does not count.
 func TestAPersonForgives(t *testing.T) {
-	w := finishedWorld(t, "a b c", "p="+oneByOne)
+	w := finishedState(t, "a b c", "p="+oneByOne)
 	w.pass(t)
 	w.agents(t, "a", failing, w.now)
 	w.pass(t)
@@ -466,7 +466,7 @@ func TestForgivenClustersEndARollout(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := finishedWorld(t, "a b c", "p="+tc.strategy)
+			w := finishedState(t, "a b c", "p="+tc.strategy)
 			former := w.set.Status.CurrentRevision
 			w.forgiven = true
 			for range 4 {
@@ -495,7 +495,7 @@ func TestForgivenClustersEndARollout(t *testing.T) {
 
 // TestAForgivenClusterThatIsTriedAgainHasAPlace: it is under way, and no other starts beside it.
 func TestAForgivenClusterThatIsTriedAgainHasAPlace(t *testing.T) {
-	w := finishedWorld(t, "a b c", "p="+oneByOne)
+	w := finishedState(t, "a b c", "p="+oneByOne)
 	w.pass(t)
 	w.silence("b c", "a")
 	w.runTo(t, w.now.Add(time.Hour))
@@ -514,7 +514,7 @@ func TestAForgivenClusterThatIsTriedAgainHasAPlace(t *testing.T) {
 
 // TestOnePhaseForTheEnd: the phase of a rollout is Finished only where the record has its end, or where it ended without a success.
 func TestOnePhaseForTheEnd(t *testing.T) {
-	w := finishedWorld(t, "a b c", "p={type: All}")
+	w := finishedState(t, "a b c", "p={type: All}")
 	w.pass(t)
 	w.agents(t, "a b", healthy, w.now)
 	w.selects("p", "a b")
@@ -523,7 +523,7 @@ func TestOnePhaseForTheEnd(t *testing.T) {
 	w.runTo(t, w.now.Add(time.Minute))
 	w.expectCondition(t, "Progressing", "False", "Finished", "Rolled out to 2 clusters")
 
-	w = newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 2}}")
+	w = newState(t, "p={type: Progressive, progressive: {maxConcurrency: 2}}")
 	w.selects("p", "a b c")
 	w.pass(t)
 	w.selects("p", "a b")
@@ -534,7 +534,7 @@ func TestOnePhaseForTheEnd(t *testing.T) {
 
 // TestHoldsAreOnRecord: a breach and an unproven group hold a set both, and each keeps the time when it began.
 func TestHoldsAreOnRecord(t *testing.T) {
-	w := finishedWorld(t, "a b c d", "p="+oneByOne)
+	w := finishedState(t, "a b c d", "p="+oneByOne)
 	w.pass(t)
 	w.expectHolds(t, "")
 	w.agents(t, "a", failing, w.now)
@@ -563,7 +563,7 @@ func TestHoldsAreOnRecord(t *testing.T) {
 }
 
 // expectHolds compares what holds the set, such as "Breach 10:00:00, UnprovenGroup canary 11:00:00".
-func (w *world) expectHolds(t *testing.T, want string) {
+func (w *state) expectHolds(t *testing.T, want string) {
 	t.Helper()
 	var got []string
 	for _, hold := range w.set.Status.Rollout.Holds {
@@ -580,7 +580,7 @@ func (w *world) expectHolds(t *testing.T, want string) {
 
 // TestAPercentageIsOfTheStart: a cluster that joins does not lift a breach.
 func TestAPercentageIsOfTheStart(t *testing.T) {
-	w := finishedWorld(t, "a b c d e", "p={type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 20%}}")
+	w := finishedState(t, "a b c d e", "p={type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 20%}}")
 	w.pass(t)
 	w.agents(t, "a b", failing, w.now)
 	w.pass(t)
@@ -593,7 +593,7 @@ func TestAPercentageIsOfTheStart(t *testing.T) {
 // TestAnApprovalByIndexIsOfAGroupWithoutAName: by now another group has the index, and was never approved.
 func TestAnApprovalByIndexIsOfAGroupWithoutAName(t *testing.T) {
 	for groups, want := range map[string]string{"canary:a|prod:b c": "a", "canary:a|b c": "a b c"} {
-		w := finishedWorld(t, groups, "p={type: ProgressivePerGroup}")
+		w := finishedState(t, groups, "p={type: ProgressivePerGroup}")
 		w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: ProgressivePerGroup, approval: {required: [{groupIndex: 1}]}}")
 		w.approvesIndex = true
 		w.pass(t)

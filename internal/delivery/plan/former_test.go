@@ -13,7 +13,7 @@ import (
 )
 
 // unkeptReason returns the reason of the condition FormerTemplateUnkept; empty without it.
-func (w *world) unkeptReason() string {
+func (w *state) unkeptReason() string {
 	if condition := meta.FindStatusCondition(w.set.Status.Conditions, workv1alpha1.FormerTemplateUnkept); condition != nil {
 		return condition.Reason
 	}
@@ -21,7 +21,7 @@ func (w *world) unkeptReason() string {
 }
 
 // finishTemplate lets the present template of the set finish on the clusters a and b.
-func (w *world) finishTemplate(t *testing.T) {
+func (w *state) finishTemplate(t *testing.T) {
 	t.Helper()
 	w.selects("p", "a b")
 	w.pass(t)
@@ -39,24 +39,24 @@ const causeUnkept = "forbidden; apply the roles in config/delivery"
 func TestATemplateStartsOnlyIfClustersCanReturn(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		// before changes the hub before the next template.
-		before func(t *testing.T, w *world)
+		before func(t *testing.T, w *state)
 		// reason is that of the condition with the first template, next with the second.
 		reason, next, writes string
 	}{
 		"it is kept": {
-			func(t *testing.T, w *world) { w.finishTemplate(t); w.kept[w.hash(t)] = true },
+			func(t *testing.T, w *state) { w.finishTemplate(t); w.kept[w.hash(t)] = true },
 			"", "", "Update a, Update b, Create c",
 		},
 		"it was never stored": {
-			func(t *testing.T, w *world) { w.unkept = causeUnkept; w.finishTemplate(t) },
+			func(t *testing.T, w *state) { w.unkept = causeUnkept; w.finishTemplate(t) },
 			plan.ReasonFormerUnkept, plan.ReasonFormerUnkept, "",
 		},
 		"it was never stored, and no permission is missing any more": {
-			func(t *testing.T, w *world) { w.unkept = causeUnkept; w.finishTemplate(t); w.unkept = "" },
+			func(t *testing.T, w *state) { w.unkept = causeUnkept; w.finishTemplate(t); w.unkept = "" },
 			plan.ReasonFormerUnkept, plan.ReasonFormerUnkept, "",
 		},
 		"it was stored late": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *state) {
 				w.unkept = causeUnkept
 				w.finishTemplate(t)
 				w.unkept, w.kept[w.hash(t)] = "", true
@@ -65,19 +65,19 @@ func TestATemplateStartsOnlyIfClustersCanReturn(t *testing.T) {
 			"", "", "Update a, Update b, Create c",
 		},
 		"it was lost before this version": {
-			func(t *testing.T, w *world) { w.finishTemplate(t) },
+			func(t *testing.T, w *state) { w.finishTemplate(t) },
 			"", "", "Update a, Update b, Create c",
 		},
 		"only the next one cannot be stored": {
-			func(t *testing.T, w *world) { w.finishTemplate(t); w.kept[w.hash(t)] = true; w.unkept = causeUnkept },
+			func(t *testing.T, w *state) { w.finishTemplate(t); w.kept[w.hash(t)] = true; w.unkept = causeUnkept },
 			"", plan.ReasonPresentUnkept, "Update a, Update b, Create c",
 		},
 		"it was lost before this version, and the next one cannot be stored": {
-			func(t *testing.T, w *world) { w.finishTemplate(t); w.unkept = causeUnkept },
+			func(t *testing.T, w *state) { w.finishTemplate(t); w.unkept = causeUnkept },
 			"", plan.ReasonPresentUnkept, "Update a, Update b, Create c",
 		},
 		"a person lets it start": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *state) {
 				w.unkept = causeUnkept
 				w.finishTemplate(t)
 				w.template("2")
@@ -88,7 +88,7 @@ func TestATemplateStartsOnlyIfClustersCanReturn(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p={type: All}")
+			w := newState(t, "p={type: All}")
 			test.before(t, w)
 			if got := w.unkeptReason(); got != test.reason {
 				t.Fatalf("with the former template the reason is %q, want %q", got, test.reason)
@@ -118,19 +118,19 @@ func TestATemplateStartsOnlyIfClustersCanReturn(t *testing.T) {
 // was written into it again and is kept, or where a person decides so, for that template alone.
 func TestAHeldTemplateStartsOnce(t *testing.T) {
 	for sentence, test := range map[string]struct {
-		release func(t *testing.T, w *world)
+		release func(t *testing.T, w *state)
 	}{
-		"the former template returns": {func(t *testing.T, w *world) {
+		"the former template returns": {func(t *testing.T, w *state) {
 			w.template("1")
 			w.pass(t)
 			w.kept[w.hash(t)], w.unkept = true, ""
 			w.pass(t)
 			w.template("3")
 		}},
-		"a person decides": {func(t *testing.T, w *world) { w.withoutFormer = w.hash(t) }},
+		"a person decides": {func(t *testing.T, w *state) { w.withoutFormer = w.hash(t) }},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p={type: All}")
+			w := newState(t, "p={type: All}")
 			w.unkept = causeUnkept
 			w.finishTemplate(t)
 			w.written = nil
@@ -156,7 +156,7 @@ func TestAHeldTemplateStartsOnce(t *testing.T) {
 
 // TestTheConditionNamesWhatToDo: the cause while the template is the present one, then the ways forward.
 func TestTheConditionNamesWhatToDo(t *testing.T) {
-	w := newWorld(t, "p={type: All}")
+	w := newState(t, "p={type: All}")
 	w.unkept = causeUnkept
 	w.finishTemplate(t)
 	expect := func(part string) {

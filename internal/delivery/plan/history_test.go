@@ -74,7 +74,7 @@ type member struct {
 
 // story is a random history of rollouts with a naive oracle.
 type story struct {
-	*world
+	*state
 	*rand.Rand
 	t    testing.TB
 	seed uint64
@@ -183,7 +183,7 @@ func (f *facts) clone() *facts {
 
 func newStory(t testing.TB, seed uint64, counts *tally) *story {
 	s := &story{
-		world: newWorld(t), Rand: rand.New(rand.NewPCG(seed, 0x36)), t: t, seed: seed, members: map[string]*member{}, tally: counts,
+		state: newState(t), Rand: rand.New(rand.NewPCG(seed, 0x36)), t: t, seed: seed, members: map[string]*member{}, tally: counts,
 		groups: map[string][]string{"p": {"canary", "early", ""}, "q": {"canary", ""}}, generations: map[string]int64{"p": 1, "q": 1},
 		torn: map[string]bool{}, approved: map[string]bool{}, passes: map[string]bool{}, pardoned: map[string]bool{},
 		given: map[string]string{}, facts: &facts{},
@@ -351,12 +351,12 @@ func (s *story) arrange() plan.Input {
 		}
 		s.set.Spec.PlacementRefs = append(s.set.Spec.PlacementRefs, ref)
 	}
-	s.world.members = map[string]evidence.Member{}
+	s.state.members = map[string]evidence.Member{}
 	for name, m := range s.members {
 		if !m.silent {
 			m.renewed = s.now
 		}
-		s.world.members[name] = evidence.Member{Gone: m.gone, Denied: m.denied, Unavailable: m.tainted, Renewed: m.renewed}
+		s.state.members[name] = evidence.Member{Gone: m.gone, Denied: m.denied, Unavailable: m.tainted, Renewed: m.renewed}
 	}
 	s.kept[hash] = true
 	if !slices.Contains(s.hashes, hash) {

@@ -12,7 +12,7 @@ import (
 const healthy = "Applied Available Degraded=False Progressing=False"
 
 func TestOverridesAreRenderedForEachCluster(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.overrides(t, siteOverride)
 	w.selects("p", "a b")
 	w.label("a", "north")
@@ -32,7 +32,7 @@ func TestOverridesAreRenderedForEachCluster(t *testing.T) {
 }
 
 func TestALabelThatAnOverrideReadsRollsOutAtThePaceOfTheStrategy(t *testing.T) {
-	w := newWorld(t, "p="+progressive)
+	w := newState(t, "p="+progressive)
 	w.overrides(t, siteOverride)
 	w.selects("p", "a b c")
 	for _, name := range []string{"a", "b", "c"} {
@@ -58,7 +58,7 @@ func TestALabelThatAnOverrideReadsRollsOutAtThePaceOfTheStrategy(t *testing.T) {
 }
 
 func TestAClusterThatCannotBeRenderedKeepsWhatItHas(t *testing.T) {
-	w := newWorld(t, "p="+"{type: Progressive, progressive: {maxConcurrency: 1}}")
+	w := newState(t, "p="+"{type: Progressive, progressive: {maxConcurrency: 1}}")
 	w.overrides(t, siteOverride)
 	w.selects("p", "a|b")
 	w.label("a", "north")
@@ -93,7 +93,7 @@ func TestAClusterThatCannotBeRenderedKeepsWhatItHas(t *testing.T) {
 }
 
 func TestAClusterThatDoesNotExistIsLeftOut(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.overrides(t, siteOverride)
 	w.selects("p", "a")
 	out := w.pass(t)
@@ -105,7 +105,7 @@ func TestAClusterThatDoesNotExistIsLeftOut(t *testing.T) {
 
 // TestAClusterWithoutAnAgentGetsNothing has an imported cluster: the namespace of its name may be that of another user.
 func TestAClusterWithoutAnAgentGetsNothing(t *testing.T) {
-	w := newWorld(t, "p="+progressive)
+	w := newState(t, "p="+progressive)
 	w.selects("p", "a b")
 	w.undeliverable = map[string]string{"a": "it has no agent"}
 	out := w.pass(t)
@@ -123,7 +123,7 @@ func TestAClusterWithoutAnAgentGetsNothing(t *testing.T) {
 
 // TestAReaderWithoutClustersSeesTheRollout plans without renderings, as a user does who may not read clusters.
 func TestAReaderWithoutClustersSeesTheRollout(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.overrides(t, siteOverride)
 	w.selects("p", "a b")
 	w.label("a", "north")
@@ -145,7 +145,7 @@ func TestAReaderWithoutClustersSeesTheRollout(t *testing.T) {
 }
 
 func TestInvalidOverridesStartNoCluster(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a")
 	w.pass(t)
 	w.overrides(t, strings.ReplaceAll(siteOverride, "/data/site", "/kind"))
@@ -157,7 +157,7 @@ func TestInvalidOverridesStartNoCluster(t *testing.T) {
 }
 
 func TestTheFormerTemplateIsRenderedToo(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.overrides(t, siteOverride)
 	w.selects("p", "a")
 	w.label("a", "north")

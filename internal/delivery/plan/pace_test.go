@@ -9,7 +9,7 @@ import (
 )
 
 func TestHeldWritesAreReported(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a b")
 	out := plan.Plan(w.input(t))
 	w.set.Status = plan.HoldBack(out.Status, 2, 200_000_000, metav1.NewTime(w.now))

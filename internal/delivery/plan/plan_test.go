@@ -14,7 +14,7 @@ import (
 )
 
 func TestARefusedWorkFailsItsCluster(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 1}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 1}}")
 	w.selects("p", "a b")
 	w.faults["a"] = plan.Fault{
 		Hash: w.hash(t), Permanent: true, Message: "the size of manifests is too large", Since: start, Retry: start.Add(time.Minute),
@@ -34,7 +34,7 @@ func TestARefusedWorkFailsItsCluster(t *testing.T) {
 }
 
 func TestADelayedClusterHasNotStarted(t *testing.T) {
-	w := newWorld(t, "p="+progressive)
+	w := newState(t, "p="+progressive)
 	w.selects("p", "a b")
 	w.faults["a"] = plan.Fault{Hash: w.hash(t), Message: `namespaces "a" not found`, Since: start, Retry: start.Add(time.Minute)}
 	out := w.pass(t)
@@ -45,7 +45,7 @@ func TestADelayedClusterHasNotStarted(t *testing.T) {
 }
 
 func TestAnEditedWorkIsPutBackOutsideOfThePace(t *testing.T) {
-	w := newWorld(t, "p={paused: true, type: All}")
+	w := newState(t, "p={paused: true, type: All}")
 	w.selects("p", "a")
 	w.set.Spec.PlacementRefs[0].RolloutStrategy.Paused = false
 	w.pass(t)
@@ -64,7 +64,7 @@ func TestAnEditedWorkIsPutBackOutsideOfThePace(t *testing.T) {
 }
 
 func TestASetWithoutManifestsTakesNothingAway(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a")
 	w.pass(t)
 	w.written = nil
@@ -76,7 +76,7 @@ func TestASetWithoutManifestsTakesNothingAway(t *testing.T) {
 }
 
 func TestADeletedWorkIsMadeAgainOnceItIsGone(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a")
 	w.pass(t)
 	w.deleteWork(types.NamespacedName{Namespace: "a", Name: plan.WorkName("shop", "web")})
@@ -90,7 +90,7 @@ func TestADeletedWorkIsMadeAgainOnceItIsGone(t *testing.T) {
 }
 
 func TestTheStatusDoesNotGrowWithTheFleet(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	var names []string
 	for i := range 2000 {
 		names = append(names, "cluster-"+strings.Repeat("x", 40)+time.Duration(i).String())

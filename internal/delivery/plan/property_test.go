@@ -22,9 +22,9 @@ const histories, ticks = 80, 25
 
 var fleetNames = []string{"a", "b", "c", "d", "e", "f"}
 
-// history is a random history of a world, with the facts that a naive reader of the whole history has.
+// history is a random history of a state, with the facts that a naive reader of the whole history has.
 type history struct {
-	*world
+	*state
 	*rand.Rand
 
 	at string
@@ -40,7 +40,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 0x2026))
 	strategy := []string{"", progressive, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 100%}}"}[r.IntN(3)]
 	h := &history{
-		world: newWorld(t, "p="+strategy, "q="+strategy), Rand: r, selected: map[string][]string{}, ever: map[string]map[string]bool{}, lost: map[string]bool{},
+		state: newState(t, "p="+strategy, "q="+strategy), Rand: r, selected: map[string][]string{}, ever: map[string]map[string]bool{}, lost: map[string]bool{},
 	}
 	h.decide("p")
 	h.decide("q")

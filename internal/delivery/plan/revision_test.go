@@ -26,7 +26,7 @@ func TestVector19AClusterThatJoinsAHeldRolloutGetsTheFormerTemplate(t *testing.T
 		"former template is not kept": "{type: All, paused: true}",
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p")
+			w := newState(t, "p")
 			w.selects("p", "a")
 			w.pass(t)
 			w.agents(t, "a", "Applied Available Progressing=False", w.now)
@@ -76,7 +76,7 @@ func (k kept) inOrder() []plan.Revision {
 }
 
 func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
-	w, stored := newWorld(t, "p"), kept{}
+	w, stored := newState(t, "p"), kept{}
 	w.set.Spec.RevisionHistoryLimit = new(int32(2))
 	pass := func(value string) string {
 		w.template(value)
@@ -108,7 +108,7 @@ func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
 }
 
 // secretTemplate changes the template of the set to one Secret.
-func (w *world) secretTemplate(value string) {
+func (w *state) secretTemplate(value string) {
 	w.template(value)
 	w.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"web"},"stringData":{"value":"` + value + `"}}`)
@@ -123,7 +123,7 @@ func TestATemplateWithASecretIsKeptApart(t *testing.T) {
 		"any other kind":     {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"Secret"}}`, "ControllerRevision"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p")
+			w := newState(t, "p")
 			w.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(test.manifest)
 			todo, err := plan.Revisions(w.set, w.hash(t), nil)
 			if err != nil || plan.RevisionKind(todo.Create) != test.kind {
@@ -144,7 +144,7 @@ func TestATemplateWithASecretIsKeptApart(t *testing.T) {
 // TestTwoTemplatesWithSecretsAreKept: that of the last finished rollout and the present one, whatever the limit of the set is. They take no
 // place of the others.
 func TestTwoTemplatesWithSecretsAreKept(t *testing.T) {
-	w, stored := newWorld(t, "p"), kept{}
+	w, stored := newState(t, "p"), kept{}
 	w.set.Spec.RevisionHistoryLimit = new(int32(1))
 	for _, step := range []struct {
 		template string
@@ -187,7 +187,7 @@ func TestTwoTemplatesWithSecretsAreKept(t *testing.T) {
 
 // TestATemplateThatNoObjectCanHoldIsNotKept: the API server would refuse the object, or etcd.
 func TestATemplateThatNoObjectCanHoldIsNotKept(t *testing.T) {
-	w, random := newWorld(t, "p"), make([]byte, 1<<20)
+	w, random := newState(t, "p"), make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
 	w.secretTemplate(base64.StdEncoding.EncodeToString(random))
 	if todo, err := plan.Revisions(w.set, w.hash(t), nil); !errors.Is(err, plan.ErrTooLarge) {
@@ -196,7 +196,7 @@ func TestATemplateThatNoObjectCanHoldIsNotKept(t *testing.T) {
 }
 
 func TestAForgedTemplateIsNotUsed(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	todo, err := plan.Revisions(w.set, w.hash(t), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +227,7 @@ func TestAForgedTemplateIsNotUsed(t *testing.T) {
 // TestARefusalOfTheFormerTemplateDoesNotStartThePresentOne: a cluster joins while the present template is held back, and the API server
 // refuses the former one. The refusal is no failure of the present template, which stays held back.
 func TestARefusalOfTheFormerTemplateDoesNotStartThePresentOne(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a")
 	w.pass(t)
 	w.agents(t, "a", "Applied Available Progressing=False", w.now)
@@ -265,7 +265,7 @@ func TestAReturnAtOncePassesWhatHolds(t *testing.T) {
 		"a template that has not finished": {returns: true, unfinished: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p")
+			w := newState(t, "p")
 			w.selects("p", "a b c|d")
 			w.pass(t)
 			w.pass(t)
@@ -301,7 +301,7 @@ func TestAReturnAtOncePassesWhatHolds(t *testing.T) {
 func TestAReturnAtOnceEnds(t *testing.T) {
 	for sentence, finishes := range map[string]bool{"once every cluster has it": true, "once the set has another template": false} {
 		t.Run(sentence, func(t *testing.T) {
-			w := finishedWorld(t, "a b c", "p={type: Progressive, progressive: {maxConcurrency: 1}}")
+			w := finishedState(t, "a b c", "p={type: Progressive, progressive: {maxConcurrency: 1}}")
 			second := func() { w.template("2"); w.pass(t); w.pass(t) }
 			w.kept[w.hash(t)] = true
 			first := w.template
@@ -342,7 +342,7 @@ func TestAReturnAtOnceEnds(t *testing.T) {
 
 // TestATemplateIsMarkedOnceItsRolloutHasFinished: the mark stays when another template has finished.
 func TestATemplateIsMarkedOnceItsRolloutHasFinished(t *testing.T) {
-	w := newWorld(t)
+	w := newState(t)
 	hash := w.hash(t)
 	todo, err := plan.Revisions(w.set, hash, nil)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // The tests of this file follow the conformance vectors for sets, in their order.
 
 func TestVector1TemplateChangedAndClusterLeftInOnePass(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a b")
 	w.pass(t)
 	w.expectWrites(t, "Create a", "Create b")
@@ -29,7 +29,7 @@ func TestVector1TemplateChangedAndClusterLeftInOnePass(t *testing.T) {
 }
 
 func TestVector2AClusterOfTwoPlacementsHasOneWork(t *testing.T) {
-	w := newWorld(t, "p", "q")
+	w := newState(t, "p", "q")
 	w.selects("p", "a")
 	w.selects("q", "a b")
 	w.pass(t)
@@ -49,7 +49,7 @@ func TestVector2AClusterOfTwoPlacementsHasOneWork(t *testing.T) {
 }
 
 func TestVector3ThreePassesWithAFrozenCacheCreateOneWork(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "a")
 	w.frozen = true
 	for range 3 {
@@ -61,7 +61,7 @@ func TestVector3ThreePassesWithAFrozenCacheCreateOneWork(t *testing.T) {
 func TestVector4ADeletedSetLeavesNoWork(t *testing.T) {
 	for _, policy := range []string{"Background", "Foreground"} {
 		t.Run(policy, func(t *testing.T) {
-			w := newWorld(t, "p")
+			w := newState(t, "p")
 			w.set.Spec.CascadeDeletionPolicy = workv1alpha1.CascadeDeletionPolicyType(policy)
 			w.selects("p", "a b")
 			w.frozen = true // the cache never shows the works
@@ -84,7 +84,7 @@ func TestVector4ADeletedSetLeavesNoWork(t *testing.T) {
 }
 
 func TestVector5AMissingPlacementStopsNoOther(t *testing.T) {
-	w := newWorld(t, "gone", "q")
+	w := newState(t, "gone", "q")
 	w.selects("q", "a")
 	w.pass(t)
 	w.expectWrites(t, "Create a")
@@ -101,7 +101,7 @@ func TestVector6AForeignWorkIsLeftAlone(t *testing.T) {
 		"no UID and its name": {func(work *workv1.ManifestWork) { work.Annotations, work.Name = nil, plan.WorkName("shop", "web") }, nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p")
+			w := newState(t, "p")
 			work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "a", Name: "other", UID: "u", Generation: 1,
 				Labels:      map[string]string{workv1.ReplicaSetLabel: "shop.web"},
@@ -134,7 +134,7 @@ func TestVector6AForeignWorkIsLeftAlone(t *testing.T) {
 }
 
 func TestVector7NoClusterSelectedIsNotComplete(t *testing.T) {
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.selects("p", "")
 	w.pass(t)
 	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing", "no cluster is selected")
@@ -146,28 +146,28 @@ func TestVector7NoClusterSelectedIsNotComplete(t *testing.T) {
 
 func TestVector8OnlyADecisionRemovesWorks(t *testing.T) {
 	for sentence, test := range map[string]struct {
-		change func(*world)
+		change func(*state)
 		want   []string
 	}{
-		"all slices are gone":   {func(w *world) { w.selects("p", "-") }, nil},
-		"the Placement is gone": {func(w *world) { delete(w.placements, "p") }, nil},
-		"it is being deleted":   {func(w *world) { w.placements["p"].Object.DeletionTimestamp = new(metav1.NewTime(start)) }, nil},
-		"a slice is missing": {func(w *world) {
+		"all slices are gone":   {func(w *state) { w.selects("p", "-") }, nil},
+		"the Placement is gone": {func(w *state) { delete(w.placements, "p") }, nil},
+		"it is being deleted":   {func(w *state) { w.placements["p"].Object.DeletionTimestamp = new(metav1.NewTime(start)) }, nil},
+		"a slice is missing": {func(w *state) {
 			p := w.placements["p"]
 			p.Decisions = decision.Of(slice("p", 0, 0, "a"))
 			w.placements["p"] = p
 		}, nil},
-		"slices are being moved":    {func(w *world) { w.selects("p", "a|a") }, nil},
-		"the spec has a wrong name": {func(w *world) { w.set.Spec.PlacementRefs[0].Name = "typo" }, nil},
-		"no cluster is selected":    {func(w *world) { w.selects("p", "") }, []string{"Delete a", "Delete b"}},
-		"one cluster left":          {func(w *world) { w.selects("p", "b") }, []string{"Delete a"}},
-		"the spec has another placement": {func(w *world) {
+		"slices are being moved":    {func(w *state) { w.selects("p", "a|a") }, nil},
+		"the spec has a wrong name": {func(w *state) { w.set.Spec.PlacementRefs[0].Name = "typo" }, nil},
+		"no cluster is selected":    {func(w *state) { w.selects("p", "") }, []string{"Delete a", "Delete b"}},
+		"one cluster left":          {func(w *state) { w.selects("p", "b") }, []string{"Delete a"}},
+		"the spec has another placement": {func(w *state) {
 			w.set.Spec.PlacementRefs[0].Name = "q"
 			w.selects("q", "b c")
 		}, []string{"Delete a", "UpdateMetadata b", "Create c"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p")
+			w := newState(t, "p")
 			w.selects("p", "a b")
 			w.pass(t)
 			w.written = nil
@@ -189,7 +189,7 @@ func TestVector10LongNames(t *testing.T) {
 	if len(label) > 63 || len(plan.WorkName(namespace, set)) > 63 {
 		t.Errorf("label %q, name %q", label, plan.WorkName(namespace, set))
 	}
-	w := newWorld(t, "p")
+	w := newState(t, "p")
 	w.set.Namespace, w.set.Name = namespace, set
 	w.selects("p", "a")
 	w.pass(t)
@@ -204,7 +204,7 @@ func TestVector10LongNames(t *testing.T) {
 }
 
 func TestVector11LabelsOfTheSetAreNoRollout(t *testing.T) {
-	w := newWorld(t, "p="+progressive)
+	w := newState(t, "p="+progressive)
 	w.selects("p", "a b")
 	w.set.Labels = map[string]string{"team": "x", "old": "1"}
 	w.pass(t)
@@ -229,7 +229,7 @@ func TestVector15ProgressiveAdvances(t *testing.T) {
 		"by the health of an agent of ours": "Applied Available Degraded=False Progressing=False",
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, "p="+progressive)
+			w := newState(t, "p="+progressive)
 			w.selects("p", "a b c")
 			for _, want := range []string{"a", "a b", "a b c"} {
 				w.pass(t)
@@ -259,7 +259,7 @@ func TestVector15ProgressiveAdvances(t *testing.T) {
 }
 
 // failing reports that a manifest of a work is not applied.
-func (w *world) failing(t testing.TB, cluster, message string) {
+func (w *state) failing(t testing.TB, cluster, message string) {
 	t.Helper()
 	work := w.work(t, cluster)
 	work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{
@@ -273,7 +273,7 @@ func (w *world) failing(t testing.TB, cluster, message string) {
 }
 
 func TestVector16AnInvalidManifestFailsAtOnce(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 1, progressDeadline: 1h}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 1, progressDeadline: 1h}}")
 	w.selects("p", "a b c d")
 	w.pass(t)
 	w.failing(t, "a", workv1.PermanentFailurePrefix+"spec.replicas must not be negative")
@@ -292,7 +292,7 @@ func TestVector16AnInvalidManifestFailsAtOnce(t *testing.T) {
 }
 
 func TestAManifestThatMayYetApplyWaitsForTheDeadline(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 1, progressDeadline: 1h}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, progressDeadline: 1h}}")
 	w.selects("p", "a b")
 	w.pass(t)
 	w.failing(t, "a", "the server is unavailable")
@@ -307,7 +307,7 @@ func TestAManifestThatMayYetApplyWaitsForTheDeadline(t *testing.T) {
 }
 
 func TestVector17OneDegradedManifestFailsTheCluster(t *testing.T) {
-	w := newWorld(t, "p="+progressive)
+	w := newState(t, "p="+progressive)
 	w.selects("p", "a b")
 	w.pass(t)
 	w.agents(t, "a", "Applied Available Progressing Degraded", w.now)
@@ -320,7 +320,7 @@ func TestVector17OneDegradedManifestFailsTheCluster(t *testing.T) {
 const soaking = "{type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}"
 
 func TestVector18ASecondRolloutSoaksItsFullTime(t *testing.T) {
-	w := newWorld(t, "p="+soaking)
+	w := newState(t, "p="+soaking)
 	w.selects("p", "a b")
 	w.pass(t)
 	w.agents(t, "a", "Applied Available Progressing=False", start)
@@ -342,7 +342,7 @@ func TestVector18ASecondRolloutSoaksItsFullTime(t *testing.T) {
 }
 
 func TestVector20AnAgentsClockAheadSkipsNoSoak(t *testing.T) {
-	w := newWorld(t, "p="+soaking)
+	w := newState(t, "p="+soaking)
 	w.selects("p", "a b")
 	w.pass(t)
 	w.agents(t, "a", "Applied Available Progressing=False", start.Add(time.Hour))
@@ -352,7 +352,7 @@ func TestVector20AnAgentsClockAheadSkipsNoSoak(t *testing.T) {
 }
 
 func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
-	w := newWorld(t, "p", "q")
+	w := newState(t, "p", "q")
 	w.selects("p", "a")
 	w.selects("q", "a")
 	for i, placement := range []string{"q", "p"} {
@@ -376,7 +376,7 @@ func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 
 // TestNoClusterStartsBeforeTheCanariesAreDecided holds that a decision whose first slice is not read yet starts no cluster of another group.
 func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
-	w := newWorld(t, "p={type: Progressive, progressive: {maxConcurrency: 2, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 2, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
 	w.selects("p", "a|b c")
 	complete := w.placements["p"]
 	partial := complete

@@ -21,7 +21,7 @@ import (
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 // fleet returns a set over the groups canary and rest that has taken one step.
-func fleet(t *testing.T, strategy string) *plantest.World {
+func fleet(t *testing.T, strategy string) *plantest.State {
 	t.Helper()
 	w := plantest.New(t, now, strategy, plantest.Group{Name: "canary", Clusters: []string{"a"}}, plantest.Group{Name: "rest", Clusters: []string{"b", "c"}})
 	w.Step()
@@ -37,48 +37,48 @@ const (
 func TestNext(t *testing.T) {
 	for name, tc := range map[string]struct {
 		strategy string
-		change   func(w *plantest.World)
+		change   func(w *plantest.State)
 		cluster  string
 		code     rollout.Code
 		want     string
 	}{
-		"a cluster that starts": {lenient, func(w *plantest.World) { w.Succeed("a") }, "b", rollout.Starting, "the manager writes the work"},
+		"a cluster that starts": {lenient, func(w *plantest.State) { w.Succeed("a") }, "b", rollout.Starting, "the manager writes the work"},
 		"a work that no agent has reported": {
 			lenient, nil, "a", rollout.UnderWay, "the agent applies generation 1 of the work, and reports it",
 		},
 		"a work that is not applied yet": {
-			lenient, func(w *plantest.World) { w.Report("Applied=False", "a") }, "a", rollout.UnderWay, "the agent tries again, within 5 minutes",
+			lenient, func(w *plantest.State) { w.Report("Applied=False", "a") }, "a", rollout.UnderWay, "the agent tries again, within 5 minutes",
 		},
 		"a work whose objects are changing": {
-			lenient, func(w *plantest.World) { w.Report("Applied Progressing", "a") }, "a", rollout.UnderWay, "succeeds once its objects are healthy",
+			lenient, func(w *plantest.State) { w.Report("Applied Progressing", "a") }, "a", rollout.UnderWay, "succeeds once its objects are healthy",
 		},
 		"a work that is being deleted": {
-			lenient, func(w *plantest.World) {
+			lenient, func(w *plantest.State) {
 				w.Works["a"].DeletionTimestamp = &metav1.Time{Time: now}
 			}, "a", rollout.Starting, "the manager writes the work",
 		},
-		"a cluster that soaks": {waves, func(w *plantest.World) { w.Succeed("a") }, "a", rollout.Soaking, "counts as done once minSuccessTime has passed"},
+		"a cluster that soaks": {waves, func(w *plantest.State) { w.Succeed("a") }, "a", rollout.Soaking, "counts as done once minSuccessTime has passed"},
 		"a manifest that is refused": {
-			lenient, func(w *plantest.World) { w.Refuse("a", "it is immutable") }, "a", rollout.Failing,
+			lenient, func(w *plantest.State) { w.Refuse("a", "it is immutable") }, "a", rollout.Failing,
 			"the agent tries again within 5 minutes, and at once when the template changes; correct the template, or what the message names",
 		},
-		"an object that fails": {lenient, func(w *plantest.World) { w.Degrade("a", "no image") }, "a", rollout.Failing, "recovers once its objects are healthy"},
+		"an object that fails": {lenient, func(w *plantest.State) { w.Degrade("a", "no image") }, "a", rollout.Failing, "recovers once its objects are healthy"},
 		"a deadline that has passed": {
-			lenient, func(w *plantest.World) { w.Wait(time.Hour) }, "a", rollout.TimedOut, "recovers once its objects are healthy",
+			lenient, func(w *plantest.State) { w.Wait(time.Hour) }, "a", rollout.TimedOut, "recovers once its objects are healthy",
 		},
 		"a cluster behind another": {lenient, nil, "b", rollout.WaitsForPlace, "starts when a cluster under way is done"},
 		"a cluster behind a group": {waves, nil, "b", rollout.WaitsForGroup, "starts when group 0 (canary) is done"},
 		"a paused rollout": {
-			lenient, func(w *plantest.World) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, "b", rollout.WaitsForResume,
+			lenient, func(w *plantest.State) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, "b", rollout.WaitsForResume,
 			"starts after `kubectl berth rollout resume web -n shop`",
 		},
 		"a breached rollout": {
-			waves, func(w *plantest.World) { w.Degrade("a", "no image") }, "b", rollout.WaitsForRepair,
+			waves, func(w *plantest.State) { w.Degrade("a", "no image") }, "b", rollout.WaitsForRepair,
 			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, " +
 				"or return with `kubectl berth rollout undo web -n shop`",
 		},
 		"a group that is not approved": {
-			"{type: All, approval: {required: [{groupName: rest}]}}", func(w *plantest.World) { w.Succeed("a") }, "b", rollout.WaitsForApproval,
+			"{type: All, approval: {required: [{groupName: rest}]}}", func(w *plantest.State) { w.Succeed("a") }, "b", rollout.WaitsForApproval,
 			"starts after `kubectl berth rollout approve web -n shop --group rest`",
 		},
 		"a strategy that is invalid": {
@@ -86,14 +86,14 @@ func TestNext(t *testing.T) {
 			"starts when the rolloutStrategy of placement fleet is valid and the template has a manifest",
 		},
 		"a cluster that leaves": {
-			lenient, func(w *plantest.World) {
+			lenient, func(w *plantest.State) {
 				w.Decide(plantest.Group{Name: "rest", Clusters: []string{"b", "c"}})
 			}, "a", rollout.Left, "the manager deletes the work",
 		},
 		"a cluster whose placement is gone": {
-			lenient, func(w *plantest.World) { w.Decide() }, "a", rollout.WaitsForDecision, "the work stays until a placement has decided",
+			lenient, func(w *plantest.State) { w.Decide() }, "a", rollout.WaitsForDecision, "the work stays until a placement has decided",
 		},
-		"a cluster that is done": {lenient, func(w *plantest.World) { w.Succeed("a") }, "a", rollout.Done, ""},
+		"a cluster that is done": {lenient, func(w *plantest.State) { w.Succeed("a") }, "a", rollout.Done, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fleet(t, tc.strategy)

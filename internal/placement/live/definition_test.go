@@ -21,8 +21,8 @@ func TestDecisionsThatGoWithTheirDefinitionAreKept(t *testing.T) {
 		return p
 	}
 	undefineSlices := func(h *hub) {
-		for _, s := range h.world.SlicesOf(all) {
-			delete(h.world.Slices, sliceKey(s))
+		for _, s := range h.state.SlicesOf(all) {
+			delete(h.state.Slices, sliceKey(s))
 			h.DeleteSlice(s)
 		}
 	}
@@ -63,7 +63,7 @@ func TestDecisionsThatGoWithTheirDefinitionAreKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, gone := newHub(t), true
 			h.KeepWhile(func() bool { return gone })
-			for name, c := range h.world.Clusters {
+			for name, c := range h.state.Clusters {
 				h.put(enginetest.Cluster(name).In(c.Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
 			}
 			test.do(h, func() { gone = false })

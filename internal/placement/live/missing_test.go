@@ -51,13 +51,13 @@ func (h *hub) score(i int, until time.Time, name string, value int32) {
 		b = b.Value(name, value)
 	}
 	score := b.Obj()
-	h.world.Add(score)
+	h.state.Add(score)
 	h.SetScore(score)
 }
 
 // condition returns a condition of a placement; nil without it.
 func (h *hub) condition(name, kind string) *metav1.Condition {
-	return meta.FindStatusCondition(h.world.Placements[fleet.Key{Namespace: "ns", Name: name}].Status.Conditions, kind)
+	return meta.FindStatusCondition(h.state.Placements[fleet.Key{Namespace: "ns", Name: name}].Status.Conditions, kind)
 }
 
 // TestAClaimThatIsRenamedClusterByClusterMovesNothing follows an agent upgrade that reports a claim under another name, and back.
@@ -65,7 +65,7 @@ func TestAClaimThatIsRenamedClusterByClusterMovesNothing(t *testing.T) {
 	h := newHub(t)
 	before := h.decisions()
 	rename := func(i int, claim string) {
-		c := h.world.Clusters[fmt.Sprint("c", i)].DeepCopy()
+		c := h.state.Clusters[fmt.Sprint("c", i)].DeepCopy()
 		c.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: claim, Value: "cloud"}}
 		h.put(c)
 		h.decide(t)
@@ -110,13 +110,13 @@ func TestAClusterLeavesAfterTheHold(t *testing.T) {
 		"after a restart":    {func(h *hub) { h.restart(); h.decide(t); h.clock.Step(testHold - time.Minute) }, true},
 		"long after a start": {func(h *hub) { h.restart(); h.decide(t); h.clock.Step(testHold + time.Second) }, false},
 		"once it is released": {func(h *hub) {
-			p := h.world.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
+			p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
 			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(time.Second).Format(time.RFC3339)}
 			p.Generation--
 			h.place(p)
 		}, false},
 		"released before it began": {func(h *hub) {
-			p := h.world.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
+			p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
 			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(-time.Hour).Format(time.RFC3339)}
 			p.Generation--
 			h.place(p)
@@ -124,7 +124,7 @@ func TestAClusterLeavesAfterTheHold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
-			c := h.world.Clusters["c1"].DeepCopy()
+			c := h.state.Clusters["c1"].DeepCopy()
 			c.Status.ClusterClaims = nil
 			h.put(c)
 			h.decide(t)
@@ -221,9 +221,9 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 			h := newScoredHub(t)
 			before := h.decisions()["ranked"]
 			key := fleet.Key{Namespace: "ns", Name: "ranked"}
-			original := h.world.Placements[key].Spec
+			original := h.state.Placements[key].Spec
 			edit := func(change func(spec *clusterv1beta1.PlacementSpec)) {
-				p := h.world.Placements[key].DeepCopy()
+				p := h.state.Placements[key].DeepCopy()
 				change(&p.Spec)
 				h.place(p)
 				h.decide(t)
@@ -269,25 +269,25 @@ func TestWhatEndsTheHoldOfAReference(t *testing.T) {
 			h.put(enginetest.Cluster("c9").Label("evn", "live").Obj())
 		}, all, clusterv1beta1.ReasonReferenceHeld},
 		"it is released, and leaves none": {func(h *hub) {
-			p := h.world.Placements[key].DeepCopy()
+			p := h.state.Placements[key].DeepCopy()
 			p.Annotations = map[string]string{clusterv1beta1.ConfirmedReferencesAnnotation: fmt.Sprint(p.Generation)}
 			p.Generation-- // place counts an edit
 			h.place(p)
 		}, all, clusterv1beta1.ReasonUnknownReference},
 		"it is released, and may leave none": {func(h *hub) {
-			p := h.world.Placements[key].DeepCopy()
+			p := h.state.Placements[key].DeepCopy()
 			p.Annotations = map[string]string{clusterv1beta1.ConfirmEmptyAnnotation: "true"}
 			p.Generation--
 			h.place(p)
 		}, nil, clusterv1beta1.ReasonUnknownReference},
 		"a denied cluster leaves": {func(h *hub) {
-			delete(h.world.Clusters, "c1")
+			delete(h.state.Clusters, "c1")
 			h.DeleteCluster(enginetest.Cluster("c1").Obj())
 		}, all[1:], clusterv1beta1.ReasonReferenceHeld},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
-			p := h.world.Placements[key].DeepCopy()
+			p := h.state.Placements[key].DeepCopy()
 			p.Spec.Predicates[0].RequiredClusterSelector.LabelSelector = enginetest.LabelIs("evn", "live")
 			h.place(p)
 			h.decide(t)

@@ -33,7 +33,7 @@ const (
 type hub struct {
 	*Fleet
 	*Stored
-	world   *enginetest.World
+	state   *enginetest.State
 	clock   *clocktesting.FakeClock
 	env     *celenv.Env
 	version int
@@ -47,7 +47,7 @@ func newHub(t testing.TB) *hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &hub{world: enginetest.NewWorld(), clock: clocktesting.NewFakeClock(enginetest.Epoch), env: env}
+	h := &hub{state: enginetest.NewState(), clock: clocktesting.NewFakeClock(enginetest.Epoch), env: env}
 	h.restart()
 	for _, set := range []string{"sea", "sky"} {
 		h.addSet(set)
@@ -78,24 +78,24 @@ func (h *hub) restart() {
 	h.Fleet, h.Stored = New(h.env, h.clock, ignore, ignore)
 	h.HoldWithdrawals(testGrace)
 	h.SetRules(fleet.Rules{HoldEmptyingEdits: true, HoldUnknownReferences: true, ExpressionHold: testHold})
-	for _, cluster := range h.world.Clusters {
+	for _, cluster := range h.state.Clusters {
 		h.SetCluster(cluster)
 	}
-	for _, set := range h.world.Sets {
+	for _, set := range h.state.Sets {
 		h.SetSet(nil, set)
 	}
-	for namespace, sets := range h.world.Bindings {
+	for namespace, sets := range h.state.Bindings {
 		for set := range sets {
 			h.SetBinding(bindingIn(namespace, set))
 		}
 	}
-	for _, p := range h.world.Placements {
+	for _, p := range h.state.Placements {
 		h.SetPlacement(p)
 	}
-	for _, s := range h.world.Slices {
+	for _, s := range h.state.Slices {
 		h.SetSlice(s)
 	}
-	for _, score := range h.world.Scores {
+	for _, score := range h.state.Scores {
 		h.SetScore(score)
 	}
 	h.Ready()
@@ -114,29 +114,29 @@ func (h *hub) stamp() string {
 
 func (h *hub) put(c *clusterv1.ManagedCluster) {
 	c.ResourceVersion = h.stamp()
-	h.world.Add(c)
+	h.state.Add(c)
 	h.SetCluster(c)
 }
 
 func (h *hub) addSet(name string) {
 	set := enginetest.Set(name).Obj()
-	h.world.Add(set)
+	h.state.Add(set)
 	h.SetSet(nil, set)
 }
 
 func (h *hub) deleteSet(name string) {
-	set := h.world.Sets[name]
-	delete(h.world.Sets, name)
+	set := h.state.Sets[name]
+	delete(h.state.Sets, name)
 	h.DeleteSet(set)
 }
 
 func (h *hub) bind(set string) {
-	h.world.Bind("ns", set)
+	h.state.Bind("ns", set)
 	h.SetBinding(binding(set))
 }
 
 func (h *hub) unbind(set string) {
-	delete(h.world.Bindings["ns"], set)
+	delete(h.state.Bindings["ns"], set)
 	h.DeleteBinding(binding(set))
 }
 
@@ -145,18 +145,18 @@ func (h *hub) place(p *clusterv1beta1.Placement) {
 	if p.UID == "" {
 		p.UID = types.UID("uid-" + p.ResourceVersion)
 	}
-	h.world.Add(p)
+	h.state.Add(p)
 	h.SetPlacement(p)
 }
 
 // unplace deletes a placement, and its slices as the garbage collector does.
 func (h *hub) unplace(key fleet.Key) *clusterv1beta1.Placement {
-	p := h.world.Placements[key]
-	slices := h.world.SlicesOf(key)
-	delete(h.world.Placements, key)
+	p := h.state.Placements[key]
+	slices := h.state.SlicesOf(key)
+	delete(h.state.Placements, key)
 	h.DeletePlacement(p)
 	for _, s := range slices {
-		delete(h.world.Slices, sliceKey(s))
+		delete(h.state.Slices, sliceKey(s))
 		h.DeleteSlice(s)
 	}
 	return p
@@ -167,7 +167,7 @@ func (h *hub) decide(t testing.TB) {
 	t.Helper()
 	for range 3 {
 		wrote := 0
-		for _, key := range h.world.Keys() {
+		for _, key := range h.state.Keys() {
 			wrote += h.decideOne(key)
 		}
 		if h.writes += wrote; wrote == 0 {
@@ -198,14 +198,14 @@ func (h *hub) apply(write plan.Write) {
 	if write.Placement != nil {
 		p := write.Placement.DeepCopy()
 		p.ResourceVersion = h.stamp()
-		h.world.Add(p)
+		h.state.Add(p)
 		h.AfterStatusWrite(p)
 		h.SetPlacement(p)
 		return
 	}
-	h.world.Apply(write)
+	h.state.Apply(write)
 	name := sliceKey(write.Slice)
-	stored, exists := h.world.Slices[name]
+	stored, exists := h.state.Slices[name]
 	if !exists {
 		h.AfterDelete(write.Slice)
 		h.DeleteSlice(write.Slice)
@@ -213,18 +213,18 @@ func (h *hub) apply(write plan.Write) {
 	}
 	s := stored.DeepCopy()
 	s.ResourceVersion, s.UID = h.stamp(), types.UID("uid-"+s.Name)
-	h.world.Slices[name] = s
+	h.state.Slices[name] = s
 	h.AfterWrite(s)
 	h.SetSlice(s)
 }
 
 // endGraces ends what is due, as the live read of a manager does.
 func (h *hub) endGraces() {
-	found := Found{Sets: map[string]bool{}, Bindings: map[fleet.Key]bool{}, Clusters: h.world.Clusters}
-	for name := range h.world.Sets {
+	found := Found{Sets: map[string]bool{}, Bindings: map[fleet.Key]bool{}, Clusters: h.state.Clusters}
+	for name := range h.state.Sets {
 		found.Sets[name] = true
 	}
-	for namespace, sets := range h.world.Bindings {
+	for namespace, sets := range h.state.Bindings {
 		for set := range sets {
 			found.Bindings[fleet.Key{Namespace: namespace, Name: set}] = true
 		}
@@ -235,9 +235,9 @@ func (h *hub) endGraces() {
 // decisions returns the selected clusters of every placement.
 func (h *hub) decisions() map[string][]string {
 	out := map[string][]string{}
-	for _, key := range h.world.Keys() {
+	for _, key := range h.state.Keys() {
 		var clusters []string
-		for _, s := range h.world.SlicesOf(key) {
+		for _, s := range h.state.SlicesOf(key) {
 			clusters = append(clusters, plan.Clusters(s)...)
 		}
 		slices.Sort(clusters)
@@ -253,14 +253,14 @@ func drawWithdrawal(r *rapid.T) (what string, do withdrawn) {
 	set := rapid.SampledFrom([]string{"sea", "sky"}).Draw(r, "set")
 	change := func(edit func(*clusterv1.ManagedCluster)) withdrawn {
 		return func(h *hub) func() {
-			names := slices.Sorted(maps.Keys(h.world.Clusters))
+			names := slices.Sorted(maps.Keys(h.state.Clusters))
 			if rapid.Bool().Draw(r, "one cluster") {
 				names = names[:1]
 			}
 			var before []*clusterv1.ManagedCluster
 			for _, name := range names {
-				before = append(before, h.world.Clusters[name])
-				after := h.world.Clusters[name].DeepCopy()
+				before = append(before, h.state.Clusters[name])
+				after := h.state.Clusters[name].DeepCopy()
 				edit(after)
 				h.put(after)
 			}
@@ -364,7 +364,7 @@ func TestWithdrawals(t *testing.T) {
 		}, []string{"c1", "c2", "c3", "c4", "c5", "c6", "c7"}},
 		"a deleted cluster leaves at once": {func(h *hub) {
 			h.unbind("sea")
-			delete(h.world.Clusters, "c1")
+			delete(h.state.Clusters, "c1")
 			h.DeleteCluster(enginetest.Cluster("c1").Obj())
 		}, []string{"c2", "c3", "c4", "c5", "c6"}},
 		"a taint counts at once": {func(h *hub) {
@@ -373,14 +373,14 @@ func TestWithdrawals(t *testing.T) {
 		"a revoked binding": {func(h *hub) {
 			revoked := binding("sea")
 			revoked.Annotations = map[string]string{clusterv1beta2.RevokedAnnotation: "true"}
-			delete(h.world.Bindings["ns"], "sea")
+			delete(h.state.Bindings["ns"], "sea")
 			h.DeleteBinding(revoked)
 			h.endGraces()
 		}, []string{"c2", "c4", "c6"}},
 		"a revoked set": {func(h *hub) {
-			revoked := h.world.Sets["sea"].DeepCopy()
+			revoked := h.state.Sets["sea"].DeepCopy()
 			revoked.Annotations = map[string]string{clusterv1beta2.RevokedAnnotation: "true"}
-			delete(h.world.Sets, "sea")
+			delete(h.state.Sets, "sea")
 			h.DeleteSet(revoked)
 			h.endGraces()
 		}, []string{"c2", "c4", "c6"}},
@@ -399,7 +399,7 @@ func TestWithdrawals(t *testing.T) {
 			h.endGraces()
 		}, []string{"c2", "c3", "c4", "c5", "c6"}},
 		"an old revocation counts no more": {func(h *hub) {
-			c := h.world.Clusters["c1"].DeepCopy()
+			c := h.state.Clusters["c1"].DeepCopy()
 			c.Annotations = map[string]string{clusterv1beta2.RevokedSetAnnotation: "sea/1"}
 			h.put(c)
 			c = c.DeepCopy()
@@ -408,12 +408,12 @@ func TestWithdrawals(t *testing.T) {
 			h.endGraces()
 		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
 		"a label and the placement that selects by it change together": {func(h *hub) {
-			for _, name := range slices.Sorted(maps.Keys(h.world.Clusters)) {
-				c := h.world.Clusters[name].DeepCopy()
+			for _, name := range slices.Sorted(maps.Keys(h.state.Clusters)) {
+				c := h.state.Clusters[name].DeepCopy()
 				c.Labels["env"] = "new"
 				h.put(c)
 			}
-			p := h.world.Placements[all].DeepCopy()
+			p := h.state.Placements[all].DeepCopy()
 			p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "new")}}}
 			h.place(p)
 			h.decide(t)
@@ -423,17 +423,17 @@ func TestWithdrawals(t *testing.T) {
 		"a set is renamed, with its label, its binding and the placement": {func(h *hub) {
 			h.addSet("lake")
 			h.bind("lake")
-			for _, name := range slices.Sorted(maps.Keys(h.world.Clusters)) {
-				c := h.world.Clusters[name].DeepCopy()
+			for _, name := range slices.Sorted(maps.Keys(h.state.Clusters)) {
+				c := h.state.Clusters[name].DeepCopy()
 				c.Labels[clusterv1beta2.ClusterSetLabel] = "lake"
 				h.put(c)
 				h.decide(t)
 			}
-			p := h.world.Placements[all].DeepCopy()
+			p := h.state.Placements[all].DeepCopy()
 			p.Spec.ClusterSets = []string{"lake"}
 			h.place(p)
 			h.decide(t)
-			for _, c := range h.world.Placements[all].Status.Conditions {
+			for _, c := range h.state.Placements[all].Status.Conditions {
 				if c.Type == clusterv1beta1.PlacementConditionSatisfied && c.Reason != clusterv1beta1.ReasonAllDecisionsScheduled {
 					t.Errorf("%s within the grace, with %d clusters", c.Reason, len(h.decisions()["all"]))
 				}
@@ -446,14 +446,14 @@ func TestWithdrawals(t *testing.T) {
 		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
 		"a placement is edited within a grace": {func(h *hub) {
 			h.deleteSet("sea")
-			p := h.world.Placements[all].DeepCopy()
+			p := h.state.Placements[all].DeepCopy()
 			p.Spec.ClusterSets = []string{"sky"}
 			h.place(p)
 		}, []string{"c2", "c4", "c6"}},
 		"a placement is made anew": {func(h *hub) {
 			p := h.unplace(all).DeepCopy()
-			for name := range h.world.Clusters {
-				h.put(enginetest.Cluster(name).In(h.world.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
+			for name := range h.state.Clusters {
+				h.put(enginetest.Cluster(name).In(h.state.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
 			}
 			h.decide(t)
 			p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
@@ -462,8 +462,8 @@ func TestWithdrawals(t *testing.T) {
 		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
 		"a placement is made anew after the grace": {func(h *hub) {
 			p := h.unplace(all).DeepCopy()
-			for name := range h.world.Clusters {
-				h.put(enginetest.Cluster(name).In(h.world.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
+			for name := range h.state.Clusters {
+				h.put(enginetest.Cluster(name).In(h.state.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
 			}
 			p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
 			h.clock.Step(testGrace)
@@ -484,7 +484,7 @@ func TestWithdrawals(t *testing.T) {
 			h.endGraces()
 		}, []string{"c2", "c4", "c6"}},
 		"the placement was edited while no manager ran": {func(h *hub) {
-			p := h.world.Placements[all].DeepCopy()
+			p := h.state.Placements[all].DeepCopy()
 			p.Spec.ClusterSets = []string{"sky"}
 			h.place(p)
 			h.restart()
@@ -506,13 +506,13 @@ func TestWithdrawals(t *testing.T) {
 			h.EndWithdrawals(due, Found{}, h.clock.Now(), h.clock.Now())
 		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
 		"the live read finds the set again": {func(h *hub) {
-			set := h.world.Sets["sea"]
+			set := h.state.Sets["sea"]
 			h.DeleteSet(set) // the cache is behind
 			h.clock.Step(testGrace)
 			h.endGraces()
 		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
 		"the live read finds a label again": {func(h *hub) {
-			stored := h.world.Clusters["c1"]
+			stored := h.state.Clusters["c1"]
 			old := stored.DeepCopy()
 			delete(old.Labels, clusterv1beta2.ClusterSetLabel)
 			h.SetCluster(old)
@@ -536,7 +536,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 	all := fleet.Key{Namespace: "ns", Name: "all"}
 	six := []string{"c1", "c2", "c3", "c4", "c5", "c6"}
 	edit := func(h *hub, change func(*clusterv1beta1.Placement)) {
-		p := h.world.Placements[all].DeepCopy()
+		p := h.state.Placements[all].DeepCopy()
 		change(p)
 		h.place(p)
 		h.decide(t)
@@ -545,7 +545,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "lvie")}}}
 	}
 	annotate := func(h *hub, key, value string) { // no edit: the generation stays
-		p := h.world.Placements[all].DeepCopy()
+		p := h.state.Placements[all].DeepCopy()
 		p.Annotations, p.Generation = map[string]string{key: value}, p.Generation-1
 		h.place(p)
 		h.decide(t)
@@ -571,11 +571,11 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		}, []string{"c7"}, false},
 		"the generation is confirmed": {func(h *hub) {
 			edit(h, typo)
-			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, fmt.Sprint(h.world.Placements[all].Generation))
+			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, fmt.Sprint(h.state.Placements[all].Generation))
 		}, nil, false},
 		"an earlier generation is confirmed": {func(h *hub) {
 			edit(h, typo)
-			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, fmt.Sprint(h.world.Placements[all].Generation-1))
+			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, fmt.Sprint(h.state.Placements[all].Generation-1))
 		}, six, true},
 		"it is confirmed in the same write": {func(h *hub) {
 			edit(h, func(p *clusterv1beta1.Placement) {
@@ -593,7 +593,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		"a tainted and a deleted cluster leave": {func(h *hub) {
 			edit(h, typo)
 			h.put(enginetest.Cluster("c1").In("sea").Taint("k", "NoSelect", enginetest.Epoch).Obj())
-			delete(h.world.Clusters, "c2")
+			delete(h.state.Clusters, "c2")
 			h.DeleteCluster(enginetest.Cluster("c2").Obj())
 		}, six[2:], true},
 		"a withdrawn set leaves": {func(h *hub) {
@@ -619,7 +619,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 			if diff := cmp.Diff(test.want, h.decisions()["all"]); diff != "" {
 				t.Errorf("clusters (-want +got):\n%s", diff)
 			}
-			held := meta.IsStatusConditionTrue(h.world.Placements[all].Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
+			held := meta.IsStatusConditionTrue(h.state.Placements[all].Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
 			if held != test.held {
 				t.Errorf("EditHeld is %v, want %v", held, test.held)
 			}

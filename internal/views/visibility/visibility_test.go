@@ -154,8 +154,8 @@ func TestVisibleObjectsByPermission(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			world, _ := applyEdits(visibility.Empty(), 1, append([]func(*visibility.Edit){addFleet}, test.changes...)...)
-			sees := world.ViewFor(test.who)
+			state, _ := applyEdits(visibility.Empty(), 1, append([]func(*visibility.Edit){addFleet}, test.changes...)...)
+			sees := state.ViewFor(test.who)
 			if diff := cmp.Diff(test.sets, names(sees, visibility.Set)); diff != "" {
 				t.Errorf("sets (-want +got):\n%s", diff)
 			}
@@ -195,11 +195,11 @@ func TestEqualObjectsAreNoChange(t *testing.T) {
 		e.SetRole(reader)
 		e.SetBinding(binding)
 	}
-	world, _ := applyEdits(visibility.Empty(), 1, all)
-	if _, delta := applyEdits(world, 2, all); delta.Count != 0 {
+	state, _ := applyEdits(visibility.Empty(), 1, all)
+	if _, delta := applyEdits(state, 2, all); delta.Count != 0 {
 		t.Errorf("equal objects cause %d changes", delta.Count)
 	}
-	if _, delta := applyEdits(world, 2, func(e *visibility.Edit) { e.SetSet(set("dev")) }); delta.AffectsAll || delta.Count != 1 {
+	if _, delta := applyEdits(state, 2, func(e *visibility.Edit) { e.SetSet(set("dev")) }); delta.AffectsAll || delta.Count != 1 {
 		t.Errorf("a set with the same selector: %+v, want a narrow change", delta)
 	}
 }
@@ -249,12 +249,12 @@ func TestChangesLeadFromOneViewToTheNext(t *testing.T) {
 			func(e *visibility.Edit) { e.SetBinding(roleBinding(pick("r", "q"), "User", "jane")) },
 			func(e *visibility.Edit) { e.DeleteBinding(pick("r", "q") + "-jane") },
 		}
-		world := visibility.Empty()
+		state := visibility.Empty()
 		seen := map[visibility.Kind]map[string]uint64{visibility.Set: {}, visibility.Cluster: {}}
 		for revision := range uint64(200) {
-			next, delta := applyEdits(world, revision+1, steps[random.IntN(len(steps))], steps[random.IntN(len(steps))])
+			next, delta := applyEdits(state, revision+1, steps[random.IntN(len(steps))], steps[random.IntN(len(steps))])
 			for kind, known := range seen {
-				before, after := world.ViewFor(jane), next.ViewFor(jane)
+				before, after := state.ViewFor(jane), next.ViewFor(jane)
 				narrow := slices.Collect(visibility.Changes(kind, before, after, delta, anyObject))
 				if diff := cmp.Diff(slices.Collect(visibility.Changes(kind, before, after, visibility.Delta{AffectsAll: true}, anyObject)), narrow); diff != "" {
 					t.Fatalf("seed %d, revision %d: changes (-wide +narrow):\n%s", seed, revision, diff)
@@ -271,15 +271,15 @@ func TestChangesLeadFromOneViewToTheNext(t *testing.T) {
 					t.Fatalf("seed %d, revision %d: kind %d: the changes lead to %v, the view has %v", seed, revision, kind, known, fresh)
 				}
 			}
-			world = next
+			state = next
 		}
 	}
 }
 
 // visibleNaively checks for each object whether jane may see it.
-func visibleNaively(world *visibility.Snapshot, kind visibility.Kind) map[string]uint64 {
-	rights := world.Permissions(jane)
-	root := world.ViewFor(access.Subject{Groups: []string{"system:masters"}})
+func visibleNaively(state *visibility.Snapshot, kind visibility.Kind) map[string]uint64 {
+	rights := state.Permissions(jane)
+	root := state.ViewFor(access.Subject{Groups: []string{"system:masters"}})
 	out := map[string]uint64{}
 	for entry := range root.Objects(kind) {
 		name := entry.Object.GetName()

@@ -39,8 +39,8 @@ var (
 
 const progressive = "{type: Progressive, progressive: {maxConcurrency: 1}}"
 
-// world is a hub with one set, as the API server stores it and as a cache shows it.
-type world struct {
+// state is a hub with one set, as the API server stores it and as a cache shows it.
+type state struct {
 	set        *workv1alpha1.ManifestWorkReplicaSet
 	placements map[string]plan.Placement
 	stored     map[types.NamespacedName]*workv1.ManifestWork
@@ -79,10 +79,10 @@ type world struct {
 	written []string
 }
 
-// newWorld returns a hub with the set shop/web of template 1, with placements such as "p" or "p={type: Progressive}".
-func newWorld(t testing.TB, placements ...string) *world {
+// newState returns a hub with the set shop/web of template 1, with placements such as "p" or "p={type: Progressive}".
+func newState(t testing.TB, placements ...string) *state {
 	t.Helper()
-	w := &world{
+	w := &state{
 		set:        &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set-uid", Generation: 1}},
 		placements: map[string]plan.Placement{}, stored: map[types.NamespacedName]*workv1.ManifestWork{},
 		cached: map[types.NamespacedName]*workv1.ManifestWork{}, templates: map[string]*workv1.ManifestWorkSpec{}, kept: map[string]bool{},
@@ -107,14 +107,14 @@ func parseStrategy(t testing.TB, text string) workv1alpha1.PlacementRolloutStrat
 }
 
 // template changes the template of the set.
-func (w *world) template(value string) {
+func (w *state) template(value string) {
 	w.set.Generation++
 	w.set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
 		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"},"data":{"value":"` + value + `"}}`),
 	}}}
 }
 
-func (w *world) hash(t testing.TB) string {
+func (w *state) hash(t testing.TB) string {
 	t.Helper()
 	hash, err := plan.TemplateHash(&w.set.Spec.ManifestWorkTemplate)
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *world) hash(t testing.TB) string {
 }
 
 // selects sets the decision of a placement: clusters by group, such as "a b|c" or "canary:a|b"; "-" for a placement without slices.
-func (w *world) selects(placement, text string) {
+func (w *state) selects(placement, text string) {
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: placement}}
 	var all []*clusterv1beta1.PlacementDecision
 	for i, group := range strings.Split(text, "|") {
@@ -159,7 +159,7 @@ func slice(placement string, number, group int, clusters ...string) *clusterv1be
 }
 
 // observe lets the cache catch up.
-func (w *world) observe() {
+func (w *state) observe() {
 	for key, work := range w.cached {
 		if w.stored[key] == nil {
 			w.own.ObserveDelete(key, work.UID)
@@ -171,7 +171,7 @@ func (w *world) observe() {
 	}
 }
 
-func (w *world) input(t testing.TB) plan.Input {
+func (w *state) input(t testing.TB) plan.Input {
 	t.Helper()
 	in := plan.Input{
 		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
@@ -187,7 +187,7 @@ func (w *world) input(t testing.TB) plan.Input {
 }
 
 // control returns what people decided.
-func (w *world) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
+func (w *state) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
 	t.Helper()
 	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: w.paused}}
 	if w.returns {
@@ -230,10 +230,10 @@ var compiler = sync.OnceValue(func() *celenv.Env {
 	return env
 })
 
-func (w *world) renderer() *plan.Renderer { return plan.NewRenderer(w.set, compiler(), 4096) }
+func (w *state) renderer() *plan.Renderer { return plan.NewRenderer(w.set, compiler(), 4096) }
 
 // rendered returns what a template becomes on each selected cluster.
-func (w *world) rendered(hash string) map[string]plan.Rendering {
+func (w *state) rendered(hash string) map[string]plan.Rendering {
 	out := map[string]plan.Rendering{}
 	if w.templates[hash] == nil {
 		return nil
@@ -247,7 +247,7 @@ func (w *world) rendered(hash string) map[string]plan.Rendering {
 }
 
 // spec returns the spec that a write stores.
-func (w *world) spec(write plan.Write) *workv1.ManifestWorkSpec {
+func (w *state) spec(write plan.Write) *workv1.ManifestWorkSpec {
 	if write.Revision == "" {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (w *world) spec(write plan.Write) *workv1.ManifestWorkSpec {
 }
 
 // label sets the label "site" of a cluster; the empty value removes it.
-func (w *world) label(cluster, value string) {
+func (w *state) label(cluster, value string) {
 	w.fleet[cluster] = &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: map[string]string{"site": value}}}
 	if value == "" {
 		w.fleet[cluster].Labels = nil
@@ -266,7 +266,7 @@ func (w *world) label(cluster, value string) {
 // siteOverride writes the label "site" of a cluster into the ConfigMap of the template.
 const siteOverride = `[{targets: [{resource: configmaps, namespace: shop, name: web}], patches: [{op: add, path: /data/site, value: "${cluster.labels['site']}"}]}]`
 
-func (w *world) overrides(t testing.TB, text string) {
+func (w *state) overrides(t testing.TB, text string) {
 	t.Helper()
 	w.set.Generation++
 	w.set.Spec.Overrides = nil
@@ -276,7 +276,7 @@ func (w *world) overrides(t testing.TB, text string) {
 }
 
 // data returns the data of the ConfigMap in the only work of a cluster, such as "value=1 site=x"; empty without a work.
-func (w *world) data(t testing.TB, cluster string) string {
+func (w *state) data(t testing.TB, cluster string) string {
 	t.Helper()
 	work := w.work(t, cluster)
 	if work == nil || len(work.Spec.Workload.Manifests) == 0 {
@@ -293,7 +293,7 @@ func (w *world) data(t testing.TB, cluster string) string {
 
 // pass plans, applies every write and stores the status, and does so once more for the clusters that went on record. The cache follows
 // unless it is frozen.
-func (w *world) pass(t testing.TB) plan.Result {
+func (w *state) pass(t testing.TB) plan.Result {
 	t.Helper()
 	out := w.onePass(t)
 	if out.Begins {
@@ -305,7 +305,7 @@ func (w *world) pass(t testing.TB) plan.Result {
 }
 
 // runTo passes whenever a plan needs it, until an instant.
-func (w *world) runTo(t testing.TB, at time.Time) plan.Result {
+func (w *state) runTo(t testing.TB, at time.Time) plan.Result {
 	t.Helper()
 	out := w.pass(t)
 	for w.now.Before(at) {
@@ -323,7 +323,7 @@ func (w *world) runTo(t testing.TB, at time.Time) plan.Result {
 }
 
 // onePass plans, applies every write and stores the status.
-func (w *world) onePass(t testing.TB) plan.Result {
+func (w *state) onePass(t testing.TB) plan.Result {
 	t.Helper()
 	out := plan.Plan(w.input(t))
 	for _, write := range out.Writes {
@@ -339,7 +339,7 @@ func (w *world) onePass(t testing.TB) plan.Result {
 }
 
 // apply stores one write as the API server would. If the response is lost, nothing is assumed.
-func (w *world) apply(write plan.Write, response bool) error {
+func (w *state) apply(write plan.Write, response bool) error {
 	key := types.NamespacedName{Namespace: write.Cluster, Name: write.Name}
 	before := w.stored[key]
 	w.written = append(w.written, fmt.Sprintf("%s %s", write.Verb, key))
@@ -371,7 +371,7 @@ func (w *world) apply(write plan.Write, response bool) error {
 }
 
 // patch applies the patch of a write.
-func (w *world) patch(before *workv1.ManifestWork, write plan.Write) (*workv1.ManifestWork, error) {
+func (w *state) patch(before *workv1.ManifestWork, write plan.Write) (*workv1.ManifestWork, error) {
 	kind, patch, err := write.Patch(w.spec(write))
 	if err != nil {
 		return nil, err
@@ -404,7 +404,7 @@ func specOf(work *workv1.ManifestWork) string {
 	return fmt.Sprintf("%s", work.Spec.Workload.Manifests) + fmt.Sprint(work.Spec.DeleteOption, work.Spec.ManifestConfigs, work.Spec.Executor)
 }
 
-func (w *world) store(work *workv1.ManifestWork, response bool) {
+func (w *state) store(work *workv1.ManifestWork, response bool) {
 	w.version++
 	work.ResourceVersion = strconv.Itoa(w.version)
 	w.stored[types.NamespacedName{Namespace: work.Namespace, Name: work.Name}] = work
@@ -414,7 +414,7 @@ func (w *world) store(work *workv1.ManifestWork, response bool) {
 }
 
 // deleteWork marks a work as deleted: its agent removes it with gone.
-func (w *world) deleteWork(key types.NamespacedName) {
+func (w *state) deleteWork(key types.NamespacedName) {
 	work := w.stored[key].DeepCopy()
 	if len(work.Finalizers) == 0 {
 		delete(w.stored, key)
@@ -427,7 +427,7 @@ func (w *world) deleteWork(key types.NamespacedName) {
 }
 
 // work returns the only work of a cluster; nil without one.
-func (w *world) work(t testing.TB, cluster string) *workv1.ManifestWork {
+func (w *state) work(t testing.TB, cluster string) *workv1.ManifestWork {
 	t.Helper()
 	var out *workv1.ManifestWork
 	for key, work := range w.stored {
@@ -443,7 +443,7 @@ func (w *world) work(t testing.TB, cluster string) *workv1.ManifestWork {
 
 // agents lets the agents of clusters report conditions such as "Applied Available" or "Applied Progressing=False" of the present generation, at
 // an instant, and removes the works that are being deleted.
-func (w *world) agents(t testing.TB, clusters, conditions string, at time.Time) {
+func (w *state) agents(t testing.TB, clusters, conditions string, at time.Time) {
 	t.Helper()
 	for cluster := range strings.FieldsSeq(clusters) {
 		for key, stored := range maps.Clone(w.stored) {
@@ -471,7 +471,7 @@ func (w *world) agents(t testing.TB, clusters, conditions string, at time.Time) 
 }
 
 // clusters returns the clusters with a work of the present template that is not being deleted.
-func (w *world) clusters(t testing.TB) string {
+func (w *state) clusters(t testing.TB) string {
 	t.Helper()
 	var out []string
 	for key, work := range w.stored {
@@ -485,7 +485,7 @@ func (w *world) clusters(t testing.TB) string {
 }
 
 // expectWrites fails unless the writes since the last call are these, in any order.
-func (w *world) expectWrites(t testing.TB, want ...string) {
+func (w *state) expectWrites(t testing.TB, want ...string) {
 	t.Helper()
 	name := "/" + plan.WorkName("shop", "web")
 	var got []string
@@ -501,7 +501,7 @@ func (w *world) expectWrites(t testing.TB, want ...string) {
 }
 
 // expectCondition fails unless a condition of the set has a status, a reason and a part of its message.
-func (w *world) expectCondition(t testing.TB, kind, status, reason, message string) {
+func (w *state) expectCondition(t testing.TB, kind, status, reason, message string) {
 	t.Helper()
 	got := meta.FindStatusCondition(w.set.Status.Conditions, kind)
 	if got == nil || string(got.Status) != status || got.Reason != reason || !strings.Contains(got.Message, message) {
@@ -510,7 +510,7 @@ func (w *world) expectCondition(t testing.TB, kind, status, reason, message stri
 }
 
 // live lists the stored works as metadata.
-func (w *world) live() []metav1.PartialObjectMetadata {
+func (w *state) live() []metav1.PartialObjectMetadata {
 	var out []metav1.PartialObjectMetadata
 	for _, work := range w.stored {
 		out = append(out, metav1.PartialObjectMetadata{ObjectMeta: *work.ObjectMeta.DeepCopy()})

@@ -1,7 +1,7 @@
 // Package plantest has a set of works over one placement, with its works as a hub would store them, for tests of answers.
 //
 // The works change as the planner decides and as a test reports for the agents. It writes to no hub. The invariant: equal calls give an
-// equal World, since time passes only by Wait.
+// equal State, since time passes only by Wait.
 package plantest
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
-// World is a set shop/web over the placement shop/fleet.
-type World struct {
+// State is a set shop/web over the placement shop/fleet.
+type State struct {
 	tb        testing.TB
 	Now       time.Time
 	Set       *workv1alpha1.ManifestWorkReplicaSet
@@ -51,10 +51,10 @@ func Clusters(prefix string, count int) []string {
 	return out
 }
 
-// New returns a world without works at an instant. strategy is a RolloutStrategy in YAML.
-func New(tb testing.TB, now time.Time, strategy string, groups ...Group) *World {
+// New returns a state without works at an instant. strategy is a RolloutStrategy in YAML.
+func New(tb testing.TB, now time.Time, strategy string, groups ...Group) *State {
 	tb.Helper()
-	w := &World{tb: tb, Now: now, Works: map[string]*workv1.ManifestWork{}}
+	w := &State{tb: tb, Now: now, Works: map[string]*workv1.ManifestWork{}}
 	w.Set = &workv1alpha1.ManifestWorkReplicaSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workv1alpha1.GroupVersion.String(), Kind: "ManifestWorkReplicaSet"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "5e7", Generation: 1, ResourceVersion: "1"},
@@ -73,7 +73,7 @@ func New(tb testing.TB, now time.Time, strategy string, groups ...Group) *World 
 }
 
 // Template changes the template of the set.
-func (w *World) Template(version string) {
+func (w *State) Template(version string) {
 	w.Set.Generation++
 	w.Set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{}}
 	w.Set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(
@@ -84,7 +84,7 @@ func (w *World) Template(version string) {
 const maxSlice = 100
 
 // Decide changes the decision of the placement.
-func (w *World) Decide(groups ...Group) {
+func (w *State) Decide(groups ...Group) {
 	w.Slices = nil
 	total := 0
 	for index, group := range groups {
@@ -106,7 +106,7 @@ func (w *World) Decide(groups ...Group) {
 }
 
 // Input returns what a plan of the set is made from.
-func (w *World) Input() plan.Input {
+func (w *State) Input() plan.Input {
 	hash, err := plan.TemplateHash(&w.Set.Spec.ManifestWorkTemplate)
 	if err != nil {
 		w.tb.Fatal(err)
@@ -121,7 +121,7 @@ func (w *World) Input() plan.Input {
 }
 
 // Step stores what the planner decides now, and returns the clusters that it wrote to.
-func (w *World) Step() []string {
+func (w *State) Step() []string {
 	result := plan.Plan(w.Input())
 	w.Set.Status = result.Status
 	var out []string
@@ -153,7 +153,7 @@ func (w *World) Step() []string {
 }
 
 // Wait lets time pass, in which a manager watches.
-func (w *World) Wait(d time.Duration) {
+func (w *State) Wait(d time.Duration) {
 	w.Now = w.Now.Add(d)
 	if record := w.Set.Status.Rollout; record != nil {
 		record.ObservedTime = metav1.NewMicroTime(w.Now)
@@ -161,7 +161,7 @@ func (w *World) Wait(d time.Duration) {
 }
 
 // Report reports conditions such as "Applied Progressing=False" for clusters, as their agents would.
-func (w *World) Report(conditions string, clusters ...string) {
+func (w *State) Report(conditions string, clusters ...string) {
 	for _, cluster := range clusters {
 		for word := range strings.FieldsSeq(conditions) {
 			kind, status, has := strings.Cut(word, "=")
@@ -174,7 +174,7 @@ func (w *World) Report(conditions string, clusters ...string) {
 }
 
 // Succeed reports that the works of clusters are healthy.
-func (w *World) Succeed(clusters ...string) {
+func (w *State) Succeed(clusters ...string) {
 	w.Report("Applied Available Progressing=False Degraded=False", clusters...)
 	for _, cluster := range clusters {
 		w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue})
@@ -182,26 +182,26 @@ func (w *World) Succeed(clusters ...string) {
 }
 
 // Refuse reports that the member of a cluster refuses the Deployment for a reason that retrying cannot mend.
-func (w *World) Refuse(cluster, message string) {
+func (w *State) Refuse(cluster, message string) {
 	w.Report("Applied=False Available=False Progressing Degraded=False", cluster)
 	w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionFalse, Message: workv1.PermanentFailurePrefix + message})
 }
 
 // Degrade reports that the Deployment of a cluster fails.
-func (w *World) Degrade(cluster, message string) {
+func (w *State) Degrade(cluster, message string) {
 	w.Report("Applied Available Progressing", cluster)
 	w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue})
 	w.set(cluster, metav1.Condition{Type: workv1.WorkDegraded, Status: metav1.ConditionTrue, Reason: "Failed", Message: message})
 }
 
-func (w *World) set(cluster string, condition metav1.Condition) {
+func (w *State) set(cluster string, condition metav1.Condition) {
 	work := w.Works[cluster]
 	condition.ObservedGeneration, condition.LastTransitionTime = work.Generation, metav1.NewTime(w.Now)
 	meta.SetStatusCondition(&work.Status.Conditions, condition)
 }
 
 // object stores the report about the one object of a work.
-func (w *World) object(cluster string, condition metav1.Condition) {
+func (w *State) object(cluster string, condition metav1.Condition) {
 	condition.Reason, condition.LastTransitionTime = "Reported", metav1.NewTime(w.Now)
 	available := metav1.Condition{Type: workv1.WorkAvailable, Status: condition.Status, Reason: "Reported", LastTransitionTime: condition.LastTransitionTime}
 	w.Works[cluster].Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{
@@ -211,7 +211,7 @@ func (w *World) object(cluster string, condition metav1.Condition) {
 }
 
 // YAML returns all objects as a hub would list them.
-func (w *World) YAML() string {
+func (w *State) YAML() string {
 	objects := []any{w.Set, w.Placement}
 	for _, slice := range w.Slices {
 		objects = append(objects, slice)

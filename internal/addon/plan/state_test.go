@@ -40,8 +40,8 @@ const (
 // kind is the kind of all configurations.
 var kind = addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs"}
 
-// world is a hub with one add-on, as the API server stores it and as a cache shows it.
-type world struct {
+// state is a hub with one add-on, as the API server stores it and as a cache shows it.
+type state struct {
 	addOn      *addonv1alpha1.ClusterManagementAddOn
 	placements map[types.NamespacedName]reading.Placement
 	clusters   map[string]*clusterv1.ManagedCluster
@@ -61,10 +61,10 @@ type world struct {
 	version int
 }
 
-// newWorld returns a hub with the add-on "metrics" whose default configuration is "base", with placements such as "p" or "p=<strategy>".
+// newState returns a hub with the add-on "metrics" whose default configuration is "base", with placements such as "p" or "p=<strategy>".
 // The configuration of placement q is "special".
-func newWorld(t interface{ Fatal(args ...any) }, placements ...string) *world {
-	w := &world{
+func newState(t interface{ Fatal(args ...any) }, placements ...string) *state {
+	w := &state{
 		addOn:      &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "metrics", UID: "addon-uid", Generation: 1}},
 		placements: map[types.NamespacedName]reading.Placement{}, clusters: map[string]*clusterv1.ManagedCluster{}, configs: map[string]string{"base": "1", "special": "1"},
 		stored: map[string]*addonv1alpha1.ManagedClusterAddOn{}, cached: map[string]*addonv1alpha1.ManagedClusterAddOn{},
@@ -98,7 +98,7 @@ func configOf(name string) addonv1alpha1.AddOnConfig {
 }
 
 // selects sets the decision of a placement: clusters by group, such as "a b|c" or "canary:a|b"; "-" for a placement without slices.
-func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
+func (w *state) selects(placement, text string) *clusterv1beta1.Placement {
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: placement, Generation: 1}}
 	object.Status.Conditions = []metav1.Condition{{Type: "PlacementSatisfied", Status: metav1.ConditionTrue, ObservedGeneration: 1}}
 	var all []*clusterv1beta1.PlacementDecision
@@ -123,7 +123,7 @@ func (w *world) selects(placement, text string) *clusterv1beta1.Placement {
 	return object
 }
 
-func (w *world) input() plan.Input {
+func (w *state) input() plan.Input {
 	in := plan.Input{
 		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Members: w.members, Now: w.now, Configs: map[plan.Object]plan.Config{},
 		Installed: w.own.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
@@ -140,7 +140,7 @@ func (w *world) input() plan.Input {
 }
 
 // pass plans, applies every write and stores the status. The cache follows unless it is frozen.
-func (w *world) pass(t testing.TB) plan.Result {
+func (w *state) pass(t testing.TB) plan.Result {
 	t.Helper()
 	out := plan.Plan(w.input())
 	for _, write := range out.Writes {
@@ -154,7 +154,7 @@ func (w *world) pass(t testing.TB) plan.Result {
 }
 
 // planned returns the next writes, once what starts is on record.
-func (w *world) planned() []plan.Write {
+func (w *state) planned() []plan.Write {
 	out := plan.Plan(w.input())
 	if out.Begins {
 		w.addOn.Status = out.Status
@@ -164,7 +164,7 @@ func (w *world) planned() []plan.Write {
 }
 
 // settle passes until nothing is written any more, and returns the last result.
-func (w *world) settle(t testing.TB) plan.Result {
+func (w *state) settle(t testing.TB) plan.Result {
 	t.Helper()
 	for range 20 {
 		if out := w.pass(t); len(out.Writes) == 0 && !out.Begins {
@@ -176,7 +176,7 @@ func (w *world) settle(t testing.TB) plan.Result {
 }
 
 // observe lets the cache catch up.
-func (w *world) observe() {
+func (w *state) observe() {
 	if w.frozen {
 		return
 	}
@@ -192,7 +192,7 @@ func (w *world) observe() {
 }
 
 // apply stores one write as the API server would. If the response is lost, nothing is assumed.
-func (w *world) apply(write plan.Write, response bool) error {
+func (w *state) apply(write plan.Write, response bool) error {
 	before := w.stored[write.Cluster]
 	if write.Verb == plan.Create {
 		if before != nil {
@@ -227,7 +227,7 @@ func (w *world) apply(write plan.Write, response bool) error {
 	return nil
 }
 
-func (w *world) store(object *addonv1alpha1.ManagedClusterAddOn, response bool) {
+func (w *state) store(object *addonv1alpha1.ManagedClusterAddOn, response bool) {
 	w.version++
 	object.ResourceVersion = strconv.Itoa(w.version)
 	w.stored[object.Namespace] = object
@@ -237,7 +237,7 @@ func (w *world) store(object *addonv1alpha1.ManagedClusterAddOn, response bool) 
 }
 
 // byHand stores an add-on of a user.
-func (w *world) byHand(cluster string, configs ...string) {
+func (w *state) byHand(cluster string, configs ...string) {
 	object := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{
 		Namespace: cluster, Name: "metrics", UID: types.UID(fmt.Sprintf("hand-%d", w.version+1)), Generation: 1, CreationTimestamp: metav1.NewTime(w.now),
 	}}
@@ -248,7 +248,7 @@ func (w *world) byHand(cluster string, configs ...string) {
 }
 
 // reports lets the add-on of a cluster apply what it has to reach, or fail.
-func (w *world) reports(cluster string, succeeds bool) {
+func (w *state) reports(cluster string, succeeds bool) {
 	object := w.stored[cluster]
 	if object == nil {
 		return
@@ -266,7 +266,7 @@ func (w *world) reports(cluster string, succeeds bool) {
 }
 
 // reaches lists the clusters with the add-on and the hash that each has to reach, such as "a=1 b=2"; "a=" has none yet.
-func (w *world) reaches() string {
+func (w *state) reaches() string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(w.stored)) {
 		out = append(out, name+"="+desired(w.stored[name]))
@@ -284,7 +284,7 @@ func desired(object *addonv1alpha1.ManagedClusterAddOn) string {
 }
 
 // progressing returns the condition of the first placement, as "Status/Reason".
-func (w *world) progressing() string {
+func (w *state) progressing() string {
 	condition := w.addOn.Status.InstallProgressions[0].Conditions[0]
 	return string(condition.Status) + "/" + condition.Reason
 }

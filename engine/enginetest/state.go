@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// Epoch is the time of new worlds.
+// Epoch is the time of new states.
 var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot spell
 
 // strategyAnnotation is a copy of the engine's constant. A change of the constant would rebuild the groups of every upgraded
@@ -29,9 +29,9 @@ const deprecatedStrategyAnnotation = "cluster.open-cluster-management.io/decisio
 // ScoreKey names an AddOnPlacementScore.
 type ScoreKey struct{ Cluster, Resource string }
 
-// World has the plain API objects of a hub at one instant. Objects are replaced, never changed, so a shallow copy of a world is
+// State has the plain API objects of a hub at one instant. Objects are replaced, never changed, so a shallow copy of a state is
 // a copy.
-type World struct {
+type State struct {
 	Now        time.Time
 	Clusters   map[string]*clusterv1.ManagedCluster
 	Sets       map[string]*clusterv1beta2.ManagedClusterSet
@@ -48,9 +48,9 @@ type World struct {
 	Failing        map[fleet.Key]map[string]time.Time
 }
 
-// NewWorld returns a world with the given objects in it, at Epoch.
-func NewWorld(objects ...any) *World {
-	w := &World{
+// NewState returns a state with the given objects in it, at Epoch.
+func NewState(objects ...any) *State {
+	w := &State{
 		Now: Epoch, Clusters: map[string]*clusterv1.ManagedCluster{}, Sets: map[string]*clusterv1beta2.ManagedClusterSet{},
 		Bindings: map[string]map[string]bool{}, Scores: map[ScoreKey]*clusterv1alpha1.AddOnPlacementScore{},
 		Placements: map[fleet.Key]*clusterv1beta1.Placement{}, Slices: map[fleet.Key]*clusterv1beta1.PlacementDecision{},
@@ -61,9 +61,9 @@ func NewWorld(objects ...any) *World {
 	return w
 }
 
-// WorldOf returns a world with all these objects in it, at Epoch.
-func WorldOf[T any](objects iter.Seq[T]) *World {
-	w := NewWorld()
+// StateOf returns a state with all these objects in it, at Epoch.
+func StateOf[T any](objects iter.Seq[T]) *State {
+	w := NewState()
 	for object := range objects {
 		w.Add(object)
 	}
@@ -71,7 +71,7 @@ func WorldOf[T any](objects iter.Seq[T]) *World {
 }
 
 // Add adds or replaces an object.
-func (w *World) Add(object any) *World {
+func (w *State) Add(object any) *State {
 	switch o := object.(type) {
 	case *clusterv1.ManagedCluster:
 		w.Clusters[o.Name] = o
@@ -94,7 +94,7 @@ func (w *World) Add(object any) *World {
 }
 
 // Bind binds sets to a namespace.
-func (w *World) Bind(namespace string, sets ...string) *World {
+func (w *State) Bind(namespace string, sets ...string) *State {
 	if w.Bindings[namespace] == nil {
 		w.Bindings[namespace] = map[string]bool{}
 	}
@@ -105,13 +105,13 @@ func (w *World) Bind(namespace string, sets ...string) *World {
 }
 
 // At sets the clock.
-func (w *World) At(now time.Time) *World {
+func (w *State) At(now time.Time) *State {
 	w.Now = now
 	return w
 }
 
-// Copy returns a world that can be changed on its own.
-func (w *World) Copy() *World {
+// Copy returns a state that can be changed on its own.
+func (w *State) Copy() *State {
 	out := *w
 	out.Clusters, out.Sets, out.Scores = maps.Clone(w.Clusters), maps.Clone(w.Sets), maps.Clone(w.Scores)
 	out.Placements, out.Slices = maps.Clone(w.Placements), maps.Clone(w.Slices)
@@ -123,13 +123,13 @@ func (w *World) Copy() *World {
 }
 
 // Keys returns the placements, sorted.
-func (w *World) Keys() []fleet.Key {
+func (w *State) Keys() []fleet.Key {
 	return slices.SortedFunc(maps.Keys(w.Placements), fleet.Key.Compare)
 }
 
 // OwnerOf returns the placement of a slice: the one in its name, otherwise the one in its label. Ok is false if there is
 // neither.
-func (w *World) OwnerOf(slice *clusterv1beta1.PlacementDecision) (key fleet.Key, ok bool) {
+func (w *State) OwnerOf(slice *clusterv1beta1.PlacementDecision) (key fleet.Key, ok bool) {
 	prefix, _, named := splitName(slice.Name)
 	byName := fleet.Key{Namespace: slice.Namespace, Name: prefix}
 	if _, exists := w.Placements[byName]; named && exists {
@@ -142,7 +142,7 @@ func (w *World) OwnerOf(slice *clusterv1beta1.PlacementDecision) (key fleet.Key,
 }
 
 // SlicesOf returns the stored slices of a placement, by name.
-func (w *World) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+func (w *State) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for _, slice := range w.Slices {
 		if owner, ok := w.OwnerOf(slice); ok && owner == key {
@@ -154,7 +154,7 @@ func (w *World) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 }
 
 // Listed returns the slices with the placement's label, by name.
-func (w *World) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+func (w *State) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for name, slice := range w.Slices {
 		if name.Namespace == key.Namespace && slice.Labels["cluster.open-cluster-management.io/placement"] == key.Name {
@@ -166,12 +166,12 @@ func (w *World) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 }
 
 // Stored returns the stored objects of a placement.
-func (w *World) Stored(key fleet.Key) plan.Stored {
+func (w *State) Stored(key fleet.Key) plan.Stored {
 	return plan.Stored{Placement: w.Placements[key], Slices: w.SlicesOf(key)}
 }
 
-// Snapshot returns the snapshot of the world.
-func (w *World) Snapshot() *fleet.Snapshot {
+// Snapshot returns the snapshot of the state.
+func (w *State) Snapshot() *fleet.Snapshot {
 	e := fleet.Empty().Edit()
 	for _, name := range slices.Sorted(maps.Keys(w.Clusters)) {
 		e.SetCluster(fleet.NewCluster(w.Clusters[name]))
@@ -196,7 +196,7 @@ func (w *World) Snapshot() *fleet.Snapshot {
 }
 
 // decided returns the decisions of every placement in the engine's form.
-func (w *World) decided() map[fleet.Key][]fleet.Slice {
+func (w *State) decided() map[fleet.Key][]fleet.Slice {
 	out := map[fleet.Key][]fleet.Slice{}
 	for _, slice := range w.Slices {
 		if owner, ok := w.OwnerOf(slice); ok {
@@ -207,7 +207,7 @@ func (w *World) decided() map[fleet.Key][]fleet.Slice {
 }
 
 // Apply applies one write of a plan, as an API server does.
-func (w *World) Apply(write plan.Write) {
+func (w *State) Apply(write plan.Write) {
 	if write.Placement != nil {
 		w.Add(write.Placement)
 		return
